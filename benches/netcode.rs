@@ -121,7 +121,7 @@ fn endpoints(c: &mut Criterion) {
     group.bench_function("client_to_server_200", |b| {
         b.iter(|| {
             out.clear();
-            client.send_payload(NOW, 0, &payload, &mut out).unwrap();
+            client.send_payload(NOW, &payload, &mut out).unwrap();
             let mut datagram = [0; 256];
             let (_, bytes) = out.iter().next().unwrap();
             datagram[..bytes.len()].copy_from_slice(bytes);
@@ -131,7 +131,7 @@ fn endpoints(c: &mut Criterion) {
     group.bench_function("server_send_200", |b| {
         b.iter(|| {
             out.clear();
-            server.send_payload(NOW, handle, 0, &payload, &mut out).unwrap();
+            server.send_payload(NOW, handle, &payload, &mut out).unwrap();
         });
     });
     let mut now = NOW;

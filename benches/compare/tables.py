@@ -231,7 +231,11 @@ def bots(contender: ModuleType, variant: str, plan: Plan, clients: int) -> Value
 
 def conditions(link: str) -> tw.Conditions:
     rate, round_trip, loss = LINKS[link]
-    return tw.Conditions(latency=round_trip / 2, loss=loss, rate=rate, queue=int(rate * round_trip))
+    return tw.Conditions(
+        latency=round_trip / 2,
+        loss=loss,
+        bottleneck=tw.testing.Bottleneck(rate, queue=int(rate * round_trip)),
+    )
 
 
 def latency(contender: ModuleType, variant: str, plan: Plan, link: str, seed: int) -> Values:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import predicting
+import projectiles
 import reaching
 import timing
 import views
@@ -19,6 +20,7 @@ def main() -> None:
         "timing": timing.rows(),
         "predicting": predicting.rows(),
         "reaching": reaching.rows(),
+        "projectiles": projectiles.rows(),
         "costs_in_thread_cpu": predicting.costs(),
         "views": views.rows(),
     }

@@ -53,7 +53,11 @@ class Match:
         self.protocol = tw.Protocol(7, [Move], channels=channels, peers=True)
         self.luck = tw.lockstep.Random(seed)
         host = tw.peers.Peer.host(
-            self.protocol, players=PLAYERS + 1, late_joining=True, bind="10.0.0.1:7", network=self.network
+            self.protocol,
+            players=PLAYERS + 1,
+            late_joining=True,
+            tuning=tw.Tuning(bind="10.0.0.1:7"),
+            network=self.network,
         )
         self.peers = [host]
         self.locksteps: dict[int, tw.lockstep.Lockstep] = {}
@@ -69,7 +73,9 @@ class Match:
 
     def join(self) -> None:
         bind = f"10.0.0.{len(self.peers) + 1}:7"
-        self.peers.append(tw.peers.Peer.join("10.0.0.1:7", self.protocol, bind=bind, network=self.network))
+        self.peers.append(
+            tw.peers.Peer.join("10.0.0.1:7", self.protocol, tuning=tw.Tuning(bind=bind), network=self.network)
+        )
 
     def run(self, seconds: float) -> None:
         for _ in range(round(seconds * FRAMES)):
@@ -80,7 +86,10 @@ class Match:
                         if isinstance(event, tw.peers.Started):
                             world = self.worlds[i]
                             self.locksteps[i] = tw.lockstep.Lockstep(
-                                peer, event, [Move], save=world.save, load=world.load
+                                peer,
+                                event,
+                                [Move],
+                                saving=tw.lockstep.Saving(save=world.save, load=world.load),
                             )
                     if i in self.locksteps:
                         self.play(i, self.locksteps[i])

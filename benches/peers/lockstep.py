@@ -69,10 +69,16 @@ class Match:
         conditions = tw.Conditions(latency=0.08, jitter=0.02, loss=loss)
         self.network = tw.testing.SimulatedNetwork(conditions=conditions, seed=1)
         protocol = tw.Protocol(7, [Move], peers=True)
-        self.peers = [tw.peers.Peer.host(protocol, players=count, bind="10.0.0.1:7", network=self.network)]
+        self.peers = [
+            tw.peers.Peer.host(
+                protocol, players=count, tuning=tw.Tuning(bind="10.0.0.1:7"), network=self.network
+            )
+        ]
         for i in range(1, count):
             bind = f"10.0.0.{i + 1}:7"
-            self.peers.append(tw.peers.Peer.join("10.0.0.1:7", protocol, bind=bind, network=self.network))
+            self.peers.append(
+                tw.peers.Peer.join("10.0.0.1:7", protocol, tuning=tw.Tuning(bind=bind), network=self.network)
+            )
         self.games = [Game() for _ in range(count)]
         self.locksteps: dict[int, tw.lockstep.Lockstep] = {}
         self.crcs: dict[int, set[int]] = {}
@@ -89,9 +95,14 @@ class Match:
                 with peer.tick() as inbox:
                     for event in inbox.events:
                         if isinstance(event, tw.peers.Started):
-                            record = self.folder and self.folder / f"{i}.twrec"
+                            record = self.folder and tw.lockstep.RecordingFile(self.folder / f"{i}.twrec")
                             self.locksteps[i] = tw.lockstep.Lockstep(
-                                peer, event, [Move], objects=FIELDS, record=record, steps=self.steps
+                                peer,
+                                event,
+                                [Move],
+                                objects=FIELDS,
+                                recording=record,
+                                pace=tw.lockstep.Pace(steps=self.steps),
                             )
                     if i in self.locksteps:
                         self.play(i, self.locksteps[i])

@@ -33,7 +33,14 @@ def path(host: str, joiner: str, loss: float, seed: int) -> tuple[bool, float]:
     for number, kind in enumerate((host, joiner)):
         network.add_nat(f"203.0.113.{number + 1}", [f"10.0.{number}.2"], kind=kind)  # type: ignore[arg-type]
     protocol = tw.Protocol(1, [Chat], peers=True)
-    peers = [tw.peers.Peer.host(protocol, bind="10.0.0.2:5000", network=network, rendezvous=SERVER)]
+    peers = [
+        tw.peers.Peer.host(
+            protocol,
+            tuning=tw.Tuning(bind="10.0.0.2:5000"),
+            network=network,
+            rendezvous=tw.peers.Rendezvous(SERVER),
+        )
+    ]
 
     def run(frames: int) -> None:
         for _ in range(frames):
@@ -47,7 +54,15 @@ def path(host: str, joiner: str, loss: float, seed: int) -> tuple[bool, float]:
     while (code := peers[0].code) is None:
         run(1)
     begun = network.now
-    peers.append(tw.peers.Peer.join(code, protocol, bind="10.0.1.2:5000", network=network, rendezvous=SERVER))
+    peers.append(
+        tw.peers.Peer.join(
+            code,
+            protocol,
+            tuning=tw.Tuning(bind="10.0.1.2:5000"),
+            network=network,
+            rendezvous=tw.peers.Rendezvous(SERVER),
+        )
+    )
     while min(len(peer.players) for peer in peers) < 2:
         run(1)
         if network.now - begun > 30:
@@ -74,13 +89,19 @@ class Players:
         protocol = tw.Protocol(7, [Move], peers=True)
         self.peers = [
             tw.peers.Peer.host(
-                protocol, players=count, bind="10.0.0.1:7", network=self.network, timeout=TIMEOUT
+                protocol,
+                players=count,
+                tuning=tw.Tuning(bind="10.0.0.1:7", timeout=TIMEOUT),
+                network=self.network,
             )
         ]
         for i in range(1, count):
             self.peers.append(
                 tw.peers.Peer.join(
-                    "10.0.0.1:7", protocol, bind=f"10.0.0.{i + 1}:7", network=self.network, timeout=TIMEOUT
+                    "10.0.0.1:7",
+                    protocol,
+                    tuning=tw.Tuning(bind=f"10.0.0.{i + 1}:7", timeout=TIMEOUT),
+                    network=self.network,
                 )
             )
         self.games = [Game() for _ in range(count)]
@@ -166,9 +187,12 @@ def by_a_third(seeds: int) -> dict[str, Any]:
         network = tw.testing.SimulatedNetwork(conditions=BAD, seed=seed)
         network.partition(["10.0.0.2:7"], ["10.0.0.3:7"])
         protocol = tw.Protocol(1, [Chat], peers=True)
-        peers = [tw.peers.Peer.host(protocol, bind="10.0.0.1:7", network=network)]
+        peers = [tw.peers.Peer.host(protocol, tuning=tw.Tuning(bind="10.0.0.1:7"), network=network)]
         peers += [
-            tw.peers.Peer.join("10.0.0.1:7", protocol, bind=f"10.0.0.{i}:7", network=network) for i in (2, 3)
+            tw.peers.Peer.join(
+                "10.0.0.1:7", protocol, tuning=tw.Tuning(bind=f"10.0.0.{i}:7"), network=network
+            )
+            for i in (2, 3)
         ]
         while min(len(peer.players) for peer in peers) < 3 and network.now < 20:
             network.advance(1 / 60)

@@ -59,8 +59,16 @@ class Seat:
 def killed(seed: int) -> dict[str, float]:
     """One game whose host falls silent at a moment of its own."""
     network = tw.testing.SimulatedNetwork(conditions=BAD, seed=seed)
-    make = {"network": network, "timeout": TIMEOUT}
-    seats = [Seat(tw.peers.Peer.host(PROTOCOL, bind="10.0.0.1:7", players=PLAYERS, **make))]
+    seats = [
+        Seat(
+            tw.peers.Peer.host(
+                PROTOCOL,
+                tuning=tw.Tuning(bind="10.0.0.1:7", timeout=TIMEOUT),
+                players=PLAYERS,
+                network=network,
+            )
+        )
+    ]
     two = 0
 
     def play(seconds: float, silent: Seat | None = None) -> None:
@@ -70,7 +78,16 @@ def killed(seed: int) -> dict[str, float]:
             two += sum([seat.tick(network.now) for seat in seats if seat is not silent]) > 1
 
     for number in range(1, PLAYERS):
-        seats.append(Seat(tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, bind=f"10.0.0.{number + 1}:7", **make)))
+        seats.append(
+            Seat(
+                tw.peers.Peer.join(
+                    "10.0.0.1:7",
+                    PROTOCOL,
+                    tuning=tw.Tuning(bind=f"10.0.0.{number + 1}:7", timeout=TIMEOUT),
+                    network=network,
+                )
+            )
+        )
         play(1)
     old = seats[0]
     sent, begun = old.game.counters["bytes_sent"], network.now

@@ -64,7 +64,9 @@ def alone(players: int, delay: int, loss: float) -> dict[str, float]:
     """Rollback without a peer: what it costs itself, with all that it reads and writes, beside the steps."""
     states = [np.zeros(64, STATE) for _ in range(players)]
     games = [
-        tw.rollback.Rollback(None, 8, players=players, me=me, delay=delay, state=states[me])
+        tw.rollback.Rollback(
+            None, 8, players=players, me=me, timing=tw.rollback.Timing(delay=delay), state=states[me]
+        )
         for me in range(players)
     ]
     random = np.random.default_rng(1)
@@ -101,11 +103,17 @@ def peers(players: int, delay: int, loss: float) -> dict[str, float]:
     """Over peers: bytes a second that each sends, and thread CPU of its whole ticks beside the steps."""
     network = tw.testing.SimulatedNetwork(conditions=tw.Conditions(latency=0.05, loss=loss), seed=1)
     protocol = tw.Protocol(1, [Hello], peers=True)
-    host = tw.peers.Peer.host(protocol, name="0", players=players, bind="10.0.0.1:7", network=network)
+    host = tw.peers.Peer.host(
+        protocol, name="0", players=players, tuning=tw.Tuning(bind="10.0.0.1:7"), network=network
+    )
     table = [host]
     for number in range(1, players):
         bind = f"10.0.0.{number + 1}:7"
-        table.append(tw.peers.Peer.join("10.0.0.1:7", protocol, name=str(number), bind=bind, network=network))
+        table.append(
+            tw.peers.Peer.join(
+                "10.0.0.1:7", protocol, name=str(number), tuning=tw.Tuning(bind=bind), network=network
+            )
+        )
     states = [np.zeros(64, STATE) for _ in table]
     games: list[tw.rollback.Rollback[int] | None] = [None] * players
     random, inputs = np.random.default_rng(2), [0] * players
@@ -129,7 +137,9 @@ def peers(players: int, delay: int, loss: float) -> dict[str, float]:
             with peer.tick() as inbox:
                 for event in inbox.events:
                     if isinstance(event, tw.peers.Started):
-                        games[place] = tw.rollback.Rollback(peer, 8, delay=delay, state=states[place])
+                        games[place] = tw.rollback.Rollback(
+                            peer, 8, timing=tw.rollback.Timing(delay=delay), state=states[place]
+                        )
                 game = games[place]
                 if game is not None:
                     for request in game.advance(inputs[place]):

@@ -68,7 +68,10 @@ def idle_server() -> Callable[[], None]:
     """One tick of a server whose clients have nothing to say, and of the network."""
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network)
-    clients = [tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network, timeout=None) for _ in range(64)]
+    clients = [
+        tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network, tuning=tw.Tuning(timeout=None))
+        for _ in range(64)
+    ]
     for _ in range(20):
         for endpoint in (server, *clients):
             with endpoint.tick():

@@ -104,7 +104,7 @@ def received(columns: list[type], channel: int, runs: int = 15) -> float:
     channels = [tw.reliable_ordered(receive_window=4096, send_queue=4096), tw.unreliable(receive_queue=4096)]
     protocol = tw.Protocol(0x7469636B, [Six], channels)
     network = tw.testing.SimulatedNetwork()
-    server = tw.Server("10.0.0.1:5", protocol, network=network, columns=columns)
+    server = tw.Server("10.0.0.1:5", protocol, network=network, tuning=tw.Tuning(columns=columns))
     clients = [tw.Client.connect("10.0.0.1:5", protocol, network=network) for _ in range(CLIENTS)]
     run(network, server, *clients, seconds=0.5)
     rows = np.zeros(EACH, tw.columns.dtype(Six))

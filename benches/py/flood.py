@@ -38,7 +38,7 @@ def flood(address: tuple[str, int], datagrams: int) -> None:
 def play(driver: Literal["polled", "thread"], datagrams: int) -> dict[str, float]:
     protocol = tw.Protocol(1, [Note], [tw.reliable_ordered(), tw.unreliable()])
     with ExitStack() as stack:
-        server = stack.enter_context(tw.Server("127.0.0.1:0", protocol, driver=driver))
+        server = stack.enter_context(tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver=driver)))
         clients = [stack.enter_context(tw.Client.connect(server.address, protocol)) for _ in range(CLIENTS)]
         while len(server.clients) < CLIENTS or not all(client.connected for client in clients):
             for endpoint in (server, *clients):

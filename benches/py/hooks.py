@@ -28,9 +28,11 @@ class FullServer:
     def __init__(self, priority: Callable[[tw.columns.Candidates], Any] | None, *, packets: bool) -> None:
         self.network = tw.testing.SimulatedNetwork()
         protocol = tw.Protocol(0x7469636B, [Value], [tw.latest(keys=KEYS)])
-        self.server = tw.Server("10.0.0.1:5", protocol, network=self.network, priority=priority)
+        self.server = tw.Server(
+            "10.0.0.1:5", protocol, network=self.network, tuning=tw.Tuning(priority=priority)
+        )
         clients = [
-            tw.Client.connect("10.0.0.1:5", protocol, network=self.network, timeout=None)
+            tw.Client.connect("10.0.0.1:5", protocol, network=self.network, tuning=tw.Tuning(timeout=None))
             for _ in range(CLIENTS)
         ]
         for _ in range(20):
@@ -49,7 +51,7 @@ class FullServer:
         """Sets every value again."""
         for key in range(KEYS):
             assert self.server.broadcast(Value(key), key=key, tag=key * 7919 % KEYS) == []
-        assert sum(self.server.channel_stats().queued) == CLIENTS * KEYS
+        assert sum(self.server.channel_stats.queued) == CLIENTS * KEYS
 
     def next_tick(self) -> None:
         self.network.advance(1 / 60)

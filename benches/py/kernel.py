@@ -193,7 +193,10 @@ def serve(ends: str) -> None:
     """Receives chunks and notes until it is killed: answers chunks, and prints the times of notes."""
     latencies: list[float] = []
     server = tw.Server(
-        (SERVER, PORT), PROTOCOL, chunk_memory=64 << 20, driver="thread" if ends == "thread" else "polled"
+        (SERVER, PORT),
+        PROTOCOL,
+        transfers=tw.transfer.Transfers(memory=64 << 20),
+        tuning=tw.Tuning(driver="thread" if ends == "thread" else "polled"),
     )
 
     def take(inbox: Any) -> None:
@@ -219,7 +222,9 @@ def serve(ends: str) -> None:
 
 def play(ends: str, turn: Any) -> None:
     """Runs a client's loop until ``turn`` returns true."""
-    client = tw.Client.connect((SERVER, PORT), PROTOCOL, driver="thread" if ends == "thread" else "polled")
+    client = tw.Client.connect(
+        (SERVER, PORT), PROTOCOL, tuning=tw.Tuning(driver="thread" if ends == "thread" else "polled")
+    )
 
     async def by_arrival() -> None:
         async with aio.Driver(client) as driver:

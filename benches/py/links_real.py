@@ -32,7 +32,9 @@ def protocol() -> tw.Protocol:
 def link(mbit: int, rtt: float, **losses: Any) -> tw.Conditions:
     """One direction, with a queue of one bandwidth-delay product."""
     rate = mbit * 125_000
-    return tw.Conditions(latency=rtt / 2, rate=rate, queue=int(rate * rtt), **losses)
+    return tw.Conditions(
+        latency=rtt / 2, bottleneck=tw.testing.Bottleneck(rate, queue=int(rate * rtt)), **losses
+    )
 
 
 LINKS = {
@@ -52,7 +54,7 @@ def processor_seconds() -> float:
 
 def send(pipe: Connection, driver: str) -> None:
     """A process that sends blocks of the sizes it is told, and says what each took of its processor."""
-    with tw.Server("127.0.0.1:0", protocol(), driver=driver) as server:
+    with tw.Server("127.0.0.1:0", protocol(), tuning=tw.Tuning(driver=driver)) as server:
         pipe.send(str(server.address))
         while True:
             with server.tick():
@@ -93,7 +95,12 @@ def block(
 ) -> tuple[float, float, float]:
     """Sends one block over a connection of its own; seconds it took, of the sender's processor, and of the
     receiver's."""
-    with tw.Client.connect(address, protocol(), driver=driver, chunk_memory=256 * MIB) as client:
+    with tw.Client.connect(
+        address,
+        protocol(),
+        tuning=tw.Tuning(driver=driver),
+        transfers=tw.transfer.Transfers(memory=256 * MIB),
+    ) as client:
         settled = time.monotonic() + 1.0
         while time.monotonic() < settled or not client.connected:
             with client.tick():

@@ -147,7 +147,7 @@ def result(chapter: Path) -> Result:
         found.truth.append(next(each.position[0] for who, each in game.avatars.items() if who.slot == 0))
         found.own.append(ann.me[0])
         found.seen.append(seen[0])
-        found.kbps.append(bob.client.stats().received_kbps)
+        found.kbps.append(bob.client.stats.received_kbps)
         found.hits.append(sum(off < RADIUS for off in game.shots[first_shot:]))
         found.splashes.append(len(bob.splashes) - first_splash)
         found.fired += fires

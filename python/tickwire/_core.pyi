@@ -43,12 +43,14 @@ from tickwire._rows import Row
 from tickwire.yojimbo import Profile
 
 __all__ = [
+    "Access",
     "AckEndpoint",
     "Address",
     "Advance",
     "BitMeasure",
     "BitReader",
     "BitWriter",
+    "Bottleneck",
     "Bursts",
     "Candidates",
     "Capture",
@@ -69,9 +71,11 @@ __all__ = [
     "ConnectToken",
     "Connected",
     "ConnectionStats",
+    "Debugging",
     "Desync",
     "Disconnected",
     "FieldType",
+    "Fragments",
     "GameEnded",
     "Ghost",
     "GhostArrays",
@@ -108,8 +112,10 @@ __all__ = [
     "Protocol",
     "Proxy",
     "Random",
+    "RandomWalk",
     "ReceivedChunk",
     "Relay",
+    "Rendezvous",
     "RendezvousServer",
     "Rollback",
     "Room",
@@ -126,7 +132,10 @@ __all__ = [
     "Stream",
     "SyncTest",
     "Tick",
+    "Timing",
     "Transfer",
+    "Transfers",
+    "Tuning",
     "VirtualConnection",
     "World",
     "WorldView",
@@ -1928,7 +1937,7 @@ class World:
         Raises:
             GhostError: the ghost is not in this world, or not any more.
         """
-    def relevancy(self, class_: type, rule: Always | Owner | Grid | Chosen | Hook, /) -> None:
+    def set_relevancy(self, class_: type, rule: Always | Owner | Grid | Chosen | Hook, /) -> None:
         """Sets which clients get which ghosts of a class: :class:`Always`, the default, :class:`Owner`,
         :class:`Grid`, :class:`Chosen` or :class:`Hook`.
 
@@ -1936,7 +1945,7 @@ class World:
             GhostError: the class is not among the protocol's ghosts.
             TypeError, ValueError: naming what is wrong with the rule.
         """
-    def condition(
+    def set_condition_hook(
         self,
         class_: type,
         name: str,
@@ -1970,7 +1979,7 @@ class World:
             GhostError: the class is not among the protocol's ghosts, or has no such condition.
             StaleClientError: with ``strict=True``, the client is gone.
         """
-    def priority(self, class_: type, hook: Callable[[GhostArrays], Any] | None, /) -> None:
+    def set_priority(self, class_: type, hook: Callable[[GhostArrays], Any] | None, /) -> None:
         """Sets a function that returns the weights of :meth:`set_weights` in each flush: it is
         called with the class's :class:`GhostArrays`, and returns a buffer of float32, one per row,
         or None to keep the last ones. None as the hook removes it.
@@ -2037,18 +2046,19 @@ class World:
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
+    @property
     def costs(self) -> dict[str, dict[str, int]]:
         """The bits that ghosts have sent, by class and then by property. Names in parentheses are the
         overhead of records and packets. The sum equals the payloads on the wire."""
     def client_bits(self, client: ClientHandle, /) -> int:
         """The bits that ghosts have sent to a connected client."""
-    def remember(self, seconds: float, *, rate: float | None = None) -> None:
+    def remember(self, seconds: float) -> None:
         """Remembers the world from now on, for :meth:`rewind`. Takes 4 bytes (8 if a value needs more than 32
         bits) for each number, ghost and tick.
 
         Args:
-            seconds: how far back :meth:`rewind` may go, at most 250 ticks; 0 forgets all.
-            rate: ticks a second; None: the protocol's ``tick_rate``, or 60 if it has none.
+            seconds: how far back :meth:`rewind` may go, at most 250 ticks of the protocol's ``tick_rate``, or of 60 a second
+                if it has none; 0 forgets all.
 
         Raises:
             ValueError: naming the bound.
@@ -2233,7 +2243,7 @@ class Inputs:
         """The input of a client for the current tick; None if there is none."""
     def seen(self, client: ClientHandle, /) -> float | None:
         """The tick, with its fraction, that the player saw when giving the input of the current tick; None if
-        the client didn't report it (:meth:`Client.seen`). The client may lie: bound it."""
+        the client didn't report it (:meth:`Client.set_seen`). The client may lie: bound it."""
     def status(self, client: ClientHandle, /) -> InputStatus:
         """How a client's inputs arrive."""
     def set_policy(self, missing: Literal["repeat", "none"], *, ticks: int = 8) -> None:
@@ -2321,7 +2331,7 @@ class ClientWorld:
         """The world to show now, between two ticks of the server: always the same object, brought up to date.
 
         If the protocol has inputs, they report from now on that the player saw this, as by
-        :meth:`Client.seen`.
+        :meth:`Client.set_seen`.
 
         Raises:
             ClosedError: the client is closed.
@@ -2524,6 +2534,259 @@ class Tick(Generic[_M, _W, _L, _V]):
     ) -> None: ...
 
 @final
+class Tuning:
+    """How an endpoint runs: its socket, its thread, its hooks. Servers, clients and peers take the same object.
+
+    Args:
+        driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
+            the game ticks. ``"thread"``: a native thread also serves connections between ticks and while the game
+            is busy: it acks, resends and paces chunks. A tick's messages still go out together, at its flush.
+        bind (AddressLike | None, default None): the local address of a client or peer; None: any free port. A
+            server is at its address, and takes none.
+        timeout (int | None, default None): seconds of silence that end a connection, and a dial; None: 10, and 5
+            between peers. For :meth:`Client.connect`, and for peers, where it is at most 60. Connect tokens have a
+            timeout of their own. A server ends a connection after 300 seconds of silence at the latest.
+        mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
+            For paths that silently lose larger ones. Each side sets its own.
+        stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A server drops a player, with
+            :attr:`DisconnectReason.STALLED` on both sides, if a reliable channel to it is full and delivers
+            nothing for this long, or if the channel goes on refusing messages and delivering a full queue takes
+            more than twelve times as long. ``counters["connections.stalled"]`` counts them. None: never.
+        packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
+            or lost; otherwise no such records are kept.
+        priority (PriorityHook | None, default None): called once per flush if unordered messages are queued, with
+            their :class:`Candidates`, for all receivers at once. Returns a buffer of float32 scores, one per
+            candidate: within a channel, higher scores go first. None keeps the order. If it raises, returns
+            anything else or a NaN, or sends or receives, the packets go out in their usual order, and
+            :meth:`Server.flush`, or the ``with`` of :meth:`Server.tick`, raises the exception.
+        factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
+        columns (Sequence[type] | None, default None): message classes delivered as columns
+            (:meth:`Inbox.columns`) instead of objects.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __new__(
+        cls,
+        *,
+        driver: Literal["polled", "thread"] = "polled",
+        bind: AddressLike | None = None,
+        timeout: int | None = None,
+        mtu: int = 1280,
+        stalled_timeout: float | None = 5.0,
+        packet_notifications: bool = False,
+        priority: PriorityHook | None = None,
+        factory: MessageFactory | None = None,
+        columns: Sequence[type] | None = None,
+    ) -> Tuning: ...
+    @property
+    def driver(self) -> str:
+        """``"polled"`` or ``"thread"``."""
+    @property
+    def bind(self) -> Address | None:
+        """The local address, if one was given."""
+    @property
+    def timeout(self) -> int | None:
+        """Seconds of silence that end a connection, if they were given."""
+    @property
+    def mtu(self) -> int:
+        """Bytes of the largest IP packets to send."""
+    @property
+    def stalled_timeout(self) -> float | None:
+        """Seconds for which a reliable channel may be full; None: any time."""
+    @property
+    def packet_notifications(self) -> bool:
+        """Whether :attr:`Inbox.packets` reports each packet."""
+    @property
+    def priority(self) -> PriorityHook | None:
+        """The hook that orders unordered messages."""
+    @property
+    def factory(self) -> MessageFactory | None:
+        """What makes the message objects."""
+    @property
+    def columns(self) -> list[type]:
+        """The message classes that are delivered as columns."""
+    def replace(self, **changes: Any) -> Tuning:
+        """A copy with other values for the named arguments."""
+
+@final
+class Transfers:
+    """The chunks that an endpoint accepts, and how fast it sends its own.
+
+    Args:
+        memory (int | None, default None): bytes of chunks from each peer to hold in memory, running ones and ones
+            not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused. None: 0 on a
+            server, 64 MiB on a client and between peers.
+        directory (str | PathLike[str] | None, default None): receives chunks into files here, named by their hash
+            in hex, instead of into memory. It is made if missing. Unfinished files stay: when the same peer
+            offers the same content again, even to another process, only the rest is sent.
+        file_limit (int | None, default None): bytes of the largest such file, at most ``directory_limit``; None:
+            1 GiB. Larger chunks are refused.
+        directory_limit (int | None, default None): bytes of all such files together, unfinished ones by the 4 KiB
+            blocks that arrived; None: eight times ``file_limit``. Chunks that don't fit are refused.
+        congestion (Congestion | None, default None): how fast chunks may be sent; None:
+            :meth:`Congestion.adaptive`.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __new__(
+        cls,
+        *,
+        memory: int | None = None,
+        directory: str | PathLike[str] | None = None,
+        file_limit: int | None = None,
+        directory_limit: int | None = None,
+        congestion: Congestion | None = None,
+    ) -> Transfers: ...
+    @property
+    def memory(self) -> int | None:
+        """Bytes of chunks to hold in memory, if they were given."""
+    @property
+    def directory(self) -> Path | None:
+        """The directory for received files; None: chunks are received into memory."""
+    @property
+    def file_limit(self) -> int | None:
+        """Bytes of the largest file, if they were given."""
+    @property
+    def directory_limit(self) -> int | None:
+        """Bytes of all files together, if they were given."""
+    @property
+    def congestion(self) -> Congestion | None:
+        """How fast chunks may be sent, if it was given."""
+
+@final
+class Debugging:
+    """What finds mistakes in a game and in its network: errors, bad networks, captures.
+
+    Args:
+        strict (bool, default False): calls that name one client raise :class:`StaleClientError` if it has left,
+            those of a client :class:`NotConnectedError` without a connection, and both
+            :class:`ChannelFullError` if the other side doesn't ack, instead of returning a result that says so.
+        conditions (Conditions | None, default None): a bad network for everything sent. Give it to both sides.
+            All peers share its rate and its losses, as on one link.
+        seed (int | None, default None): makes these conditions repeatable; None: random.
+        capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
+            path of a new one, for one endpoint. If writing fails, it is logged and the game continues.
+        slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is logged,
+            at most once a second; ``counters`` has the times of all hooks.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __new__(
+        cls,
+        *,
+        strict: bool = False,
+        conditions: Conditions | None = None,
+        seed: int | None = None,
+        capture: Capture | str | PathLike[str] | None = None,
+        slow_hook: float = 0.005,
+    ) -> Debugging: ...
+    @property
+    def strict(self) -> bool:
+        """Whether calls raise instead of returning a result."""
+    @property
+    def conditions(self) -> Conditions | None:
+        """The bad network for everything sent."""
+    @property
+    def seed(self) -> int | None:
+        """The seed of the conditions, if one was given."""
+    @property
+    def capture(self) -> Capture | str | PathLike[str] | None:
+        """The capture, or the path of one."""
+    @property
+    def slow_hook(self) -> float:
+        """Seconds after which a hook is logged."""
+    def replace(self, **changes: Any) -> Debugging:
+        """A copy with other values for the named arguments."""
+
+@final
+class Access:
+    """Who may connect to a server.
+
+    Args:
+        admission (AdmissionHook | None, default None): called in each :meth:`Server.receive` with newcomers,
+            before the game sees them, with the list of their :class:`ClientHandle`. Returns the ones to refuse,
+            as handles or client ids (other ids are ignored), or None; a mapping gives each the text for its
+            event's ``detail``, or None. Refused clients are disconnected with :attr:`DisconnectReason.KICKED`,
+            and the game sees nothing of them: no event, message, chunk or file. Clients that connect while the
+            hook runs wait for the next :meth:`Server.receive`. If it raises, all these newcomers are refused, and
+            :meth:`Server.receive` raises the exception.
+        public_addresses (Sequence[AddressLike] | None, default None): the server's addresses in connect tokens,
+            if they differ from its ``address``.
+        max_token_lifetime (int | None, default None): the longest ``expires_in``, in seconds, that the login
+            backend uses: tokens with more are refused. Other libraries' tokens don't carry their time of
+            creation; with this setting, those that may be older than the server are refused too. (Tokens of
+            :meth:`ConnectToken.generate` carry it, and are always refused if they are older than the server.)
+        clock_skew (int, default 0): seconds by which the clocks of backend and server may differ: tokens are
+            accepted this long after they expire, and if made up to this long before the server's start.
+        replace_duplicates (bool, default True): a client whose ``client_id`` is already connected replaces the
+            old connection, which ends with :attr:`DisconnectReason.REPLACED` on both sides before the new
+            :class:`Connected`. False: the new client must wait until the old one has left or timed out.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __new__(
+        cls,
+        *,
+        admission: AdmissionHook | None = None,
+        public_addresses: Sequence[AddressLike] | None = None,
+        max_token_lifetime: int | None = None,
+        clock_skew: int = 0,
+        replace_duplicates: bool = True,
+    ) -> Access: ...
+    @property
+    def admission(self) -> AdmissionHook | None:
+        """The hook that decides about newcomers."""
+    @property
+    def public_addresses(self) -> list[Address] | None:
+        """The server's addresses in connect tokens, if they were given."""
+    @property
+    def max_token_lifetime(self) -> int | None:
+        """The longest lifetime of accepted tokens, in seconds; None: any."""
+    @property
+    def clock_skew(self) -> int:
+        """Seconds by which the clocks of backend and server may differ."""
+    @property
+    def replace_duplicates(self) -> bool:
+        """Whether a newer connection of a client replaces the older one."""
+
+@final
+class Rendezvous:
+    """How players find each other, and reach each other behind NATs.
+
+    Args:
+        address (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`): the game gets
+            a :attr:`Peer.code`, by which players behind NATs join; None: players join by address only.
+        title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not listed.
+        relaying (bool, default True): whether this player carries for two others who don't reach each other, at
+            up to 128 KiB a second, and may be reached by way of another one itself. False of the host: newcomers
+            who don't reach all players are refused.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __new__(
+        cls, address: AddressLike | None = None, *, title: str = "", relaying: bool = True
+    ) -> Rendezvous: ...
+    @property
+    def address(self) -> Address | None:
+        """The rendezvous server, if one was given."""
+    @property
+    def title(self) -> str:
+        """The game's name in the server's list."""
+    @property
+    def relaying(self) -> bool:
+        """Whether this player carries for others."""
+
+@final
 class Server(Generic[_P]):
     """A dedicated server on one UDP socket.
 
@@ -2534,64 +2797,11 @@ class Server(Generic[_P]):
         key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development
             mode with a well-known key. Anyone can connect, so it warns unless the address is loopback.
         max_clients (int, default 64): client slots, 1 to 65,536.
-        public_addresses (Sequence[AddressLike] | None, default None): this server's addresses in connect tokens,
-            if they differ from ``address``.
-        max_token_lifetime (int | None, default None): the longest ``expires_in``, in seconds, that the login
-            backend uses: tokens with more are refused. Other libraries' tokens don't carry their time of
-            creation; with this setting, those that may be older than the server are refused too. (Tokens of
-            :meth:`ConnectToken.generate` carry it, and are always refused if they are older than the server.)
-        clock_skew (int, default 0): seconds by which the clocks of backend and server may differ: tokens are
-            accepted this long after they expire, and if made up to this long before the server's start.
-        replace_duplicates (bool, default True): a client whose ``client_id`` is already connected replaces the
-            old connection, which ends with :attr:`DisconnectReason.REPLACED` on both sides before the new
-            :class:`Connected`. False: the new client must wait until the old one has left or timed out.
-        stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A player is dropped, with
-            :attr:`DisconnectReason.STALLED` on both sides, if a reliable channel to it is full and delivers
-            nothing for this long, or if the channel goes on refusing messages and delivering a full queue takes
-            more than twelve times as long. ``counters["connections.stalled"]`` counts them. None: never.
-        strict (bool, default False): calls that name one client raise :class:`StaleClientError` if it has left
-            and :class:`ChannelFullError` if it doesn't ack, instead of returning a result that says so.
-        factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
-        priority (PriorityHook | None, default None): called once per flush if unordered messages are queued, with
-            their :class:`Candidates`, for all clients at once. Returns a buffer of float32 scores, one per
-            candidate: within a channel, higher scores go first. None keeps the order. If it raises, returns
-            anything else or a NaN, or sends or receives, the packets go out in their usual order, and
-            :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
-        admission (AdmissionHook | None, default None): called in each :meth:`receive` with newcomers, before the
-            game sees them, with the list of their :class:`ClientHandle`. Returns the ones to refuse, as handles
-            or client ids (other ids are ignored), or None; a mapping gives each the text for its event's
-            ``detail``, or None. Refused clients are disconnected with :attr:`DisconnectReason.KICKED`, and the
-            game sees nothing of them: no event, message, chunk or file in ``chunk_directory``. Clients that
-            connect while the hook runs wait for the next :meth:`receive`. If it raises, all these newcomers are
-            refused, and :meth:`receive` raises the exception.
-        slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is logged,
-            at most once a second; ``counters`` has the times of all hooks.
-        chunk_memory (int, default 0): bytes of chunks from each client to hold in memory, running ones and ones
-            not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
-        chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
-            their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the same
-            peer offers the same content again, even to another process, only the rest is sent.
-        chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger chunks
-            are refused.
-        chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-            by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
-        congestion (Congestion | None, default None): how fast chunks may be sent; None:
-            :meth:`Congestion.adaptive`.
-        driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
-            the game ticks. ``"thread"``: a native thread also serves connections between ticks and while the game
-            is busy: it acks, resends and paces chunks. A tick's messages still go out together, at its flush.
-        conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
-            both sides. All peers share its rate and its losses, as on one link.
-        seed (int | None, default None): makes these conditions repeatable; None: random.
+        access (Access | None, default None): who may connect.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-        columns (Sequence[type] | None, default None): message classes delivered as columns
-            (:meth:`Inbox.columns`) instead of objects.
-        capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
-            path of a new one. If writing fails, it is logged and the game goes on.
-        mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
-            For paths that silently lose larger ones. Each side sets its own.
-        packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
-            or lost; otherwise no such records are kept.
+        transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
+        tuning (Tuning | None, default None): how it runs.
+        debugging (Debugging | None, default None): what finds mistakes.
 
     Raises:
         OSError: the address can't be bound, or the directory can't be made; see errno.
@@ -2605,29 +2815,11 @@ class Server(Generic[_P]):
         *,
         key: bytes | None = None,
         max_clients: int = 64,
-        public_addresses: Sequence[AddressLike] | None = None,
-        max_token_lifetime: int | None = None,
-        clock_skew: int = 0,
-        replace_duplicates: bool = True,
-        stalled_timeout: float | None = 5.0,
-        strict: bool = False,
-        factory: MessageFactory | None = None,
-        priority: PriorityHook | None = None,
-        admission: AdmissionHook | None = None,
-        slow_hook: float = 0.005,
-        chunk_memory: int = 0,
-        chunk_directory: str | PathLike[str] | None = None,
-        chunk_file_limit: int | None = None,
-        chunk_directory_limit: int | None = None,
-        congestion: Congestion | None = None,
-        driver: Literal["polled", "thread"] = "polled",
-        conditions: Conditions | None = None,
-        seed: int | None = None,
+        access: Access | None = None,
         network: SimulatedNetwork | None = None,
-        columns: Sequence[type] | None = None,
-        capture: Capture | str | PathLike[str] | None = None,
-        mtu: int = 1280,
-        packet_notifications: bool = False,
+        transfers: Transfers | None = None,
+        tuning: Tuning | None = None,
+        debugging: Debugging | None = None,
     ) -> Server[_P]: ...
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
@@ -2993,7 +3185,7 @@ class Server(Generic[_P]):
         """The client with this :attr:`ClientHandle.number`, as in the ``client`` column of rows; None if it has
         left.
         """
-    def disconnect(self, client: ClientHandle, *, reason: str | None = None, linger: float = 0.0) -> bool:
+    def disconnect(self, client: ClientHandle, reason: str | None = None, *, linger: float = 0.0) -> bool:
         """Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Never blocks. Returns False if it
         is over.
 
@@ -3017,6 +3209,7 @@ class Server(Generic[_P]):
         """
     def stats(self, client: ClientHandle) -> ConnectionStats:
         """Statistics of a client's connection; its last ones if the client has left."""
+    @property
     def channel_stats(self) -> ChannelSnapshot:
         """Counts of all channels of all connected clients."""
     def set_budget(
@@ -3189,49 +3382,15 @@ class Client(Generic[_P]):
     Args:
         protocol (Protocol): what both sides share.
         token (ConnectToken): from the login backend.
-        bind (AddressLike | None, default None): the local address; None: any free port, in each address family of
-            the token's servers.
-        factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
-        priority (PriorityHook | None, default None): called once per flush if unordered messages are queued, with
-            their :class:`Candidates`, for all clients at once. Returns a buffer of float32 scores, one per
-            candidate: within a channel, higher scores go first. None keeps the order. If it raises, returns
-            anything else or a NaN, or sends or receives, the packets go out in their usual order, and
-            :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
-        slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is logged,
-            at most once a second; ``counters`` has the times of all hooks.
-        chunk_memory (int, default 67108864): bytes of chunks from the server to hold in memory, running ones and
-            ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
-        chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
-            their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the same
-            peer offers the same content again, even to another process, only the rest is sent.
-        chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger chunks
-            are refused.
-        chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-            by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
-        resume (Client | None, default None): a client whose connection is over. When the server sends the same
-            contents again, the parts that client received of unfinished chunks are not resent. Not needed with a
-            ``chunk_directory``.
-        congestion (Congestion | None, default None): how fast chunks may be sent; None:
-            :meth:`Congestion.adaptive`.
-        driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
-            the game ticks. ``"thread"``: a native thread also serves connections between ticks and while the game
-            is busy: it acks, resends and paces chunks. A tick's messages still go out together, at its flush.
-        conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
-            both sides. All peers share its rate and its losses, as on one link.
-        seed (int | None, default None): makes these conditions repeatable; None: random.
-        network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-        columns (Sequence[type] | None, default None): message classes delivered as columns
-            (:meth:`Inbox.columns`) instead of objects.
-        capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
-            path of a new one. If writing fails, it is logged and the game goes on.
-        mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
-            For paths that silently lose larger ones. Each side sets its own.
         ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
             the client makes instead of those, by class.
-        packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
-            or lost; otherwise no such records are kept.
-        strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError` instead
-            of returning a result that says so.
+        resume (Client | None, default None): a client whose connection is over. When the server sends the same
+            contents again, the parts that client received of unfinished chunks are not resent. Not needed with a
+            directory of :class:`Transfers`.
+        network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
+        transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
+        tuning (Tuning | None, default None): how it runs.
+        debugging (Debugging | None, default None): what finds mistakes.
 
     Raises:
         OSError: no socket or directory could be made.
@@ -3244,26 +3403,12 @@ class Client(Generic[_P]):
         protocol: Protocol[_P],
         token: ConnectToken,
         *,
-        bind: AddressLike | None = None,
-        factory: MessageFactory | None = None,
-        priority: PriorityHook | None = None,
-        slow_hook: float = 0.005,
-        chunk_memory: int = 67108864,
-        chunk_directory: str | PathLike[str] | None = None,
-        chunk_file_limit: int | None = None,
-        chunk_directory_limit: int | None = None,
-        resume: Client[Any] | None = None,
-        congestion: Congestion | None = None,
-        driver: Literal["polled", "thread"] = "polled",
-        conditions: Conditions | None = None,
-        seed: int | None = None,
-        network: SimulatedNetwork | None = None,
-        columns: Sequence[type] | None = None,
-        capture: Capture | str | PathLike[str] | None = None,
-        mtu: int = 1280,
-        packet_notifications: bool = False,
         ghosts: dict[type, type] | None = None,
-        strict: bool = False,
+        resume: Client[Any] | None = None,
+        network: SimulatedNetwork | None = None,
+        transfers: Transfers | None = None,
+        tuning: Tuning | None = None,
+        debugging: Debugging | None = None,
     ) -> Client[_P]: ...
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @staticmethod
@@ -3273,28 +3418,12 @@ class Client(Generic[_P]):
         *,
         key: bytes | None = None,
         client_id: int | None = None,
-        timeout: int | None = 10,
-        user_data: bytes = b"",
-        bind: AddressLike | None = None,
-        factory: MessageFactory | None = None,
-        priority: PriorityHook | None = None,
-        slow_hook: float = 0.005,
-        chunk_memory: int = 67108864,
-        chunk_directory: str | PathLike[str] | None = None,
-        chunk_file_limit: int | None = None,
-        chunk_directory_limit: int | None = None,
-        resume: Client[Any] | None = None,
-        congestion: Congestion | None = None,
-        driver: Literal["polled", "thread"] = "polled",
-        conditions: Conditions | None = None,
-        seed: int | None = None,
-        network: SimulatedNetwork | None = None,
-        columns: Sequence[type] | None = None,
-        capture: Capture | str | PathLike[str] | None = None,
-        mtu: int = 1280,
-        packet_notifications: bool = False,
         ghosts: dict[type, type] | None = None,
-        strict: bool = False,
+        resume: Client[Any] | None = None,
+        network: SimulatedNetwork | None = None,
+        transfers: Transfers | None = None,
+        tuning: Tuning | None = None,
+        debugging: Debugging | None = None,
     ) -> Client[_Q]:
         """Development mode: makes its own token, with the well-known key or a shared one. Not for production:
         anyone who has the key can connect as any player. It warns unless the address is loopback.
@@ -3305,53 +3434,15 @@ class Client(Generic[_P]):
             key (bytes | None, default None): the server's 32-byte private key; None: development mode's, which is
                 public.
             client_id (int | None, default None): None: a random one.
-            timeout (int | None, default 10): seconds of silence that end the connection, and a dial; None: no
-                timeout on the client. A server ends a connection after 300 seconds of silence at the latest.
-            user_data (bytes, default b''): up to 256 bytes for the server, encrypted.
-            bind (AddressLike | None, default None): the local address; None: any free port.
-            factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
-            priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
-                with their :class:`Candidates`, for all clients at once. Returns a buffer of float32 scores, one
-                per candidate: within a channel, higher scores go first. None keeps the order. If it raises,
-                returns anything else or a NaN, or sends or receives, the packets go out in their usual order, and
-                :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
-            slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is
-                logged, at most once a second; ``counters`` has the times of all hooks.
-            chunk_memory (int, default 67108864): bytes of chunks from the server to hold in memory, running ones
-                and ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
-            chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
-                their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the
-                same peer offers the same content again, even to another process, only the rest is sent.
-            chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
-                chunks are refused.
-            chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-                by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
-            resume (Client | None, default None): a client whose connection is over. When the server sends the
-                same contents again, the parts that client received of unfinished chunks are not resent. Not
-                needed with a ``chunk_directory``.
-            congestion (Congestion | None, default None): how fast chunks may be sent; None:
-                :meth:`Congestion.adaptive`.
-            driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
-                when the game ticks. ``"thread"``: a native thread also serves connections between ticks and while
-                the game is busy: it acks, resends and paces chunks. A tick's messages still go out together, at
-                its flush.
-            conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
-                both sides. All peers share its rate and its losses, as on one link.
-            seed (int | None, default None): makes these conditions repeatable; None: random.
-            network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
-                socket.
-            columns (Sequence[type] | None, default None): message classes delivered as columns
-                (:meth:`Inbox.columns`) instead of objects.
-            capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
-                the path of a new one. If writing fails, it is logged and the game goes on.
-            mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
-                1,280. For paths that silently lose larger ones. Each side sets its own.
             ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
                 the client makes instead of those, by class.
-            packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
-                delivered or lost; otherwise no such records are kept.
-            strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
-                instead of returning a result that says so.
+            resume (Client | None, default None): a client whose connection is over. When the server sends the same
+                contents again, the parts that client received of unfinished chunks are not resent. Not needed with a
+                directory of :class:`Transfers`.
+            network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
+            transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
+            tuning (Tuning | None, default None): how it runs.
+            debugging (Debugging | None, default None): what finds mistakes.
         """
     @property
     def state(self) -> ClientState:
@@ -3417,7 +3508,7 @@ class Client(Generic[_P]):
             TypeError: it is of another class.
             ValueError: the protocol has no inputs.
         """
-    def seen(self, tick: float, /) -> None:
+    def set_seen(self, tick: float, /) -> None:
         """Notes which tick of the server the player sees from now on, as where others are drawn: inputs carry it, to 1/256.
 
         Args:
@@ -3609,6 +3700,7 @@ class Client(Generic[_P]):
         Args:
             congestion (Congestion): how fast chunks may be sent.
         """
+    @property
     def stats(self) -> ConnectionStats:
         """Statistics of the connection; after its end the last ones, zeros before it is up."""
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
@@ -3741,29 +3833,12 @@ class Peer(Generic[_P]):
         name: str = "",
         players: int = 4,
         late_joining: bool = False,
-        bind: AddressLike | None = None,
         key: bytes | None = None,
-        timeout: int = 5,
-        rendezvous: AddressLike | None = None,
-        title: str = "",
-        relaying: bool = True,
-        factory: MessageFactory | None = None,
-        priority: PriorityHook | None = None,
-        slow_hook: float = 0.005,
-        chunk_memory: int = 67108864,
-        chunk_directory: str | PathLike[str] | None = None,
-        chunk_file_limit: int | None = None,
-        chunk_directory_limit: int | None = None,
-        congestion: Congestion | None = None,
-        driver: Literal["polled", "thread"] = "polled",
-        conditions: Conditions | None = None,
-        seed: int | None = None,
+        rendezvous: Rendezvous | None = None,
         network: SimulatedNetwork | None = None,
-        columns: Sequence[type] | None = None,
-        capture: Capture | str | PathLike[str] | None = None,
-        mtu: int = 1280,
-        packet_notifications: bool = False,
-        strict: bool = False,
+        transfers: Transfers | None = None,
+        tuning: Tuning | None = None,
+        debugging: Debugging | None = None,
     ) -> Peer[_Q]:
         """Begins a game: this peer is its first player and its master.
 
@@ -3772,56 +3847,13 @@ class Peer(Generic[_P]):
             name (str, default ''): the player's name, up to 32 bytes in UTF-8.
             players (int, default 4): the maximum of players, this one included, 1 to 16.
             late_joining (bool, default False): whether players may join after the start.
-            bind (AddressLike | None, default None): the local address; None: any free port.
-            key (bytes | None, default None): 32 bytes that only the game's peers have; None: development
-                mode, in which anyone can join.
-            timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
-            rendezvous (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`):
-                the game gets a :attr:`code`, by which players behind NATs join; None: players join by address
-                only.
-            title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not
-                listed.
-            relaying (bool, default True): whether this player carries for two others who don't reach each other, at up to
-                128 KiB a second, and may be reached by way of another one itself. False of the host: newcomers who don't
-                reach all players are refused.
-            factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
-            priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
-                with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
-                per candidate: within a channel, higher scores go first. None keeps the order. If it raises,
-                returns anything else or a NaN, or sends or receives, the packets go out in their usual order, and
-                :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
-            slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is
-                logged, at most once a second; ``counters`` has the times of all hooks.
-            chunk_memory (int, default 67108864): bytes of chunks from each player to hold in memory, running ones
-                and ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
-            chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
-                their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the
-                same peer offers the same content again, even to another process, only the rest is sent.
-            chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
-                chunks are refused.
-            chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-                by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
-            congestion (Congestion | None, default None): how fast chunks may be sent; None:
-                :meth:`Congestion.adaptive`.
-            driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
-                when the game ticks. ``"thread"``: a native thread also serves connections between ticks and while
-                the game is busy: it acks, resends and paces chunks. A tick's messages still go out together, at
-                its flush.
-            conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
-                both sides. All peers share its rate and its losses, as on one link.
-            seed (int | None, default None): makes these conditions repeatable; None: random.
-            network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
-                socket.
-            columns (Sequence[type] | None, default None): message classes delivered as columns
-                (:meth:`Inbox.columns`) instead of objects.
-            capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
-                the path of a new one. If writing fails, it is logged and the game goes on.
-            mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
-                1,280. For paths that silently lose larger ones. Each side sets its own.
-            packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
-                delivered or lost; otherwise no such records are kept.
-            strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
-                instead of returning a result that says so.
+            key (bytes | None, default None): 32 bytes that only the game's peers have; None: development mode, in
+                which anyone can join.
+            rendezvous (Rendezvous | None, default None): how players find and reach each other; None: by address only.
+            network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
+            transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
+            tuning (Tuning | None, default None): how it runs.
+            debugging (Debugging | None, default None): what finds mistakes.
 
         Raises:
             OSError: the address can't be bound.
@@ -3833,81 +3865,27 @@ class Peer(Generic[_P]):
         protocol: Protocol[_Q],
         *,
         name: str = "",
-        bind: AddressLike | None = None,
         key: bytes | None = None,
-        timeout: int = 5,
-        rendezvous: AddressLike | None = None,
-        relaying: bool = True,
-        factory: MessageFactory | None = None,
-        priority: PriorityHook | None = None,
-        slow_hook: float = 0.005,
-        chunk_memory: int = 67108864,
-        chunk_directory: str | PathLike[str] | None = None,
-        chunk_file_limit: int | None = None,
-        chunk_directory_limit: int | None = None,
-        congestion: Congestion | None = None,
-        driver: Literal["polled", "thread"] = "polled",
-        conditions: Conditions | None = None,
-        seed: int | None = None,
+        rendezvous: Rendezvous | None = None,
         network: SimulatedNetwork | None = None,
-        columns: Sequence[type] | None = None,
-        capture: Capture | str | PathLike[str] | None = None,
-        mtu: int = 1280,
-        packet_notifications: bool = False,
-        strict: bool = False,
+        transfers: Transfers | None = None,
+        tuning: Tuning | None = None,
+        debugging: Debugging | None = None,
     ) -> Peer[_Q]:
         """Joins a game. The first events have the outcome: :class:`PlayerJoined` for each player and this
         one, or :class:`GameEnded` with the reason.
 
         Args:
             address (AddressLike): the address of any player in the game, which sends newcomers on to the
-                master. With ``rendezvous``: any player's code.
+                master. With a rendezvous server: any player's code.
             protocol (Protocol): the protocol of all peers, made with ``peers=True``.
             name (str, default ''): the player's name, up to 32 bytes in UTF-8.
-            bind (AddressLike | None, default None): the local address; None: any free port.
             key (bytes | None, default None): the 32 bytes of the game; None: development mode.
-            timeout (int, default 5): seconds of silence, 1 to 60, after which a player counts as gone.
-            rendezvous (AddressLike | None, default None): a rendezvous server: ``address`` is a code there.
-            relaying (bool, default True): whether this player carries for two others who don't reach each other, at up to
-                128 KiB a second, and may be reached by way of another one itself.
-            factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
-            priority (PriorityHook | None, default None): called once per flush if unordered messages are queued,
-                with their :class:`Candidates`, for all players at once. Returns a buffer of float32 scores, one
-                per candidate: within a channel, higher scores go first. None keeps the order. If it raises,
-                returns anything else or a NaN, or sends or receives, the packets go out in their usual order, and
-                :meth:`flush`, or the ``with`` of :meth:`tick`, raises the exception.
-            slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is
-                logged, at most once a second; ``counters`` has the times of all hooks.
-            chunk_memory (int, default 67108864): bytes of chunks from each player to hold in memory, running ones
-                and ones not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused.
-            chunk_directory (str | PathLike[str] | None, default None): receives chunks into files here, named by
-                their hash in hex, instead of into memory. It is made if missing. Unfinished files stay: when the
-                same peer offers the same content again, even to another process, only the rest is sent.
-            chunk_file_limit (int | None, default None): bytes of the largest such file; None: 1 GiB. Larger
-                chunks are refused.
-            chunk_directory_limit (int | None, default None): bytes of all such files together, unfinished ones
-                by the 4 KiB blocks that arrived; None: eight times ``chunk_file_limit``. What doesn't fit is refused.
-            congestion (Congestion | None, default None): how fast chunks may be sent; None:
-                :meth:`Congestion.adaptive`.
-            driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written
-                when the game ticks. ``"thread"``: a native thread also serves connections between ticks and while
-                the game is busy: it acks, resends and paces chunks. A tick's messages still go out together, at
-                its flush.
-            conditions (Conditions | None, default None): a bad network for everything sent, for tests. Give it to
-                both sides. All peers share its rate and its losses, as on one link.
-            seed (int | None, default None): makes these conditions repeatable; None: random.
-            network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a
-                socket.
-            columns (Sequence[type] | None, default None): message classes delivered as columns
-                (:meth:`Inbox.columns`) instead of objects.
-            capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or
-                the path of a new one. If writing fails, it is logged and the game goes on.
-            mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to
-                1,280. For paths that silently lose larger ones. Each side sets its own.
-            packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as
-                delivered or lost; otherwise no such records are kept.
-            strict (bool, default False): calls raise :class:`NotConnectedError` and :class:`ChannelFullError`
-                instead of returning a result that says so.
+            rendezvous (Rendezvous | None, default None): with a rendezvous server: ``address`` is a code there.
+            network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
+            transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
+            tuning (Tuning | None, default None): how it runs.
+            debugging (Debugging | None, default None): what finds mistakes.
 
         Raises:
             OSError: the address can't be bound.
@@ -4394,6 +4372,41 @@ def sequence_distance(a: int, b: int, /) -> int:
     """
 
 @final
+class Fragments:
+    """How an :class:`AckEndpoint` splits large packets. None is the profile's.
+
+    Args:
+        above (int | None, default None): payloads longer than this many bytes are sent in fragments.
+        size (int | None, default None): the bytes of a fragment; both ends need the same.
+        count (int | None, default None): how many fragments a packet may have, up to 256; both ends need the same.
+        reassembly_bytes (int | None, default None): bytes that all partial packets together may take.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __new__(
+        cls,
+        *,
+        above: int | None = None,
+        size: int | None = None,
+        count: int | None = None,
+        reassembly_bytes: int | None = None,
+    ) -> Fragments: ...
+    @property
+    def above(self) -> int | None:
+        """Bytes of the largest payload that isn't split, if they were given."""
+    @property
+    def size(self) -> int | None:
+        """Bytes of a fragment, if they were given."""
+    @property
+    def count(self) -> int | None:
+        """How many fragments a packet may have, if it was given."""
+    @property
+    def reassembly_bytes(self) -> int | None:
+        """Bytes of all partial packets, if they were given."""
+
+@final
 class SequenceBuffer(Generic[_T]):
     """A value per sequence number, for the newest ``capacity`` numbers: every operation is O(1), and a value
     found under a sequence was inserted under exactly that sequence. Algorithm: the rolling buffer of reliable
@@ -4470,10 +4483,7 @@ class AckEndpoint:
             windows of 64 packets sent and 1,024 received that grow to 16,384, 10 % a sample. The settings below
             are None for the profile's.
         max_packet_size: the largest payload, in bytes.
-        fragment_above: payloads longer than this are sent in fragments.
-        fragment_size, max_fragments: the bytes of a fragment, and how many a packet may have, up to 256. Both
-            ends need the same.
-        reassembly_bytes: bytes that all partial packets together may take.
+        fragments: how packets are split.
         sent_window, received_window: packets remembered, a power of two up to 32,768. More than packets a
             second times RTT, or packets count as lost before their ack can come.
         rtt_smoothing: the fraction by which each sample moves the RTT, above 0 and at most 1.
@@ -4504,10 +4514,7 @@ class AckEndpoint:
         profile: Literal["standard", "large"] = "standard",
         *,
         max_packet_size: int | None = None,
-        fragment_above: int | None = None,
-        fragment_size: int | None = None,
-        max_fragments: int | None = None,
-        reassembly_bytes: int | None = None,
+        fragments: Fragments | None = None,
         sent_window: int | None = None,
         received_window: int | None = None,
         rtt_smoothing: float | None = None,
@@ -5093,6 +5100,53 @@ class Outages:
         """The fraction of all time, 0 to 1."""
 
 @final
+class RandomWalk:
+    """Jitter in runs: a delay that walks at random and is similar for neighbouring packets, none of which
+    overtakes for it.
+
+    Args:
+        delay: seconds by which it makes packets early or late at most, up to 10. With the jitter at most the latency.
+        time: seconds for which the delay stays similar (its correlation time).
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __new__(cls, delay: float, time: float = 1.0) -> RandomWalk: ...
+    @property
+    def delay(self) -> float:
+        """Seconds by which it makes packets early or late at most."""
+    @property
+    def time(self) -> float:
+        """Seconds for which the delay stays similar."""
+
+@final
+class Bottleneck:
+    """The slowest part of a link: packets wait for its rate in a finite queue.
+
+    Args:
+        rate (int): bytes per second that pass, up to 12,500,000,000 (100 Gbit/s).
+        queue (int, default 65536): bytes that may wait, the packet in transmission included. A packet that would
+            exceed them is dropped and counted as ``queue_dropped``.
+        overhead (int, default 28): bytes that each packet takes of rate and queue beside its own: 28 for IPv4 and
+            UDP.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __new__(cls, rate: int, *, queue: int = 65536, overhead: int = 28) -> Bottleneck: ...
+    @property
+    def rate(self) -> int:
+        """Bytes per second that pass."""
+    @property
+    def queue(self) -> int:
+        """Bytes that may wait for the rate."""
+    @property
+    def overhead(self) -> int:
+        """Bytes that each packet takes beside its own."""
+
+@final
 class Conditions:
     """What a simulated link does to each packet, per direction.
 
@@ -5103,21 +5157,14 @@ class Conditions:
         latency (float, default 0.0): seconds, one way, after the queue; at most 10.
         jitter (float, default 0.0): seconds, at most the latency; each packet is late by latency +- jitter,
             uniformly, so packets may overtake.
-        random_walk (float, default 0.0): seconds; jitter in runs: a delay within +- random_walk that is similar for
-            neighbouring packets, none of which overtakes for it. With the jitter at most the latency.
-        random_walk_time (float, default 1.0): seconds for which that delay stays similar (its correlation time).
+        random_walk (RandomWalk | None, default None): jitter in runs.
         loss (float, default 0.0): probability that a packet is lost by itself, 0 to 1.
         bursts (Bursts | None, default None): losses in bursts.
         outages (Outages | None, default None): times at which nothing passes.
         duplicate (float, default 0.0): probability that a packet arrives twice.
-        reorder (float, default 0.0): probability that a packet is held back by a further ``reorder_delay`` seconds.
-        reorder_delay (float, default 0.05): seconds by which packets are held back.
-        rate (int | None, default None): bytes per second that pass, up to 12,500,000,000 (100 Gbit/s); None: any
-            number at once.
-        queue (int, default 65536): bytes that may wait for the rate, the packet in transmission included; what would
-            be more is dropped and counted as ``queue_dropped``.
-        overhead (int, default 28): bytes that each packet takes of rate and queue beside its own: 28 for IPv4 and
-            UDP.
+        reorder (float, default 0.0): probability that a packet is held back by a further 50 ms.
+        bottleneck (Bottleneck | None, default None): the rate and queue of the slowest part; None: any number of
+            bytes pass at once.
         max_datagram (int | None, default None): bytes of the largest datagram that passes, without headers, 1 to
             65,535; larger ones vanish and are counted as ``too_large``, as on a path with a small MTU that doesn't
             say so. None: any.
@@ -5131,17 +5178,13 @@ class Conditions:
         *,
         latency: float = 0.0,
         jitter: float = 0.0,
-        random_walk: float = 0.0,
-        random_walk_time: float = 1.0,
+        random_walk: RandomWalk | None = None,
         loss: float = 0.0,
         bursts: Bursts | None = None,
         outages: Outages | None = None,
         duplicate: float = 0.0,
         reorder: float = 0.0,
-        reorder_delay: float = 0.05,
-        rate: int | None = None,
-        queue: int = 65536,
-        overhead: int = 28,
+        bottleneck: Bottleneck | None = None,
         max_datagram: int | None = None,
     ) -> Conditions: ...
     @staticmethod
@@ -5168,11 +5211,8 @@ class Conditions:
     def jitter(self) -> float:
         """Seconds that each packet is early or late at most."""
     @property
-    def random_walk(self) -> float:
-        """The same of a delay that changes slowly."""
-    @property
-    def random_walk_time(self) -> float:
-        """Seconds for which that delay stays similar."""
+    def random_walk(self) -> RandomWalk | None:
+        """Jitter in runs."""
     @property
     def loss(self) -> float:
         """Probability that a packet is lost, independently of others."""
@@ -5189,17 +5229,8 @@ class Conditions:
     def reorder(self) -> float:
         """Probability that a packet is held back."""
     @property
-    def reorder_delay(self) -> float:
-        """Seconds for which it is held back."""
-    @property
-    def rate(self) -> int | None:
-        """Bytes per second that pass; None: any number."""
-    @property
-    def queue(self) -> int:
-        """Bytes that may wait for the rate."""
-    @property
-    def overhead(self) -> int:
-        """Bytes that each packet takes beside its own."""
+    def bottleneck(self) -> Bottleneck | None:
+        """The rate and queue of the slowest part."""
     @property
     def max_datagram(self) -> int | None:
         """Bytes of the largest datagram that passes; None: any."""
@@ -5642,6 +5673,31 @@ class Desync:
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
+class Timing:
+    """The delay, window and rate of a rollback game.
+
+    Args:
+        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32; others guess that
+            many fewer.
+        window (int, default 8): frames that may be guessed, 1 to 32. When it is full, the game waits.
+        rate (int, default 60): frames a second, 1 to 1000; the same for all players.
+
+    Raises:
+        ValueError: naming the argument, its value and its bound.
+    """
+
+    def __new__(cls, *, delay: int = 2, window: int = 8, rate: int = 60) -> Timing: ...
+    @property
+    def delay(self) -> int:
+        """Frames by which this player's own input is delayed."""
+    @property
+    def window(self) -> int:
+        """Frames that may be guessed."""
+    @property
+    def rate(self) -> int:
+        """Frames a second."""
+
+@final
 class SpectatorLost:
     """A spectator lacks frames that are no longer kept: it needs a newer state, and a new start."""
 
@@ -5669,9 +5725,7 @@ class Rollback(Generic[_I, _Do]):
         players (Sequence[int] | int | None, default None): the numbers of the players, or how many there are,
             from 0 on; all others watch. None: all players that the peer knows now.
         me (int | None, default None): this player's number; None: the peer's.
-        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32; others guess that
-            many fewer.
-        window (int, default 8): frames that may be guessed, 1 to 32. When it is full, the game waits.
+        timing (Timing | None, default None): the delay, window and rate; None: those of ``Timing()``.
         state (Any, default None): the state as a C-contiguous array or a mapping of names to such arrays,
             which are saved and loaded here. Change them in place only.
         save (Callable[[], Any] | None, default None): returns a copy of the state, which nothing changes.
@@ -5679,7 +5733,6 @@ class Rollback(Generic[_I, _Do]):
         check (Callable[[], Any] | None, default None): returns the values of the current state to compare, as
             :attr:`Save.checksum`.
         check_every (int, default 16): frames between two compared states; 0: none are compared.
-        rate (int, default 60): frames a second, 1 to 1000.
 
     Without ``state``, ``save`` and ``load``, :meth:`advance` yields :class:`Save` and :class:`Load` too.
 
@@ -5697,14 +5750,12 @@ class Rollback(Generic[_I, _Do]):
         *,
         players: Sequence[int] | int | None = None,
         me: int | None = None,
-        delay: int = 2,
-        window: int = 8,
+        timing: Timing | None = None,
         state: None = None,
         save: None = None,
         load: None = None,
         check: Callable[[], Any] | None = None,
         check_every: int = 16,
-        rate: int = 60,
     ) -> Rollback[int, Save | Load | Advance[int]]: ...
     @overload
     def __new__(
@@ -5714,14 +5765,12 @@ class Rollback(Generic[_I, _Do]):
         *,
         players: Sequence[int] | int | None = None,
         me: int | None = None,
-        delay: int = 2,
-        window: int = 8,
+        timing: Timing | None = None,
         state: None = None,
         save: None = None,
         load: None = None,
         check: Callable[[], Any] | None = None,
         check_every: int = 16,
-        rate: int = 60,
     ) -> Rollback[_I, Save | Load | Advance[_I]]: ...
     @overload
     def __new__(
@@ -5731,14 +5780,12 @@ class Rollback(Generic[_I, _Do]):
         *,
         players: Sequence[int] | int | None = None,
         me: int | None = None,
-        delay: int = 2,
-        window: int = 8,
+        timing: Timing | None = None,
         state: object = None,
         save: Callable[[], Any] | None = None,
         load: Callable[[Any], object] | None = None,
         check: Callable[[], Any] | None = None,
         check_every: int = 16,
-        rate: int = 60,
     ) -> Rollback[int, Advance[int]]: ...
     @overload
     def __new__(
@@ -5748,14 +5795,12 @@ class Rollback(Generic[_I, _Do]):
         *,
         players: Sequence[int] | int | None = None,
         me: int | None = None,
-        delay: int = 2,
-        window: int = 8,
+        timing: Timing | None = None,
         state: object = None,
         save: Callable[[], Any] | None = None,
         load: Callable[[Any], object] | None = None,
         check: Callable[[], Any] | None = None,
         check_every: int = 16,
-        rate: int = 60,
     ) -> Rollback[_I, Advance[_I]]: ...
     def advance(self, input: _I, *, now: float | None = None) -> Iterator[_Do]:
         """Takes this player's input, and yields requests in order: first frames that run again on corrected
@@ -5822,7 +5867,7 @@ class Rollback(Generic[_I, _Do]):
         """The maximum of frames by which this player is ahead of another; 0 if it is ahead of none."""
     @property
     def pace(self) -> float:
-        """Frames a second to run at: ``rate``, or up to a tenth less while this player is ahead of others."""
+        """Frames a second to run at: the rate of the timing, or up to a tenth less while this player is ahead of others."""
     @property
     def stats(self) -> dict[str, int]:
         """Counters by name: see ``docs/rollback.md``."""

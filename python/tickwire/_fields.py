@@ -231,7 +231,8 @@ class When(Condition):
 
 
 def when(name: str, /) -> When:
-    """The property is sent only to clients that a mask chooses for each ghost. :meth:`World.condition` sets a
+    """The property is sent only to clients that a mask chooses for each ghost.
+    :meth:`World.set_condition_hook` sets a
     function that returns the masks, called once a flush for all ghosts of the class;
     :meth:`World.set_condition` sets the mask of one client.
 
@@ -290,27 +291,27 @@ angular: Final = Angular("angular")
 a plain number say its circle: ``tw.world.angular(-180, 180)``."""
 
 
-def hermite(velocity: str, /, *, rate: float = 60.0) -> ShownAs:
-    """The property moves to its next state on the cubic that has the velocities of both.
+def hermite(velocity: str, /) -> ShownAs:
+    """The property moves to its next state on the cubic that has the velocities of both. A second has as many
+    ticks as the protocol's ``tick_rate``, or 60 if it has none.
 
     Args:
         velocity: the name of the property that is its velocity, in units a second.
-        rate: ticks a second of the server.
 
     Raises:
-        TypeError, ValueError: ``velocity`` is no name, or ``rate`` no number above 0.
+        TypeError: ``velocity`` is no name.
     """
-    return ShownAs("hermite", _name(velocity), (_rate(rate), 0.0))
+    return ShownAs("hermite", _name(velocity))
 
 
-def threshold(distance: float, /, *, velocity: str, rate: float = 60.0) -> ShownAs:
+def threshold(distance: float, /, *, velocity: str) -> ShownAs:
     """Dead reckoning: the property goes on with its velocity, and is sent, with that, only when it is further
-    than a distance from where that leads.
+    than a distance from where that leads. A second has as many ticks as the protocol's ``tick_rate``, or 60
+    if it has none.
 
     Args:
         distance: by how much what clients show may be off, in the property's units.
         velocity: the name of the property that is its velocity, in units a second.
-        rate: ticks a second of the server.
 
     Raises:
         TypeError, ValueError: ``velocity`` is no name, or a number is out of its bounds.
@@ -318,7 +319,7 @@ def threshold(distance: float, /, *, velocity: str, rate: float = 60.0) -> Shown
     distance = _number("distance", distance)
     if not distance >= 0.0:
         raise ValueError(f"distance must be at least 0, not {distance}")
-    return ShownAs("threshold", _name(velocity), (_rate(rate), distance))
+    return ShownAs("threshold", _name(velocity), (distance, 0.0))
 
 
 def _number(name: str, value: Any) -> float:
@@ -327,13 +328,6 @@ def _number(name: str, value: Any) -> float:
     if not -sys.float_info.max <= value <= sys.float_info.max:
         raise ValueError(f"{name} must be a finite number, not {value}")
     return float(value)
-
-
-def _rate(value: Any) -> float:
-    rate = _number("rate", value)
-    if rate <= 0.0:
-        raise ValueError(f"rate must be a number of ticks a second above 0, not {value}")
-    return rate
 
 
 def _name(value: Any) -> str:

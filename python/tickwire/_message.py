@@ -174,6 +174,11 @@ def own_fields(cls: type, hints: dict[str, Any]) -> dict[str, FieldType]:
         given = cls.__dict__.get(name, NATURAL)
         if given is NATURAL:
             setattr(cls, name, _natural(f"{cls.__name__}.{name}", field_type))
+        elif type(given).__hash__ is None:
+            raise ValueError(
+                f"{cls.__name__}.{name} must have a default of its own for each object, not {given!r}: "
+                "write tw.default() for an empty one"
+            )
         elif isinstance(given, dataclasses.Field) and given.default is NATURAL:
             natural = _natural(f"{cls.__name__}.{name}", field_type)
             mutable = isinstance(natural, dataclasses.Field)

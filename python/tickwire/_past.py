@@ -192,6 +192,23 @@ class Past:
         """
         return self._view.ghost(ghost)
 
+    def replay(self) -> Iterator[tuple[Past, float]]:
+        """The worlds after this one, tick by tick up to now, for a thing that was fired in this one. Each
+        comes with the number of ticks since the one before, which is a fraction for the first.
+
+        What the client shoots at flies on its screen among ghosts of the past. If the server first lets it
+        fly through the worlds that the client has yet to see, and then in the present, both see the same hit.
+        See "Latency compensation methods" (Bernier, 2001), which describes it for instant shots.
+        """
+        tick = self.tick
+        while tick < self.now:
+            after = min(math.floor(tick) + 1, self.now)
+            if self.client is None:
+                yield self._world.rewind_to(after), after - tick
+            else:
+                yield self._world.rewind(self.client, seen=after), after - tick
+            tick = after
+
     def judge(self, verdict: Any, *ghosts: object, **facts: Any) -> Judgement:
         """Records a judgement about these ghosts, as they were seen and as they are. Returns the record.
 

@@ -33,6 +33,7 @@ from tickwire._core import (
     Connected,
     ConnectionStats,
     ConnectToken,
+    Debugging,
     Disconnected,
     Inbox,
     IncomingChunk,
@@ -40,6 +41,7 @@ from tickwire._core import (
     Protocol,
     SimulatedNetwork,
     Transfer,
+    Tuning,
 )
 from tickwire.errors import ClosedError
 
@@ -169,7 +171,7 @@ class Redialler(Generic[_P]):
             give_up_after (float | None, default 120.0): seconds without a connection after which it gives
                 up; None: never.
             seed (int | None, default None): makes jitter and ``conditions`` repeatable.
-            settings: those of :meth:`Client.connect`, ``timeout`` and ``client_id`` too.
+            settings: those of :meth:`Client.connect`, ``client_id`` too.
         """
         cls._check(first_delay, max_delay, jitter, give_up_after)
         if settings.get("client_id") is None:
@@ -213,7 +215,10 @@ class Redialler(Generic[_P]):
         self._max_delay = max_delay
         self._jitter = jitter
         self._give_up_after = give_up_after
-        self._settings = settings | ({} if seed is None else {"seed": seed})
+        debugging: Debugging = settings.get("debugging") or Debugging()
+        if seed is not None:
+            debugging = debugging.replace(seed=seed)
+        self._settings = settings | {"debugging": debugging}
         network = settings.get("network")
         self._now: Callable[[], float] = time.monotonic if network is None else lambda: network.now
         self._events: list[Event | Reconnecting] = []
@@ -238,19 +243,20 @@ class Redialler(Generic[_P]):
                     token.close()
                 raise TypeError("token must not return an awaitable here: use tickwire.aio.redialler")
             more["token"] = token.result() if hasattr(token, "done") else token
-        capture = settings.get("capture")
+        capture = debugging.capture
         if capture is not None and not isinstance(capture, Capture):
             # One for all dials: each client would start the file again.
-            self._capture = self._settings["capture"] = Capture(capture)
+            self._capture = Capture(capture)
+            self._settings["debugging"] = debugging.replace(capture=self._capture)
         try:
             self._client = self._make(**more, **self._settings)
         except BaseException:
             if self._capture is not None:
                 self._capture.close()
             raise
-        bind = settings.get("bind")
+        tuning: Tuning = settings.get("tuning") or Tuning()
         # Two can't have one port, unless the system picks it.
-        self._holds_port = bind is not None and Address(bind).port != 0
+        self._holds_port = tuning.bind is not None and tuning.bind.port != 0
         if seed is None and network is not None:
             # Virtual time has no luck of its own, and each client has its own address.
             seed = hash_of(self._client.address)
@@ -431,9 +437,9 @@ class Redialler(Generic[_P]):
         """Like :attr:`Client.quality`."""
         return self._client.quality
 
-    def seen(self, tick: float, /) -> None:
-        """Like :meth:`Client.seen`."""
-        self._client.seen(tick)
+    def set_seen(self, tick: float, /) -> None:
+        """Like :meth:`Client.set_seen`."""
+        self._client.set_seen(tick)
 
     def tick_of(self, ghost: object, /) -> int | None:
         """Like :meth:`Client.tick_of`."""
@@ -495,9 +501,10 @@ class Redialler(Generic[_P]):
         """Like :meth:`Client.set_congestion`, for the current connection."""
         self._client.set_congestion(congestion)
 
+    @property
     def stats(self) -> ConnectionStats:
         """Statistics of the current connection, or the last one's at its end."""
-        return self._client.stats()
+        return self._client.stats
 
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Disconnects for good, as :meth:`Client.close`."""
@@ -639,9 +646,15 @@ class Redialler(Generic[_P]):
     def _stand_in(self) -> Client[_P]:
         """One to tick until the next dial, where the old one had to leave its port: in a network of its own,
         whose time stands still, it neither sends nor ends."""
-        same = {name: self._settings[name] for name in ("columns", "strict") if name in self._settings}
-        key = bytes(32)
-        return Client.connect("10.0.0.1:1", self._protocol, key=key, network=SimulatedNetwork(), **same)
+        tuning: Tuning = self._settings.get("tuning") or Tuning()
+        return Client.connect(
+            "10.0.0.1:1",
+            self._protocol,
+            key=bytes(32),
+            network=SimulatedNetwork(),
+            tuning=Tuning(columns=tuning.columns),
+            debugging=Debugging(strict=self._settings["debugging"].strict),
+        )
 
     def _failed(self, error: Exception) -> None:
         """A dial that didn't come so far as to ask a server."""

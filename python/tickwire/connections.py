@@ -1,7 +1,7 @@
 """Connections: their addresses, how they start, end and come back, and their statistics."""
 
 from tickwire._connection import AddressLike, ClientState, DisconnectReason, Event, Reconnecting, SendResult
-from tickwire._core import Address, ChannelStats, Connected, ConnectionStats, Disconnected, Tick
+from tickwire._core import Address, ChannelStats, Connected, ConnectionStats, Disconnected, Tick, Tuning
 from tickwire._redial import Redialler
 from tickwire._resolve import resolve
 
@@ -19,5 +19,6 @@ __all__ = [
     "Redialler",
     "SendResult",
     "Tick",
+    "Tuning",
     "resolve",
 ]

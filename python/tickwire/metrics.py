@@ -103,7 +103,7 @@ class ServerCollector(Collector):
 
     def _channels(self) -> Iterator[Metric]:
         try:
-            snapshot = self._server.channel_stats()
+            snapshot = self._server.channel_stats
         except tw.errors.ClosedError:
             return
         protocol = self._server.protocol
@@ -140,7 +140,7 @@ class ServerCollector(Collector):
             return
         world = self._server.world
         try:
-            costs = world.costs()
+            costs = world.costs
         except tw.errors.ClosedError:
             return
         bits = CounterMetricFamily(

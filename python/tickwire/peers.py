@@ -13,6 +13,7 @@ from tickwire._core import (
     PlayerLeft,
     PlayerPath,
     Relay,
+    Rendezvous,
     RendezvousServer,
     Started,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "PlayerPath",
     "PortMapping",
     "Relay",
+    "Rendezvous",
     "RendezvousServer",
     "Started",
     "find_lan",

@@ -14,6 +14,7 @@ from tickwire._core import (
     Spectator,
     SpectatorLost,
     SyncTest,
+    Timing,
 )
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "Spectator",
     "SpectatorLost",
     "SyncTest",
+    "Timing",
 ]

@@ -4,11 +4,12 @@ See ``docs/security.md``.
 """
 
 from tickwire._accounts import client_id
-from tickwire._core import ConnectToken, generate_key
+from tickwire._core import Access, ConnectToken, generate_key
 from tickwire._hooks import AdmissionHook
 from tickwire._redial import TokenSource
 
 __all__ = [
+    "Access",
     "AdmissionHook",
     "ConnectToken",
     "TokenSource",

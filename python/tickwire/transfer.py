@@ -3,7 +3,7 @@
 Chunks are sent on a channel made by :func:`tickwire.chunks`. See ``docs/chunks.md``.
 """
 
-from tickwire._core import Chunk, ChunkStats, Congestion, IncomingChunk, ReceivedChunk, Transfer
+from tickwire._core import Chunk, ChunkStats, Congestion, IncomingChunk, ReceivedChunk, Transfer, Transfers
 from tickwire._pulls import Catalogue, Pull, Puller, PullError, PullHook
 
 __all__ = [
@@ -18,4 +18,5 @@ __all__ = [
     "Puller",
     "ReceivedChunk",
     "Transfer",
+    "Transfers",
 ]

@@ -60,18 +60,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_passes_and_then_the_rate() {
-        let rate = Rate::new(10.0, 5.0).unwrap();
-        let mut bucket = Bucket::default();
-        let mut passed =
-            |millis| (0..100).filter(|_| rate.take(&mut bucket, Instant::from_millis(millis))).count();
-        assert_eq!(passed(0), 5);
-        assert_eq!(passed(99), 0);
-        assert_eq!(passed(101), 1);
-        assert_eq!(passed(10_000), 5, "silence saves up no more than the burst");
-    }
-
-    #[test]
     fn a_rate_without_calls_is_refused() {
         for (rate, burst) in [(0.0, 5.0), (f64::NAN, 5.0), (1.0, 0.5), (1.0, f64::INFINITY), (-1.0, 1.0)] {
             assert!(Rate::new(rate, burst).is_err(), "{rate} {burst}");

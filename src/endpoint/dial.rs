@@ -153,7 +153,7 @@ impl Dial {
         let Some(repeats) = &mut self.repeats else { return };
         for _ in 0..if all { repeats.take_all() } else { repeats.take_due(now) } {
             // It fails if the server has ended the connection too, and then needs no goodbye.
-            let _ = self.netcode.send_payload(now, 0, &repeats.farewell, out);
+            let _ = self.netcode.send_payload(now, &repeats.farewell, out);
         }
         if repeats.left() == 0 {
             self.repeats = None;

@@ -145,9 +145,9 @@ impl Links {
         out: &mut Datagrams,
     ) {
         let sent = if let Some(dial) = self.dialled_mut(peer) {
-            dial.netcode.send_payload(now, number, payload, out)
+            dial.netcode.send_numbered(now, number, payload, out)
         } else if let Some(listener) = &mut self.listener {
-            listener.send_payload(now, peer.into(), number, payload, out)
+            listener.send_numbered(now, peer.into(), number, payload, out)
         } else {
             Ok(())
         };

@@ -22,6 +22,7 @@ use super::explanation::{Refusal, hash_in, nonce_of};
 use super::half_open::{HalfOpen, HalfOpenTable};
 use super::packet::{self, Body, Header, Kind, Request};
 use super::private_token::{PrivateToken, token_tag};
+use super::sealer::ADMISSION_SEQUENCES;
 use super::slots::{ClientHandle, Slots};
 use super::token_error::TokenError;
 use super::token_history::TokenHistory;
@@ -31,11 +32,7 @@ use crate::store::keyed_hash::KeyedHash;
 use crate::store::source_limit::SourceLimit;
 use crate::time::{Duration, Instant, UnixSeconds};
 
-/// Challenge and denied packets have sequences from here on, so that they never meet a connection's, which start at 0
-/// under the same key.
-const GLOBAL_SEQUENCE_START: u64 = 1 << 63;
-
-/// How far beyond that a server starts: at random, because all servers of a token, and all starts of one
+/// How far beyond [`ADMISSION_SEQUENCES`] a server starts: at random, because all servers of a token, and all starts of one
 /// while the token lives, use its keys. The odds that two of them meet are the packets they send to 2^62.
 const GLOBAL_SEQUENCE_SPREAD: u64 = 1 << 62;
 
@@ -95,7 +92,7 @@ impl Admission {
             started: unix,
             challenge_key,
             challenge_sequence: 0,
-            global_sequence: GLOBAL_SEQUENCE_START + u64::from_le_bytes(spread) % GLOBAL_SEQUENCE_SPREAD,
+            global_sequence: ADMISSION_SEQUENCES + u64::from_le_bytes(spread) % GLOBAL_SEQUENCE_SPREAD,
             half_open: HalfOpenTable::new(config.half_open_capacity, hash.clone()),
             history: TokenHistory::new(config.token_history_capacity, hash.clone()),
             source_limit: SourceLimit::new(hash, REQUEST_COST, REQUESTS_AT_ONCE),

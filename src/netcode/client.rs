@@ -230,16 +230,29 @@ impl Client {
         }
     }
 
-    /// The lowest sequence that the next payload may have.
+    /// The lowest number that the next payload may have.
     pub fn next_number(&self) -> u64 {
         self.sealer.next()
     }
 
-    /// Sends a payload of 1..=1200 bytes, under this sequence or, if it is used, the next one: 0 for the next one.
+    /// Sends a payload of 1..=1200 bytes.
     ///
     /// # Errors
     /// When not connected, or the payload has another length.
     pub fn send_payload(
+        &mut self,
+        now: Instant,
+        payload: &[u8],
+        out: &mut Datagrams,
+    ) -> Result<(), SendError> {
+        self.send_numbered(now, self.next_number(), payload, out)
+    }
+
+    /// Like [`Client::send_payload`], under a number of at least [`Client::next_number`].
+    ///
+    /// # Errors
+    /// Those of [`Client::send_payload`], or the number is used or above those of a connection.
+    pub fn send_numbered(
         &mut self,
         now: Instant,
         number: u64,
@@ -250,7 +263,7 @@ impl Client {
             return Err(SendError::NotConnected);
         }
         check_payload(payload)?;
-        self.sealer.skip_to(number);
+        self.sealer.skip_to(number)?;
         self.send(now, Kind::Payload, payload, out);
         Ok(())
     }

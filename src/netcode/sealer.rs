@@ -15,6 +15,10 @@ pub const SEND_INTERVAL: Duration = Duration::from_millis(100);
 /// How many packets announce the end of a connection: some of them will arrive.
 pub const DISCONNECT_REPEATS: u32 = 10;
 
+/// Challenge and denied packets have sequences from here on, so that they never meet a connection's, which start at 0
+/// under the same key.
+pub(super) const ADMISSION_SEQUENCES: u64 = 1 << 63;
+
 /// Why a payload was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
@@ -24,6 +28,13 @@ pub enum SendError {
     Empty,
     // Longer than `MAX_PAYLOAD`.
     TooLong(usize),
+    /// The number was used before, or is above all that a connection may use.
+    Number {
+        /// The lowest number that is free.
+        next: u64,
+        /// The number that was refused.
+        number: u64,
+    },
 }
 
 impl fmt::Display for SendError {
@@ -32,6 +43,9 @@ impl fmt::Display for SendError {
             SendError::NotConnected => write!(f, "the connection has ended or has not begun"),
             SendError::Empty => write!(f, "a payload must have at least 1 byte, not 0"),
             SendError::TooLong(n) => write!(f, "a payload must have at most {MAX_PAYLOAD} bytes, not {n}"),
+            SendError::Number { next, number } => {
+                write!(f, "number must be {next} to {}, not {number}", ADMISSION_SEQUENCES - 1)
+            }
         }
     }
 }
@@ -65,9 +79,23 @@ impl Sealer {
         self.sequence
     }
 
+    /// Checks a sequence that the caller chose.
+    ///
+    /// # Errors
+    /// When the sequence was used, or is not a connection's.
+    pub(crate) fn check_number(&self, number: u64) -> Result<(), SendError> {
+        let is_free = (self.sequence..ADMISSION_SEQUENCES).contains(&number);
+        is_free.then_some(()).ok_or(SendError::Number { next: self.sequence, number })
+    }
+
     /// Leaves out the sequences before this one.
-    pub(crate) fn skip_to(&mut self, sequence: u64) {
-        self.sequence = self.sequence.max(sequence);
+    ///
+    /// # Errors
+    /// Those of [`Sealer::check_number`].
+    pub(crate) fn skip_to(&mut self, number: u64) -> Result<(), SendError> {
+        self.check_number(number)?;
+        self.sequence = number;
+        Ok(())
     }
 
     pub(crate) fn send(&mut self, to: SocketAddr, kind: Kind, body: &[u8], out: &mut Datagrams) {
@@ -99,12 +127,16 @@ mod tests {
     fn no_number_is_used_twice() {
         let mut sealer = Sealer::new(1, [0; 32], 0);
         let (to, mut out) = (SocketAddr::from(([10, 0, 0, 1], 1)), Datagrams::new());
-        for number in [3, 3, 0, 9] {
-            sealer.skip_to(number);
-            sealer.send(to, Kind::Payload, &[7], &mut out);
+        for (number, is_free) in [(3, true), (3, false), (0, false), (4, true), (9, true), (1 << 63, false)] {
+            assert_eq!(sealer.skip_to(number).is_ok(), is_free, "{number}");
+            if is_free {
+                sealer.send(to, Kind::Payload, &[7], &mut out);
+            }
         }
+        let error = sealer.skip_to(3).unwrap_err().to_string();
+        assert_eq!(error, "number must be 10 to 9223372036854775807, not 3");
         let numbers: Vec<_> =
             out.iter().map(|(_, it)| packet::Header::read(it).map(|it| it.sequence)).collect();
-        assert_eq!(numbers, [3, 4, 5, 9].map(Ok));
+        assert_eq!(numbers, [3, 4, 9].map(Ok));
     }
 }

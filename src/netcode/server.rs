@@ -193,21 +193,35 @@ impl Server {
         self.leaving.update(now, out);
     }
 
-    /// The lowest sequence that the next payload may have.
+    /// The lowest number that the next payload may have: until the client has answered, a keep-alive comes before it.
     ///
     /// # Errors
     /// When the handle names no connection any more.
     pub fn next_number(&self, client: ClientHandle) -> Result<u64, SendError> {
         let connection = self.slots.find(client).ok_or(SendError::NotConnected)?;
-        // Until the client has answered, a keep-alive comes before it.
         Ok(connection.sealer.next() + u64::from(!connection.confirmed))
     }
 
-    /// Sends a payload of 1..=1200 bytes, under this sequence or, if it is used, the next one: 0 for the next one.
+    /// Sends a payload of 1..=1200 bytes.
     ///
     /// # Errors
     /// When the handle names no connection any more, or the payload has another length.
     pub fn send_payload(
+        &mut self,
+        now: Instant,
+        client: ClientHandle,
+        payload: &[u8],
+        out: &mut Datagrams,
+    ) -> Result<(), SendError> {
+        self.send_numbered(now, client, self.next_number(client)?, payload, out)
+    }
+
+    /// Like [`Server::send_payload`], under a number of at least [`Server::next_number`], or one above that of the payload
+    /// before.
+    ///
+    /// # Errors
+    /// Those of [`Server::send_payload`], or the number is used or above those of a connection.
+    pub fn send_numbered(
         &mut self,
         now: Instant,
         client: ClientHandle,
@@ -217,13 +231,13 @@ impl Server {
     ) -> Result<(), SendError> {
         let connection = self.slots.find_mut(client).ok_or(SendError::NotConnected)?;
         check_payload(payload)?;
-        let next = connection.sealer.next();
-        if !connection.confirmed && next != number {
+        connection.sealer.check_number(number)?;
+        if !connection.confirmed && connection.sealer.next() < number {
             // The client drops payloads until a keep-alive has told it that it is connected.
             let body = packet::keep_alive_body(client.slot, self.max_clients);
             connection.sealer.send(connection.address, Kind::KeepAlive, &body, out);
         }
-        connection.sealer.skip_to(number);
+        connection.sealer.skip_to(number)?;
         connection.sealer.send(connection.address, Kind::Payload, payload, out);
         connection.last_send = now;
         Ok(())

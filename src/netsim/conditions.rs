@@ -288,7 +288,7 @@ mod tests {
         );
         assert_eq!(
             message(perfect.latency(ms(5), ms(0)).random_walk(ms(4), ms(0))),
-            "random_walk_time must be 1µs to 3600s, not 0ns"
+            "time must be 1µs to 3600s, not 0ns"
         );
         assert_eq!(
             message(perfect.reorder(0.1, ms(3_600_001))),

@@ -19,9 +19,13 @@ pub struct RandomWalk {
 }
 
 impl RandomWalk {
-    pub(super) fn check(&self) -> Result<(), ConditionsError> {
-        time("random_walk", self.range, Duration::ZERO)?;
-        time("random_walk_time", self.memory, MIN_MEMORY)
+    /// Whether the walk is valid.
+    ///
+    /// # Errors
+    /// The first setting out of its bounds.
+    pub fn check(&self) -> Result<(), ConditionsError> {
+        time("delay", self.range, Duration::ZERO)?;
+        time("time", self.memory, MIN_MEMORY)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::python::prelude::*;
 
+use super::arguments::wrong;
 use crate::transport::protocol::MAX_EARLY_COPIES;
 use crate::transport::{ChannelConfig, ChannelKind, Resend, Share};
 
@@ -75,6 +76,11 @@ pub(super) fn count(name: &str, value: i128) -> PyResult<usize> {
     })
 }
 
+/// A channel's name. A class in its place is a mistake that the sentence names.
+fn channel_name<'a>(given: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
+    given.extract().map_err(|error: PyErr| wrong("name", given, "a str", error))
+}
+
 fn resend(resend_time: Option<Duration>, early_copies: u8) -> PyResult<Resend> {
     match resend_time {
         None => Ok(Resend::Adaptive { early_copies }),
@@ -89,7 +95,7 @@ fn resend(resend_time: Option<Duration>, early_copies: u8) -> PyResult<Resend> {
 
 #[pyfunction]
 pub(crate) fn reliable_ordered(
-    name: &str,
+    #[pyo3(from_py_with = channel_name)] name: &str,
     #[int] send_queue: i128,
     #[int] receive_window: i128,
     #[int] receive_bytes: i128,
@@ -110,7 +116,7 @@ pub(crate) fn reliable_ordered(
 
 #[pyfunction]
 pub(crate) fn reliable_unordered(
-    name: &str,
+    #[pyo3(from_py_with = channel_name)] name: &str,
     #[int] send_queue: i128,
     #[int] receive_window: i128,
     #[int] receive_bytes: i128,
@@ -131,7 +137,7 @@ pub(crate) fn reliable_unordered(
 
 #[pyfunction]
 pub(crate) fn unreliable(
-    name: &str,
+    #[pyo3(from_py_with = channel_name)] name: &str,
     #[int] send_queue: i128,
     #[int] receive_queue: i128,
     #[int] max_message_bytes: i128,
@@ -144,7 +150,7 @@ pub(crate) fn unreliable(
 
 #[pyfunction]
 pub(crate) fn sequenced(
-    name: &str,
+    #[pyo3(from_py_with = channel_name)] name: &str,
     #[int] send_queue: i128,
     #[int] receive_queue: i128,
     #[int] max_message_bytes: i128,
@@ -157,7 +163,7 @@ pub(crate) fn sequenced(
 
 #[pyfunction]
 pub(crate) fn redundant(
-    name: &str,
+    #[pyo3(from_py_with = channel_name)] name: &str,
     #[within(1, u8::MAX)] copies: Option<u8>,
     #[int] send_queue: i128,
     #[int] receive_queue: i128,
@@ -174,7 +180,7 @@ pub(crate) fn redundant(
 
 #[pyfunction]
 pub(crate) fn latest(
-    name: &str,
+    #[pyo3(from_py_with = channel_name)] name: &str,
     #[int] keys: i128,
     #[truth] retain: bool,
     #[within(1, MAX_RETAIN_BYTES)] retain_bytes: usize,
@@ -190,7 +196,7 @@ pub(crate) fn latest(
 
 #[pyfunction]
 pub(crate) fn payload(
-    name: &str,
+    #[pyo3(from_py_with = channel_name)] name: &str,
     #[int] send_queue: i128,
     #[int] receive_queue: i128,
     #[int] max_message_bytes: i128,

@@ -11,9 +11,9 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyDict, PyRange, PyTuple};
 
 use super::address::{Address, AddressLike};
-use super::arguments::{int, number, optional_int, shared, truth};
+use super::arguments::{argument, int, number, optional_int, shared, truth};
 use super::arrays::Rows;
-use super::capture::{self, Secrets};
+use super::capture::Secrets;
 use super::chunks::{Chunk, IncomingChunk, Transfer};
 use super::congestion::Congestion;
 use super::development;
@@ -21,16 +21,16 @@ use super::endpoint::{CLIENT, Endpoint};
 use super::errors::{not_connected, value_error};
 use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
 use super::fields::within;
-use super::ghosts::{ClientWorld, Ghost};
+use super::ghosts::{ClientWorld, Ghost, made_classes};
 use super::inbox::{Inbox, Pending, payload};
 use super::log::{Level, log, log_end};
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
-use super::settings::Settings;
+use super::settings::{Given, Settings};
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock, Latency};
-use super::token::{ConnectToken, extract_key, extract_timeout, extract_user_data};
+use super::token::{ConnectToken, extract_key};
 use crate::driver::{Carrier, ClaimedToken, VirtualNetwork, claim_token, unix_now};
 use crate::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Dial, Event, Host, PartialChunks,
@@ -45,6 +45,9 @@ const FORGOTTEN_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Seconds in which a token made on the spot must start its connection.
 const TOKEN_LIFETIME: u32 = 60;
+
+/// The seconds of silence that end a connection, by default.
+const TIMEOUT: u32 = 10;
 
 /// The default bytes of chunks that a server may have in a client's memory.
 const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
@@ -63,43 +66,34 @@ pub(crate) struct Client {
 #[pymethods]
 impl Client {
     #[new]
-    #[pyo3(signature = (protocol, token, *, bind = None, resume = None, **settings))]
-    #[pyo3(text_signature = "(protocol, token, *, bind=None, factory=None, priority=None, slow_hook=0.005, \
-                             chunk_memory=67108864, chunk_directory=None, chunk_file_limit=None, \
-                             chunk_directory_limit=None, resume=None, congestion=None, driver='polled', \
-                             conditions=None, seed=None, network=None, columns=None, capture=None, mtu=1280, \
-                             packet_notifications=False, ghosts=None, strict=False)")]
+    #[pyo3(signature = (protocol, token, *, ghosts = None, resume = None, **settings))]
+    #[pyo3(text_signature = "(protocol, token, *, ghosts=None, resume=None, network=None, transfers=None, \
+                             tuning=None, debugging=None)")]
     fn new<'py>(
         py: Python<'py>,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         token: &Bound<'py, ConnectToken>,
-        bind: Option<AddressLike>,
+        ghosts: Option<&Bound<'py, PyAny>>,
         resume: Option<&Bound<'py, Self>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let settings = Settings::new(py, "Client.__new__", settings, CHUNK_MEMORY, protocol.get())?;
-        Self::dial(py, protocol, token.get().again()?, bind, resume, false, settings)
+        let settings = Self::settings(Given::new(py, "Client.__new__", settings)?, ghosts, &protocol)?;
+        Self::dial(py, protocol, token.get().again()?, resume, false, settings)
     }
 
     #[staticmethod]
-    #[pyo3(signature = (address, protocol, *, key = None, client_id = None, timeout = Some(10),
-                        user_data = None, bind = None, resume = None, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, timeout=10, user_data=b'', \
-                             bind=None, factory=None, priority=None, slow_hook=0.005, chunk_memory=67108864, \
-                             chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
-                             resume=None, congestion=None, driver='polled', conditions=None, \
-                             seed=None, network=None, columns=None, capture=None, mtu=1280, \
-                             packet_notifications=False, ghosts=None, strict=False)")]
-    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+    #[pyo3(signature = (address, protocol, *, key = None, client_id = None, ghosts = None, resume = None,
+                        **settings))]
+    #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, ghosts=None, resume=None, \
+                             network=None, transfers=None, tuning=None, debugging=None)")]
+    #[expect(clippy::too_many_arguments, reason = "nearly all are named in Python")]
     fn connect<'py>(
         py: Python<'py>,
         address: AddressLike,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = optional_int::client_id)] client_id: Option<i128>,
-        #[pyo3(from_py_with = optional_int::timeout)] timeout: Option<i128>,
-        user_data: Option<&Bound<'py, PyAny>>,
-        bind: Option<AddressLike>,
+        ghosts: Option<&Bound<'py, PyAny>>,
         resume: Option<&Bound<'py, Self>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
@@ -114,7 +108,7 @@ impl Client {
             );
             return Err(PyValueError::new_err(sentence));
         }
-        let settings = Settings::new(py, "Client.connect", settings, CHUNK_MEMORY, protocol.get())?;
+        let settings = Self::settings(Given::new(py, "Client.connect", settings)?, ghosts, &protocol)?;
         let network = settings.network.clone();
         if network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
@@ -136,14 +130,14 @@ impl Client {
             client_id,
             created: network.as_ref().map_or_else(unix_now, VirtualNetwork::unix),
             lifetime: Some(TOKEN_LIFETIME),
-            timeout: extract_timeout(timeout)?,
+            timeout: Some(settings.tuning.get().timeout.unwrap_or(TIMEOUT)),
             public_addresses: &[address],
             internal_addresses: Some(&names),
-            user_data: &extract_user_data(user_data)?,
+            user_data: &[0; netcode::USER_DATA_BYTES],
             dated: false,
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
-        Self::dial(py, protocol, token, bind, resume, true, settings)
+        Self::dial(py, protocol, token, resume, true, settings)
     }
 
     #[getter]
@@ -252,7 +246,7 @@ impl Client {
     }
 
     #[pyo3(signature = (tick, /))]
-    fn seen(&self, #[pyo3(from_py_with = number::tick)] tick: f64) -> PyResult<()> {
+    fn set_seen(&self, #[pyo3(from_py_with = number::tick)] tick: f64) -> PyResult<()> {
         time::see(self, tick)
     }
 
@@ -428,6 +422,7 @@ impl Client {
         self.endpoint.state.lock()?.change().set_congestion(None, congestion).map_err(value_error)
     }
 
+    #[getter]
     fn stats(&self) -> PyResult<ConnectionStats> {
         self.endpoint.stats(self.server, None)
     }
@@ -487,17 +482,33 @@ impl Drop for Client {
 }
 
 impl Client {
+    /// Reads the arguments that all endpoints have; `ghosts` are the classes that it makes of the protocol's.
+    fn settings<'py>(
+        given: Given<'py>,
+        ghosts: Option<&Bound<'py, PyAny>>,
+        protocol: &Py<Protocol>,
+    ) -> PyResult<Settings<'py>> {
+        let protocol = protocol.get();
+        let made = match ghosts {
+            Some(given) => {
+                let ghosts = argument("ghosts", given, "a dict of ghost classes or None")?;
+                made_classes(&ghosts, &protocol.ghosts)?
+            }
+            None => Vec::new(),
+        };
+        Settings::new(given, CHUNK_MEMORY, protocol, made)
+    }
+
     fn dial(
         py: Python<'_>,
         protocol: Py<Protocol>,
         token: netcode::ConnectToken,
-        bind: Option<AddressLike>,
         resume: Option<&Bound<'_, Self>>,
         development: bool,
         mut settings: Settings<'_>,
     ) -> PyResult<Self> {
         let network = settings.network.clone();
-        let bind = match bind {
+        let bind = match settings.tuning.get().bind {
             Some(address) => address.0,
             None => any_port(token.addresses(), network.is_some()),
         };
@@ -510,7 +521,7 @@ impl Client {
                 format!("bind is an {own} address, {bind}, but the connect token lists only {other} servers");
             return Err(PyValueError::new_err(sentence));
         }
-        let capture = capture::chosen(py, settings.capture.take())?;
+        let capture = settings.debugging.get().capture(py)?;
         let mut driver = match open_driver(py, bind, &settings) {
             // A system without IPv6 can still reach servers with IPv4 addresses.
             Err(_) if both && token.addresses().iter().any(SocketAddr::is_ipv4) => {

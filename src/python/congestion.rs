@@ -78,9 +78,4 @@ impl Congestion {
         config.check().map_err(value_error)?;
         Ok(Congestion(config))
     }
-
-    /// The given controller, or the default.
-    pub(super) fn or_default(given: Option<&Bound<'_, Self>>) -> CongestionConfig {
-        given.map(|given| given.get().0).unwrap_or_default()
-    }
 }

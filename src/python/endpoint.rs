@@ -121,10 +121,9 @@ impl Endpoint {
         let address = Address(driver.local_address());
         // A fork copies a virtual network with all its endpoints.
         let process = driver.socket().map(|_| Process::current(py)).transpose()?;
-        let Settings {
-            threaded, strict, factory, priority, hooks, pending, made, simulated: network, ..
-        } = settings;
-        let socket = driver.socket().filter(|_| threaded);
+        let Settings { tuning, debugging, hooks, pending, made, simulated: network, .. } = settings;
+        let (tuning, strict) = (tuning.get(), debugging.get().strict);
+        let socket = driver.socket().filter(|_| tuning.is_threaded());
         let poller = socket.map(|socket| Poller::new(socket.handle()?)).transpose();
         let poller = poller.map_err(|error| os_error(py, &error, address.0))?;
         let part = ghosts::part(protocol.get(), kind.is_server);
@@ -154,11 +153,11 @@ impl Endpoint {
             copies: Copies::default(),
             strict,
             ticked: AtomicBool::new(false),
-            received_alone: AtomicU32::new(if threaded { SENT } else { 0 }),
+            received_alone: AtomicU32::new(if tuning.is_threaded() { SENT } else { 0 }),
             address,
             protocol,
-            factory,
-            priority,
+            factory: tuning.factory.as_ref().map(|factory| factory.clone_ref(py)),
+            priority: tuning.priority.as_ref().map(|priority| priority.clone_ref(py)),
             network,
             state,
         })

@@ -20,6 +20,7 @@ mod codec;
 mod columns;
 mod composites;
 mod compound;
+mod conditions;
 mod congestion;
 mod development;
 mod endpoint;
@@ -91,7 +92,7 @@ pub mod module {
         unreliable,
     };
     #[pymodule_export]
-    use super::chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer};
+    use super::chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer, TransferSettings};
     #[pymodule_export]
     use super::client::Client;
     #[pymodule_export]
@@ -99,6 +100,8 @@ pub mod module {
         common_of, converted_of, items_of, list_of, literal_of, map_of, nested_of, optional_of, set_of,
         sparse_of, tuple_of, union_of,
     };
+    #[pymodule_export]
+    use super::conditions::{Bottleneck, Bursts, Conditions, Outages, RandomWalk};
     #[pymodule_export]
     use super::congestion::Congestion;
     #[pymodule_export]
@@ -128,16 +131,16 @@ pub mod module {
     #[pymodule_export]
     use super::migration::MigrationCore;
     #[pymodule_export]
-    use super::network::{Bursts, Conditions, Outages, SimulatedNetwork};
+    use super::network::SimulatedNetwork;
     #[pymodule_export]
     use super::parts::{
-        AckEndpoint, BitMeasure, BitReader, BitWriter, ChunkProgress, ChunkReceiver, ChunkSender, GoodBad,
-        Link, PacketStats, SequenceBuffer, Socket, VirtualConnection, sequence_distance, sequence_greater,
-        sequence_less,
+        AckEndpoint, BitMeasure, BitReader, BitWriter, ChunkProgress, ChunkReceiver, ChunkSender, Fragments,
+        GoodBad, Link, PacketStats, SequenceBuffer, Socket, VirtualConnection, sequence_distance,
+        sequence_greater, sequence_less,
     };
     #[pymodule_export]
     use super::peer::{
-        GameEnded, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, PlayerPath, Started,
+        GameEnded, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, PlayerPath, Rendezvous, Started,
     };
     #[pymodule_export]
     use super::protocol::Protocol;
@@ -145,12 +148,14 @@ pub mod module {
     use super::proxy::Proxy;
     #[pymodule_export]
     use super::rollback::{
-        Advance, Desync, Load, PlayerOut, Rollback, Save, Spectator, SpectatorLost, SyncTest,
+        Advance, Desync, Load, PlayerOut, Rollback, Save, Spectator, SpectatorLost, SyncTest, Timing,
     };
     #[pymodule_export]
     use super::schema::Schema;
     #[pymodule_export]
-    use super::server::{Room, Server};
+    use super::server::{Access, Room, Server};
+    #[pymodule_export]
+    use super::settings::{Debugging, Tuning};
     #[pymodule_export]
     use super::stats::{ChannelSnapshot, ChannelStats, ChunkStats, ConnectionStats};
     #[pymodule_export]

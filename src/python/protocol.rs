@@ -94,10 +94,15 @@ impl Protocol {
         let classes = classes.collect::<PyResult<Vec<Class>>>()?;
         check_names(&channels)?;
         let (framing, fold_hash) = framing_of(yojimbo, &classes)?;
+        let (time, input_class) = time::about(inputs, tick_rate)?.unzip();
+        if let Some(rate) = time.as_ref().map(|time| time.rate) {
+            for (_, properties) in &mut ghosts {
+                *properties = Py::new(py, properties.get().at_rate(py, rate.into()))?;
+            }
+        }
         let cores = ghosts.iter().map(|(_, properties)| properties.get().class.clone());
         let ghost_classes = if ghosts.is_empty() { None } else { Some(Classes::new(cores)) };
         let ghost_classes = ghost_classes.transpose().map_err(value_error)?.map(Arc::new);
-        let (time, input_class) = time::about(inputs, tick_rate)?.unzip();
         let layers = (ghost_classes.as_deref(), time, peers);
         let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
         let core = core_of(&classes, configs, framing, layers)?;

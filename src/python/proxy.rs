@@ -8,10 +8,10 @@ use std::sync::MutexGuard;
 use crate::python::prelude::*;
 
 use super::address::{Address, AddressLike};
+use super::conditions::Conditions;
 use super::errors::{ClosedError, os_error};
 use super::exit::{Exit, close_at_exit};
 use super::forks::Process;
-use super::network::Conditions;
 use crate::driver::proxy::{self, Both, ProxyConfig, ProxyCounters, ProxyError, ProxyThread};
 use crate::netsim::conditions;
 

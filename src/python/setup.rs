@@ -24,11 +24,9 @@ pub(super) fn open_driver(py: Python<'_>, address: SocketAddr, settings: &Settin
         Some(network) => Driver::simulated(network.clone(), address),
     };
     let mut driver = driver.map_err(|error| os_error(py, &error, address))?;
-    let seed = match settings.seed {
-        Some(seed) => within("seed", seed, 0, u64::MAX)?,
-        None => random(&mut *entropy(settings.network.clone())),
-    };
-    if let Some(conditions) = &settings.conditions {
+    let debugging = settings.debugging.get();
+    let seed = debugging.seed.unwrap_or_else(|| random(&mut *entropy(settings.network.clone())));
+    if let Some(conditions) = &debugging.conditions {
         driver.set_link(conditions.get().core, seed).map_err(value_error)?;
     }
     Ok(driver)
@@ -40,16 +38,14 @@ pub(super) fn packets_within(mtu: i128) -> PyResult<AckEndpointConfig> {
     ConnectionConfig::default().packets.with_mtu(mtu).map_err(value_error)
 }
 
-/// Whether a driver's name means one with a thread.
-pub(super) fn is_threaded(driver: &str, network: Option<&VirtualNetwork>) -> PyResult<bool> {
-    match (driver, network) {
-        ("polled", _) => Ok(false),
-        ("thread", None) => Ok(true),
-        ("thread", Some(_)) => Err(value_error(
+/// Refuses a thread on a simulated network.
+pub(super) fn check_network(is_threaded: bool, network: Option<&VirtualNetwork>) -> PyResult<()> {
+    if is_threaded && network.is_some() {
+        return Err(value_error(
             "driver must be 'polled' on a simulated network: a thread would not see its time",
-        )),
-        (other, _) => Err(value_error(format!("driver must be 'polled' or 'thread', not '{other}'"))),
+        ));
     }
+    Ok(())
 }
 
 /// The simulated network's randomness, or the operating system's.

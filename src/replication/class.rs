@@ -194,6 +194,17 @@ impl GhostClass {
         Ok(self)
     }
 
+    /// The same for a server with this many ticks a second.
+    #[must_use]
+    pub fn at_rate(mut self, rate: f64) -> Self {
+        for rule in &mut self.rules {
+            if let Rule::Hermite(velocity) | Rule::Reckoned { velocity, .. } = rule {
+                velocity.rate = rate;
+            }
+        }
+        self
+    }
+
     /// The same, coded or not.
     #[must_use]
     pub fn with_coding(self, coded: bool) -> Self {

@@ -9,6 +9,7 @@
 mod ghosts;
 mod lockstep;
 mod migration;
+mod peer_links;
 mod peers;
 mod rollback;
 mod settings;

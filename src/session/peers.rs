@@ -9,8 +9,9 @@
 use core::net::SocketAddr;
 use std::any::Any;
 
+use super::peer_links::{MARK, OUT, body_bytes, link_end, rest, ticket_in};
 use super::settings::{self, Setting};
-use crate::endpoint::{DEVELOPMENT_ADDRESS, Detail, DisconnectReason, Event, Goodbye, Host, PeerHandle};
+use crate::endpoint::{DEVELOPMENT_ADDRESS, Detail, Event, Goodbye, Host, PeerHandle};
 use crate::mesh::{
     self, Action, Happening, LeaveReason, LinkEnd, MAX_PASS_BYTES, Mesh, Message, Ticket, bit, is_dialable,
 };
@@ -49,9 +50,6 @@ pub trait Carried: Any + Send {
     }
 }
 
-/// Precedes the ticket in the user data of connect tokens that a master made.
-const MARK: &[u8; 8] = b"TWPEER01";
-
 /// Seconds that a newcomer's own token is valid, long because players' clocks differ.
 const TOKEN_LIFETIME: u32 = 3600;
 
@@ -66,9 +64,6 @@ const CODE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The minimum of bits in which a core is asked to write.
 const MIN_CORE_BITS: usize = 64;
-
-/// Precedes the reason in the detail of a connection's end.
-const OUT: &str = "out of the game: ";
 
 /// A peer's half of its session.
 pub struct PeerPart {
@@ -350,17 +345,9 @@ impl PeerPart {
                     self.dial(now, host, token, Some((player, joined)));
                 }
                 Action::Introduce { newcomer, player, joined, member, of, of_joined, key, addresses } => {
-                    let mut addresses = addresses;
-                    addresses.retain(|address| is_dialable(*address));
                     let mut ticket = Ticket::default();
                     self.entropy.fill(&mut ticket);
-                    // A peer behind a NAT is reached by its code alone.
-                    let codes = addresses.iter().copied().filter(|address| lobby_code(*address).is_some());
-                    let codes: Vec<_> = codes.collect();
-                    let mut addresses = if codes.is_empty() { addresses } else { codes };
-                    if self.config.relaying {
-                        addresses.push(member_address(of, of_joined));
-                    }
+                    let addresses = self.ways_to((of, of_joined), addresses);
                     let Some(token) = self.token(now, &addresses, key, Some(ticket)) else { continue };
                     self.send(now, host, member, &Message::Expect { player, joined, ticket }, out);
                     let mut pass = token.to_bytes();
@@ -387,6 +374,19 @@ impl PeerPart {
                 }
             }
         }
+    }
+
+    /// The addresses by which a newcomer reaches a member.
+    fn ways_to(&self, (player, joined): (u8, u32), mut addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+        addresses.retain(|address| is_dialable(*address));
+        // A peer behind a NAT is reached by its code alone.
+        if addresses.iter().any(|address| lobby_code(*address).is_some()) {
+            addresses.retain(|address| lobby_code(*address).is_some());
+        }
+        if self.config.relaying {
+            addresses.push(member_address(player, joined));
+        }
+        addresses
     }
 
     /// An address that stands for a member leads there from here alone: others are told those of the roster.
@@ -581,50 +581,5 @@ impl PeerPart {
             writer.bits(reader.bits(left).ok()?, left);
         }
         Some(0)
-    }
-}
-
-/// The ticket in a token's user data, if a master made the token.
-fn ticket_in(user_data: &[u8; USER_DATA_BYTES]) -> Option<Ticket> {
-    let ticket = user_data.strip_prefix(MARK)?.get(..size_of::<Ticket>())?;
-    ticket.try_into().ok()
-}
-
-/// The bits of a body, padded with zero bits to whole bytes.
-fn body_bytes(received: &Received) -> Vec<u8> {
-    let body = OpaqueBody::read(&received.body);
-    rest(&mut BitReader::with_range(body.bytes, body.start_bit as usize, body.bits))
-}
-
-/// The remaining bits, padded with zero bits to whole bytes.
-fn rest(reader: &mut BitReader<'_>) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(reader.remaining_bits().div_ceil(8));
-    while let left @ 1.. = reader.remaining_bits() {
-        let Ok(bits) = reader.bits(left.min(8) as u32) else { break };
-        bytes.push(bits as u8);
-    }
-    bytes
-}
-
-fn link_end(reason: DisconnectReason, detail: Option<&str>) -> LinkEnd {
-    use DisconnectReason as Reason;
-    let is_out = detail.is_some_and(|detail| detail.starts_with(OUT));
-    match reason {
-        Reason::Kicked | Reason::PeerDisconnected | Reason::ServerClosed | Reason::Closed if is_out => {
-            LinkEnd::Parted
-        }
-        Reason::Kicked | Reason::PeerDisconnected | Reason::ServerClosed | Reason::Closed => LinkEnd::Left,
-        Reason::ProtocolViolation | Reason::ReadPacketFailed | Reason::FailedToSerialize | Reason::Desync => {
-            LinkEnd::Violation
-        }
-        Reason::ProtocolMismatch | Reason::Refused => LinkEnd::Mismatch,
-        Reason::ServerFull => LinkEnd::Full,
-        Reason::TimedOut
-        | Reason::Replaced
-        | Reason::Stalled
-        | Reason::RequestTimedOut
-        | Reason::Unreachable
-        | Reason::ResponseTimedOut
-        | Reason::TokenExpired => LinkEnd::Lost,
     }
 }

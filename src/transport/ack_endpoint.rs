@@ -13,12 +13,9 @@ use super::error::ConfigError;
 use super::ledger::acks::{AckCounters, Acked, Acks, FullHeader, NotNew, RttSampling};
 use super::ledger::estimate::Stats;
 pub use super::packet::AckEndpointConfig;
-use super::packet::Estimation;
-use super::packet::fragment::{
-    FRAGMENT_HEADER_SIZE, Fragment, FragmentError, Reassembly, ReassemblyConfig, split,
-};
+use super::packet::fragment::{FRAGMENT_HEADER_SIZE, Fragment, FragmentError, Reassembly, split};
 use super::packet::header::{Header, HeaderError};
-use super::packet::numbered;
+use super::packet::{Estimation, HeaderKind};
 use crate::store::counters::counters;
 use crate::time::Instant;
 use core::fmt;
@@ -132,23 +129,17 @@ pub enum Piece<'p> {
 impl Piece<'_> {
     /// Appends the datagram to `out`, as in reliable 1.0.
     pub fn write(&self, out: &mut Vec<u8>) {
-        match self {
-            Piece::Packet(header, payload) => {
-                Header::from(*header).write(out);
-                out.extend_from_slice(payload);
-            }
-            Piece::Fragment(fragment) => fragment.write(out),
-        }
+        self.write_as(HeaderKind::Standard, out);
     }
 
-    /// Appends the datagram to `out`, as in our own framing.
-    pub(super) fn write_numbered(&self, out: &mut Vec<u8>) {
+    /// Appends the datagram to `out`, with this header.
+    pub(super) fn write_as(&self, kind: HeaderKind, out: &mut Vec<u8>) {
         match self {
             Piece::Packet(header, payload) => {
-                numbered::write(header, None, out);
+                kind.write(header, out);
                 out.extend_from_slice(payload);
             }
-            Piece::Fragment(fragment) => numbered::write_fragment(fragment, out),
+            Piece::Fragment(fragment) => kind.write_fragment(fragment, out),
         }
     }
 }
@@ -297,8 +288,6 @@ impl<T: Default> AckEndpoint<T> {
         note: &mut Option<T>,
     ) -> Result<OutgoingPacket<'p>, PayloadTooLarge> {
         let header = FullHeader { skipped, ..self.acks.header() };
-        let numbered = self.config.numbered;
-        let header_bytes = if numbered { numbered::size(&header) } else { Header::from(header).size() };
         let (bytes, bound) = (payload.len(), self.config.max_packet_size);
         if bytes > bound {
             self.counters.too_large_to_send += 1;
@@ -310,9 +299,10 @@ impl<T: Default> AckEndpoint<T> {
         self.counters.fragments_sent += fragments as u64;
         let wire_bytes = match self.config.acks.estimation {
             Estimation::Standard => self.on_the_wire(1, bytes),
-            Estimation::Recent => {
-                self.on_the_wire(fragments.max(1), fragments * FRAGMENT_HEADER_SIZE + header_bytes + bytes)
-            }
+            Estimation::Recent => self.on_the_wire(
+                fragments.max(1),
+                fragments * FRAGMENT_HEADER_SIZE + self.config.header.size(&header) + bytes,
+            ),
         };
         *note = self.acks.track_sent(now, wire_bytes, note.take().unwrap_or_default());
         Ok(OutgoingPacket { header, payload, fragment_size })
@@ -406,9 +396,9 @@ impl<T: Default> AckEndpoint<T> {
         EndpointCounters { sent, received, acked, lost, late_acks, ..self.counters }
     }
 
-    /// Whether packets have the numbers of the layer below.
-    pub(super) fn is_numbered(&self) -> bool {
-        self.config.numbered
+    /// The header that packets have.
+    pub(super) fn header_kind(&self) -> HeaderKind {
+        self.config.header
     }
 
     /// The newest packet sent.
@@ -423,13 +413,9 @@ impl<T: Default> AckEndpoint<T> {
         if Fragment::is_fragment(datagram) {
             return self.parse_fragment(number, datagram);
         }
-        let (received, sent) = (self.acks.ack(), self.newest_sent());
-        let (header, payload) = if self.config.numbered {
-            numbered::read(number, datagram, sent).map_err(DropReason::Header)?
-        } else {
-            let (header, len) = Header::read(datagram).map_err(DropReason::Header)?;
-            (header.unwrap(received, sent), &datagram[len..])
-        };
+        let newest = (self.acks.ack(), self.newest_sent());
+        let (header, payload) =
+            self.config.header.read(number, datagram, newest).map_err(DropReason::Header)?;
         self.check(header, payload.len())?;
         let packet_bytes = self.on_the_wire(1, datagram.len());
         Ok(Some(Incoming { header, payload: Payload::Datagram(payload), packet_bytes }))
@@ -440,13 +426,8 @@ impl<T: Default> AckEndpoint<T> {
         number: u64,
         datagram: &[u8],
     ) -> Result<Option<Incoming<'static>>, DropReason> {
-        let ReassemblyConfig { fragment_size, max_fragments, .. } = self.config.reassembly;
-        let sent = self.newest_sent();
-        let fragment = if self.config.numbered {
-            numbered::read_fragment(number, datagram, sent, fragment_size, max_fragments)
-        } else {
-            Fragment::read(datagram, fragment_size, max_fragments, (self.acks.ack(), sent))
-        };
+        let newest = (self.acks.ack(), self.newest_sent());
+        let fragment = self.config.header.read_fragment(number, datagram, &self.config.reassembly, newest);
         let fragment = fragment.map_err(DropReason::Fragment)?;
         self.acks.is_new(fragment.packet).map_err(DropReason::NotNew)?;
         let complete = self.reassembly.insert(&fragment).map_err(DropReason::Fragment)?;
@@ -484,197 +465,4 @@ impl<T: Default> AckEndpoint<T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::limits::MAX_PAYLOAD;
-    use crate::rng::{Entropy, Rng};
-
-    fn standard() -> AckEndpoint {
-        AckEndpoint::new(AckEndpointConfig::standard()).unwrap()
-    }
-
-    fn large() -> AckEndpoint {
-        AckEndpoint::new(AckEndpointConfig::large()).unwrap()
-    }
-
-    fn send(endpoint: &mut AckEndpoint, now: Instant, payload: &[u8]) -> Vec<Vec<u8>> {
-        let written = |piece: Piece<'_>| {
-            let mut bytes = Vec::new();
-            piece.write(&mut bytes);
-            bytes
-        };
-        endpoint.send(now, payload).unwrap().pieces().map(written).collect()
-    }
-
-    /// A payload that encodes its number and length, so that every byte can be checked.
-    fn payload(number: u64, len: usize) -> Vec<u8> {
-        let mut bytes = vec![0; len];
-        Rng::seeded(number).fill(&mut bytes);
-        bytes
-    }
-
-    #[test]
-    fn a_refused_packet_is_not_acked_and_its_acks_are_ignored() {
-        let (mut a, mut b) = (standard(), standard());
-        let mut acked = Vec::new();
-        let datagram = send(&mut a, Instant::ZERO, b"hello").remove(0);
-        let incoming = b.open(&datagram).unwrap().unwrap();
-        assert_eq!(incoming.payload(), b"hello");
-        b.refuse(incoming);
-        let datagram = send(&mut b, Instant::ZERO, b"reply").remove(0);
-        let incoming = a.open(&datagram).unwrap().unwrap();
-        a.accept(Instant::ZERO, incoming, RttSampling::EveryAck, &mut acked);
-        assert_eq!(acked, []);
-        assert_eq!((b.counters().refused, b.counters().received), (1, 0));
-    }
-
-    #[test]
-    fn drops_are_counted_by_reason() {
-        let (mut a, mut b) = (standard(), standard());
-        let datagram = send(&mut a, Instant::ZERO, b"once").remove(0);
-        let incoming = b.open(&datagram).unwrap().unwrap();
-        b.accept(Instant::ZERO, incoming, RttSampling::EveryAck, &mut Vec::new());
-        assert_eq!(b.open(&datagram).unwrap_err(), DropReason::NotNew(NotNew::Duplicate));
-        assert_eq!(b.open(&vec![0; 16 * 1024 + 15]).unwrap_err(), DropReason::TooLarge);
-        assert_eq!(b.open(&[]).unwrap_err(), DropReason::Header(HeaderError::TooShort));
-        assert_eq!(b.open(&[1, 0, 0]).unwrap_err(), DropReason::Fragment(FragmentError::TooShort));
-        let error = b.send(Instant::ZERO, &vec![0; 16 * 1024 + 1]).unwrap_err();
-        assert_eq!(error.to_string(), "the payload must be at most 16384 bytes, not 16385");
-        assert_eq!(b.next_sequence(), 0, "nothing was sent");
-        let counters = b.counters();
-        assert_eq!((counters.duplicates, counters.too_large_to_receive, counters.invalid), (1, 1, 1));
-        assert_eq!((counters.fragments_invalid, counters.too_large_to_send), (1, 1));
-    }
-
-    #[test]
-    fn large_packets_go_in_datagrams_that_netcode_carries() {
-        let mut a = large();
-        for (len, count) in [(0, 1), (1191, 1), (1192, 2), (256 * 1024, 256)] {
-            let datagrams = send(&mut a, Instant::ZERO, &payload(0, len));
-            assert_eq!(datagrams.len(), count, "{len}");
-            assert!(datagrams.iter().all(|datagram| datagram.len() <= MAX_PAYLOAD));
-        }
-        assert_eq!(a.counters().fragments_sent, 2 + 256);
-    }
-
-    /// Packets of up to 256 fragments, whose datagrams are lost, doubled and shuffled: what arrives is whole,
-    /// arrives once, is acked if and only if it arrived, and memory stays within its bound.
-    #[test]
-    fn fragments_survive_loss_duplicates_and_reordering_in_bounded_memory() {
-        let mut rng = Rng::seeded(5);
-        let (mut a, mut b) = (large(), large());
-        let bound = AckEndpointConfig::large().reassembly.max_bytes;
-        let mut in_flight: Vec<Vec<u8>> = Vec::new();
-        let mut arrived = [0u8; 200];
-        let mut acked = Vec::new();
-        for number in 0..200u64 {
-            let fragments = 1 + rng.below(256);
-            let len = ((fragments - 1) * 1024 + 1 + rng.below(1024)) as usize;
-            in_flight.extend(send(&mut a, Instant::from_millis(number), &payload(number, len)));
-            for _ in 0..in_flight.len() * 3 / 4 {
-                let near = rng.below(in_flight.len().min(300) as u64) as usize;
-                let datagram = in_flight[near].clone();
-                if rng.chance(0.98) {
-                    in_flight.remove(near);
-                }
-                if rng.chance(0.002) {
-                    continue;
-                }
-                if let Ok(Some(incoming)) = b.open(&datagram) {
-                    let number = incoming.sequence();
-                    let received = incoming.payload();
-                    assert!(received == payload(number, received.len()), "packet {number} is damaged");
-                    arrived[number as usize] += 1;
-                    b.accept(Instant::from_millis(number), incoming, RttSampling::EveryAck, &mut Vec::new());
-                }
-                assert!(b.reassembly.reserved_bytes() <= bound);
-            }
-            let ack = send(&mut b, Instant::ZERO, b"").remove(0);
-            let incoming = a.open(&ack).unwrap().unwrap();
-            a.accept(Instant::from_millis(number), incoming, RttSampling::EveryAck, &mut acked);
-        }
-        assert!(arrived.iter().all(|&times| times <= 1));
-        assert!(acked.iter().all(|acked| arrived[acked.sequence as usize] == 1));
-        assert_eq!(acked.len() as u64, b.counters().received);
-        assert!(acked.len() > 100, "{} arrived", acked.len());
-        assert!(b.counters().fragment_duplicates > 0 && b.counters().received < 200);
-    }
-
-    /// Random, cut and bit-flipped datagrams between honest ones.
-    #[test]
-    fn hostile_datagrams_neither_panic_nor_break_the_state() {
-        let mut rng = Rng::seeded(13);
-        let (mut a, mut b) = (standard(), standard());
-        let bound = AckEndpointConfig::standard().reassembly.max_bytes;
-        let mut acked = Vec::new();
-        for i in 0..20_000u64 {
-            let len = if rng.chance(0.1) { rng.below(5000) } else { rng.below(100) } as usize;
-            let mut datagrams = send(&mut a, Instant::from_millis(i), &payload(i, len));
-            match rng.below(4) {
-                0 => {
-                    let cut = rng.below(datagrams[0].len() as u64) as usize;
-                    datagrams[0].truncate(cut);
-                }
-                1 => {
-                    let bit = rng.below(datagrams[0].len().min(16) as u64 * 8) as usize;
-                    datagrams[0][bit / 8] ^= 1 << (bit % 8);
-                }
-                2 => {
-                    let mut noise = vec![0; rng.below(40) as usize];
-                    rng.fill(&mut noise);
-                    datagrams.push(noise);
-                }
-                _ => {}
-            }
-            for datagram in &datagrams {
-                if let Ok(Some(incoming)) = b.open(datagram) {
-                    b.accept(Instant::from_millis(i), incoming, RttSampling::EveryAck, &mut acked);
-                }
-            }
-            assert!(b.reassembly.reserved_bytes() <= bound);
-        }
-        assert_eq!(acked, [], "b never sent, so no bytes can make it believe it was acked");
-        let counters = b.counters();
-        assert!(counters.invalid > 0 && counters.fragments_invalid > 0 && counters.stale > 0, "{counters:?}");
-        // The conversation goes on once the noise stops.
-        for i in 0..70_000u64 {
-            let datagram = send(&mut a, Instant::from_millis(i), b"on").remove(0);
-            if let Ok(Some(incoming)) = b.open(&datagram) {
-                b.accept(Instant::from_millis(i), incoming, RttSampling::EveryAck, &mut acked);
-            }
-        }
-        let newest = a.next_sequence().wrapping_sub(1);
-        let newest_received = b.acks.newest_received().unwrap();
-        assert_eq!(newest_received as u16, newest as u16, "the noise moved the window by laps");
-    }
-
-    /// A fragment half of all numbers ahead of the newest is both newer than it and older than the window. reliable 1.0 takes it
-    /// for newer, and then drops all packets for half a lap; here it is old, whatever its number.
-    #[test]
-    fn a_fragment_whose_number_lost_its_top_bit_shuts_out_nobody() {
-        for first in [0, 5, 16_000] {
-            let (mut a, mut b) = (standard(), standard());
-            a.begin_at(first);
-            let mut received = 0;
-            for number in 0..8 {
-                let mut datagrams = send(&mut a, Instant::ZERO, &payload(number, 4000));
-                if number == 3 {
-                    datagrams[2][2] ^= 0x80;
-                }
-                for datagram in datagrams {
-                    if let Ok(Some(incoming)) = b.open(&datagram) {
-                        b.accept(Instant::ZERO, incoming, RttSampling::EveryAck, &mut Vec::new());
-                        received += 1;
-                    }
-                }
-            }
-            assert_eq!((received, b.counters().stale), (7, 1));
-        }
-    }
-
-    #[test]
-    fn settings_that_cannot_work_are_named() {
-        let config = AckEndpointConfig { max_packet_size: 16 * 1024 + 1, ..AckEndpointConfig::standard() };
-        assert_eq!(AckEndpoint::new(config).unwrap_err().field, "max_packet_size");
-    }
-}
+mod tests;

@@ -82,32 +82,13 @@ impl Codec {
             Kind::Uint128 => Codec::Uint128,
             Kind::Float => Codec::Float,
             Kind::Double => Codec::Double,
-            Kind::Quantized { lo, hi, resolution } => {
-                let quantizer = Quantizer::new(lo, hi, resolution)?;
-                if quantizer.last() > super::quantize::MAX_EXACT_STEPS {
-                    return Err(ParameterError::Resolution { resolution });
-                }
-                Codec::Quantized(quantizer)
-            }
-            Kind::Fixed { fraction_bits, lo, hi } => {
-                let format = FixedPoint::new(fraction_bits, lo, hi)?;
-                if !format.fits_f64() {
-                    return Err(ParameterError::FixedRange { lo, hi, fraction_bits });
-                }
-                Codec::Fixed(format)
-            }
+            Kind::Quantized { lo, hi, resolution } => Self::quantized(lo, hi, resolution)?,
+            Kind::Fixed { fraction_bits, lo, hi } => Self::fixed(fraction_bits, lo, hi)?,
             Kind::Text { max_bytes } => Codec::Text { max: length(max_bytes)? },
             Kind::Data { max_bytes } => Codec::Data { max: length(max_bytes)? },
             Kind::Raw { bytes } => Codec::Raw { count: length(bytes)? },
             Kind::WideText { max_units } => Codec::WideText { max: length(max_units)? },
-            Kind::Enum { ref members } => {
-                let values: Box<[i64]> = members.iter().map(|(_, value)| *value).collect();
-                let rising = values.windows(2).all(|pair| pair[0] < pair[1]);
-                if values.is_empty() || values.len() > MAX_LENGTH as usize || !rising {
-                    return Err(ParameterError::Members);
-                }
-                Codec::Member { values }
-            }
+            Kind::Enum { ref members } => Self::member(members.iter().map(|(_, value)| *value).collect())?,
             Kind::Flags { ref names } => match u32::try_from(names.len()) {
                 Ok(bits @ 1..=64) => Codec::Unsigned { lo: 0, span: u64::MAX >> (64 - bits), bits },
                 _ => return Err(ParameterError::Flags { count: names.len() }),
@@ -130,6 +111,30 @@ impl Codec {
             }
         };
         Ok(Some(codec))
+    }
+
+    fn quantized(lo: f64, hi: f64, resolution: f64) -> Result<Self, ParameterError> {
+        let quantizer = Quantizer::new(lo, hi, resolution)?;
+        let is_exact = quantizer.last() <= super::quantize::MAX_EXACT_STEPS;
+        if is_exact {
+            Ok(Codec::Quantized(quantizer))
+        } else {
+            Err(ParameterError::Resolution { resolution })
+        }
+    }
+
+    fn fixed(fraction_bits: u32, lo: i64, hi: i64) -> Result<Self, ParameterError> {
+        let format = FixedPoint::new(fraction_bits, lo, hi)?;
+        let error = ParameterError::FixedRange { lo, hi, fraction_bits };
+        if format.fits_f64() { Ok(Codec::Fixed(format)) } else { Err(error) }
+    }
+
+    fn member(values: Box<[i64]>) -> Result<Self, ParameterError> {
+        let is_rising = values.windows(2).all(|pair| pair[0] < pair[1]);
+        if values.is_empty() || values.len() > MAX_LENGTH as usize || !is_rising {
+            return Err(ParameterError::Members);
+        }
+        Ok(Codec::Member { values })
     }
 
     fn ranged(lo: i128, hi: i128) -> Self {
@@ -258,11 +263,7 @@ impl Codec {
                 Value::Data(data) => sink.data(within(data, max)?, max),
                 _ => return Err(refusal("bytes", value)),
             },
-            Codec::Raw { count } => match value {
-                Value::Data(data) if data.len() == count as usize => sink.bytes(data),
-                Value::Data(data) => return Err(ValueError::Length { length: data.len(), count }),
-                _ => return Err(refusal("bytes", value)),
-            },
+            Codec::Raw { count } => sink.bytes(raw(value, count)?),
             Codec::Member { ref values } => {
                 let place = value.as_i64().and_then(|value| values.binary_search(&value).ok());
                 self.write_offset(place.map(|place| place as u64), place_bits(values), value, sink)?;
@@ -502,6 +503,15 @@ pub(super) fn wide(text: &str, max: u32) -> Result<&str, ValueError> {
 pub(super) fn within(data: &[u8], max: u32) -> Result<&[u8], ValueError> {
     let length = data.len();
     if length > max as usize { Err(ValueError::TooLong { length, max, unit: "bytes" }) } else { Ok(data) }
+}
+
+/// Bytes of exactly this number.
+fn raw(value: Value<'_>, count: u32) -> Result<&[u8], ValueError> {
+    match value {
+        Value::Data(data) if data.len() == count as usize => Ok(data),
+        Value::Data(data) => Err(ValueError::Length { length: data.len(), count }),
+        _ => Err(refusal("bytes", value)),
+    }
 }
 
 fn without_nul(text: &str) -> Result<&str, ValueError> {

@@ -315,6 +315,16 @@ impl fmt::Display for ParameterError {
                 write!(f, "an enumeration must have 1 to {} members of different values", super::MAX_LENGTH)
             }
             ParameterError::Flags { count } => write!(f, "there must be 1 to 64 flags, not {count}"),
+            ParameterError::Nested(error) => error.fmt(f),
+            of_parts => of_parts.fmt_parts(f),
+        }
+    }
+}
+
+impl ParameterError {
+    /// Writes an error of a field that holds other fields.
+    fn fmt_parts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             ParameterError::Common => {
                 write!(f, "common values must be one or two different values of the field")
             }
@@ -338,10 +348,7 @@ impl fmt::Display for ParameterError {
                     super::MAX_TAIL_BYTES
                 )
             }
-            ParameterError::Depth => {
-                write!(f, "parts within parts must go at most {} deep", super::MAX_DEPTH)
-            }
-            ParameterError::Nested(error) => error.fmt(f),
+            _ => write!(f, "parts within parts must go at most {} deep", super::MAX_DEPTH),
         }
     }
 }

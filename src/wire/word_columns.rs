@@ -84,38 +84,14 @@ fn quantize_at_once(codec: &Codec, column: Column, cells: &[u8], stride: usize, 
                 let offset = value.wrapping_sub(*lo);
                 (offset, offset <= *span && value >= *lo)
             };
-            match column {
-                Column::Uint8 => lanes::<1, 1>(cells, stride, words, |[byte]| offset(byte.into())),
-                Column::Uint16 => {
-                    lanes::<2, 1>(cells, stride, words, |cell| offset(u16::from_le_bytes(cell).into()))
-                }
-                Column::Uint32 => {
-                    lanes::<4, 1>(cells, stride, words, |cell| offset(u32::from_le_bytes(cell).into()))
-                }
-                Column::Uint64 => {
-                    lanes::<8, 1>(cells, stride, words, |cell| offset(u64::from_le_bytes(cell)))
-                }
-                _ => false,
-            }
+            unsigned(offset, column, cells, stride, words)
         }
         Codec::Signed { lo, span, .. } => {
             let offset = |value: i64| {
                 let offset = value.wrapping_sub(*lo).cast_unsigned();
                 (offset, offset <= *span)
             };
-            match column {
-                Column::Int8 => {
-                    lanes::<1, 1>(cells, stride, words, |cell| offset(i8::from_le_bytes(cell).into()))
-                }
-                Column::Int16 => {
-                    lanes::<2, 1>(cells, stride, words, |cell| offset(i16::from_le_bytes(cell).into()))
-                }
-                Column::Int32 => {
-                    lanes::<4, 1>(cells, stride, words, |cell| offset(i32::from_le_bytes(cell).into()))
-                }
-                Column::Int64 => lanes::<8, 1>(cells, stride, words, |cell| offset(i64::from_le_bytes(cell))),
-                _ => false,
-            }
+            signed(offset, column, cells, stride, words)
         }
         Codec::Quantized(quantizer) => lanes::<4, 1>(cells, stride, words, |cell| {
             match quantizable(f32::from_le_bytes(cell).into(), quantizer) {
@@ -134,6 +110,42 @@ fn quantize_at_once(codec: &Codec, column: Column, cells: &[u8], stride: usize, 
         Codec::Vector2(steps) => lanes::<8, 2>(cells, stride, words, step_within(steps)),
         Codec::Vector3(steps) => lanes::<8, 3>(cells, stride, words, step_within(steps)),
         Codec::Rotation(rotation) => rotations(rotation, cells, stride, words),
+        _ => false,
+    }
+}
+
+/// Words of unsigned integers.
+#[inline]
+fn unsigned(
+    offset: impl Fn(u64) -> (u64, bool),
+    column: Column,
+    cells: &[u8],
+    stride: usize,
+    words: &mut [u64],
+) -> bool {
+    match column {
+        Column::Uint8 => lanes::<1, 1>(cells, stride, words, |[byte]| offset(byte.into())),
+        Column::Uint16 => lanes::<2, 1>(cells, stride, words, |cell| offset(u16::from_le_bytes(cell).into())),
+        Column::Uint32 => lanes::<4, 1>(cells, stride, words, |cell| offset(u32::from_le_bytes(cell).into())),
+        Column::Uint64 => lanes::<8, 1>(cells, stride, words, |cell| offset(u64::from_le_bytes(cell))),
+        _ => false,
+    }
+}
+
+/// Words of signed integers.
+#[inline]
+fn signed(
+    offset: impl Fn(i64) -> (u64, bool),
+    column: Column,
+    cells: &[u8],
+    stride: usize,
+    words: &mut [u64],
+) -> bool {
+    match column {
+        Column::Int8 => lanes::<1, 1>(cells, stride, words, |cell| offset(i8::from_le_bytes(cell).into())),
+        Column::Int16 => lanes::<2, 1>(cells, stride, words, |cell| offset(i16::from_le_bytes(cell).into())),
+        Column::Int32 => lanes::<4, 1>(cells, stride, words, |cell| offset(i32::from_le_bytes(cell).into())),
+        Column::Int64 => lanes::<8, 1>(cells, stride, words, |cell| offset(i64::from_le_bytes(cell))),
         _ => false,
     }
 }

@@ -149,8 +149,11 @@ class Player(Actor):
         self.host = f"10.1.{number // 250}.{number % 250 + 1}"
         frame_rate = game.frame_rate(rng)
         phase = rng.choice([0.0, 0.5 / frame_rate, rng.random() / frame_rate])
-        settings = {"network": game.network, "bind": f"{self.host}:0", "columns": game.client_columns}
-        settings |= {"chunk_memory": 2**22, "timeout": game.timeout}
+        settings: dict[str, Any] = {
+            "network": game.network,
+            "transfers": tw.transfer.Transfers(memory=2**22),
+            "tuning": tw.Tuning(bind=f"{self.host}:0", timeout=game.timeout, columns=game.client_columns),
+        }
         self.is_redialling = game.redials(rng)
         if self.is_redialling:
             client: Any = tw.connections.Redialler.connect(
@@ -196,7 +199,8 @@ class Game:
         self.is_perfect = True
         self.is_acting = True
         self.is_resting = False
-        self.server_settings: dict[str, Any] = {}
+        self.priority: Any = None
+        self.admission: Any = None
         self.admitted = 0
         self.server_columns: list[type] = []
         self.client_columns: list[type] = []
@@ -256,7 +260,8 @@ class Game:
             return [item for feature in self.features for item in getattr(feature, name)]
 
         inputs = [feature.inputs for feature in self.features if feature.inputs]
-        timing: Any = {"inputs": inputs[0], "tick_rate": self.tick_rate} if inputs else {}
+        timing: Any = {"tick_rate": self.tick_rate} if inputs or "past" in self.on else {}
+        timing |= {"inputs": inputs[0]} if inputs else {}
         channels = list({channel.name: channel for channel in every("channels")}.values())
         self.protocol: Any = tw.Protocol(
             id=1,
@@ -271,10 +276,10 @@ class Game:
             SERVER,
             self.protocol,
             network=self.network,
-            columns=self.server_columns,
-            chunk_memory=2**22,
+            access=tw.tokens.Access(admission=self.admission),
+            tuning=tw.Tuning(columns=self.server_columns, priority=self.priority),
+            transfers=tw.transfer.Transfers(memory=2**22),
             max_clients=16,
-            **self.server_settings,
         )
         self.world = self.server.world if every("ghosts") else None
         for feature in self.features:

@@ -29,7 +29,7 @@ def wait_until(done: Callable[[], bool], *pumped: tw.Server | tw.Client) -> None
 
 def dial(server: tw.Server, protocol: tw.Protocol, id_: int) -> tw.Client:
     """A client that is connected, by a thread of its own. The game need not know of it."""
-    client = tw.Client.connect(server.address, protocol, client_id=id_, driver="thread")
+    client = tw.Client.connect(server.address, protocol, client_id=id_, tuning=tw.Tuning(driver="thread"))
     wait_until(lambda: client.connected)
     return client
 
@@ -38,7 +38,7 @@ def say(client: tw.Client, message: Any) -> None:
     """Sends it, and waits until the other side's thread has it."""
     client.send(message)
     client.flush()
-    wait_until(lambda: client.stats().channels[0].delivered == 1)
+    wait_until(lambda: client.stats.channels[0].delivered == 1)
 
 
 class Heard:
@@ -68,7 +68,9 @@ def test_what_the_hook_notes_at_a_handle_is_there_when_the_game_is_told() -> Non
         asked.extend(newcomers)
         return [BANNED]
 
-    with tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=admit) as server:
+    with tw.Server(
+        "10.0.0.1:5", PROTOCOL, network=network, access=tw.tokens.Access(admission=admit)
+    ) as server:
         clients = [
             tw.Client.connect(server.address, PROTOCOL, network=network, client_id=id_)
             for id_ in (1, 2, BANNED)
@@ -98,7 +100,9 @@ def test_a_refused_newcomers_handle_goes_with_it() -> None:
             asked.append(weakref.ref(newcomer.data))
         return [newcomer.id for newcomer in newcomers]
 
-    with tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=refuse) as server:
+    with tw.Server(
+        "10.0.0.1:5", PROTOCOL, network=network, access=tw.tokens.Access(admission=refuse)
+    ) as server:
         client = tw.Client.connect(server.address, PROTOCOL, network=network)
         run(network, server, client, seconds=1)
         assert [note() for note in asked] == [None]
@@ -116,7 +120,12 @@ def test_nobody_is_heard_whom_a_slow_hook_was_not_asked_about() -> None:
         return [BANNED]
 
     with (
-        tw.Server("127.0.0.1:0", PROTOCOL, driver="thread", admission=admit) as server,
+        tw.Server(
+            "127.0.0.1:0",
+            PROTOCOL,
+            tuning=tw.Tuning(driver="thread"),
+            access=tw.tokens.Access(admission=admit),
+        ) as server,
         dial(server, PROTOCOL, 1) as client,
     ):
         say(client, Chat(0, "hello"))
@@ -146,7 +155,9 @@ def test_the_last_words_of_those_who_leave_while_the_hook_runs_are_heard() -> No
         say(leavers[2], Chat(0, "bye"))
         leavers.pop(2).close()
 
-    with tw.Server("127.0.0.1:0", PROTOCOL, driver="thread", admission=admit) as server:
+    with tw.Server(
+        "127.0.0.1:0", PROTOCOL, tuning=tw.Tuning(driver="thread"), access=tw.tokens.Access(admission=admit)
+    ) as server:
         leavers[7] = dial(server, PROTOCOL, 7)
         heard.tick(server)
         assert heard.told == [("Connected", 7)]
@@ -170,13 +181,13 @@ def test_who_leaves_while_its_messages_are_read_loses_none() -> None:
                 # The thread goes on meanwhile.
                 leaver.send(Slow(number=2))
                 leaver.flush()
-                wait_until(lambda: leaver.stats().channels[0].delivered == 2)
+                wait_until(lambda: leaver.stats.channels[0].delivered == 2)
                 leaver.close()
                 wait_until(lambda: not server.clients)
 
     protocol = tw.Protocol(1, [Slow], yojimbo=tw.yojimbo.Profile(), channels=[tw.reliable_ordered()])
     heard = Heard()
-    with tw.Server("127.0.0.1:0", protocol, driver="thread") as server:
+    with tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="thread")) as server:
         leaver = dial(server, protocol, 7)
         heard.tick(server)
         say(leaver, Slow(number=1))
@@ -207,7 +218,7 @@ def test_a_hook_that_pumps_lets_nobody_slip_in() -> None:
             server.pump()
         return [BANNED]
 
-    server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=admit)
+    server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, access=tw.tokens.Access(admission=admit))
     client = tw.Client.connect("10.0.0.1:5", PROTOCOL, client_id=1, network=network)
     while not client.connected:
         network.advance(0.01)
@@ -227,8 +238,8 @@ def test_the_chunks_of_the_refused_take_no_place(tmp_path: Path, leaves: bool) -
         "10.0.0.1:5",
         PROTOCOL,
         network=network,
-        admission=lambda newcomers: [new for new in newcomers if new.id == BANNED],
-        chunk_directory=tmp_path,
+        access=tw.tokens.Access(admission=lambda newcomers: [new for new in newcomers if new.id == BANNED]),
+        transfers=tw.transfer.Transfers(directory=tmp_path),
     )
     for _ in range(3):
         banned = tw.Client.connect("10.0.0.1:5", PROTOCOL, client_id=BANNED, network=network)
@@ -258,7 +269,13 @@ def test_the_chunks_of_the_refused_take_no_place(tmp_path: Path, leaves: bool) -
 
 def test_a_newcomer_s_chunk_goes_on_once_it_is_let_in() -> None:
     network = tw.testing.SimulatedNetwork()
-    server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=lambda _: None, chunk_memory=10_000)
+    server = tw.Server(
+        "10.0.0.1:5",
+        PROTOCOL,
+        network=network,
+        access=tw.tokens.Access(admission=lambda _: None),
+        transfers=tw.transfer.Transfers(memory=10_000),
+    )
     client = tw.Client.connect("10.0.0.1:5", PROTOCOL, client_id=1, network=network)
     while not client.connected:
         network.advance(1 / 60)
@@ -278,7 +295,9 @@ def test_a_newcomer_s_chunk_goes_on_once_it_is_let_in() -> None:
 
 def test_a_hook_that_closes_the_server_is_harmless() -> None:
     network = tw.testing.SimulatedNetwork()
-    server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=lambda _: server.close())
+    server = tw.Server(
+        "10.0.0.1:5", PROTOCOL, network=network, access=tw.tokens.Access(admission=lambda _: server.close())
+    )
     client = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
     while not client.connected:
         network.advance(1 / 60)

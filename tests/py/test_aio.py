@@ -206,7 +206,9 @@ def test_a_connection_that_fails_says_why(run: Any, protocol: tw.Protocol) -> No
                     await server.connected()
 
     async def nobody() -> None:
-        async with aio.Driver(tw.Client.connect("127.0.0.1:9", protocol, timeout=1)) as driver:
+        async with aio.Driver(
+            tw.Client.connect("127.0.0.1:9", protocol, tuning=tw.Tuning(timeout=1))
+        ) as driver:
             with pytest.raises(tw.errors.ConnectFailedError, match="no server answered|no program listens"):
                 await driver.connected()
 
@@ -331,7 +333,9 @@ def test_slices_and_resends_go_out_without_a_tick(run: Any) -> None:
     protocol = make_protocol(channels=[tw.reliable_ordered(max_message_bytes=60_000)])
 
     async def main() -> int:
-        async with pair(protocol, conditions=tw.Conditions(loss=0.3), seed=1) as (server, client):
+        async with pair(
+            protocol, debugging=tw.testing.Debugging(conditions=tw.Conditions(loss=0.3), seed=1)
+        ) as (server, client):
             async for inbox in server:
                 if inbox.events:
                     break
@@ -370,7 +374,7 @@ def test_drivers_refuse_what_they_cant_drive(protocol: tw.Protocol) -> None:
             pytest.fail("it can't")
 
     with pytest.raises(ValueError, match="the server has a thread"):
-        asyncio.run(enter(tw.Server("127.0.0.1:0", protocol, driver="thread")))
+        asyncio.run(enter(tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="thread"))))
     with pytest.raises(ValueError, match="is on a simulated network and has no socket"):
         asyncio.run(enter(tw.Server("10.0.0.1:5", protocol, network=tw.testing.SimulatedNetwork())))
 
@@ -399,7 +403,7 @@ def test_an_interrupt_in_a_factory_leaves_the_rest_for_the_next_iteration(
             return super().create(cls)
 
     async def main() -> list[Any]:
-        async with pair(protocol, factory=Picky()) as (server, client):
+        async with pair(protocol, tuning=tw.Tuning(factory=Picky())) as (server, client):
             for message in (Move(1), Chat(1, "hi"), Move(2)):
                 client.endpoint.send(message)
             client.endpoint.flush()

@@ -472,7 +472,7 @@ def test_before_a_connection_nothing_is_called() -> None:
     result = client.request(buy, "sword")
     with pytest.raises(tw.errors.NotConnectedError):
         result.result()
-    strict = world.client(strict=True)
+    strict = world.client(debugging=tw.testing.Debugging(strict=True))
     with pytest.raises(tw.errors.NotConnectedError):
         strict.call(order, 1)
     with pytest.raises(tw.errors.NotConnectedError):

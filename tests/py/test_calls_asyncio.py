@@ -107,8 +107,8 @@ def test_a_cancelled_wait_cancels_the_request() -> None:
 
 def test_endpoints_with_a_thread_call_and_answer() -> None:
     with (
-        tw.Server("127.0.0.1:0", PROTOCOL, driver="thread") as server,
-        tw.Client.connect(server.address, PROTOCOL, driver="thread") as client,
+        tw.Server("127.0.0.1:0", PROTOCOL, tuning=tw.Tuning(driver="thread")) as server,
+        tw.Client.connect(server.address, PROTOCOL, tuning=tw.Tuning(driver="thread")) as client,
     ):
         request: tw.calls.Request[int] | None = None
         for _ in tw.ticks(200, duration=PATIENCE):

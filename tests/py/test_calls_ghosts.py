@@ -176,7 +176,7 @@ def test_on_channels_that_lose_it_is_dropped_and_counted() -> None:
 
 def test_who_is_not_to_have_the_ghost_is_not_called() -> None:
     world, server, clients, handles = connected(3)
-    server.world.relevancy(Tank, tw.world.Owner())
+    server.world.set_relevancy(Tank, tw.world.Owner())
     tank = server.world.spawn(Tank("secret"), owner=handles[1])
     world.run(0.2)
     assert server.call_all(explode, tank) == []
@@ -189,8 +189,8 @@ def test_who_is_not_to_have_the_ghost_is_not_called() -> None:
 
 
 def test_a_strict_server_says_so() -> None:
-    world, server, _, [handle] = connected(strict=True)
-    server.world.relevancy(Tank, tw.world.Owner())
+    world, server, _, [handle] = connected(debugging=tw.testing.Debugging(strict=True))
+    server.world.set_relevancy(Tank, tw.world.Owner())
     tank = server.world.spawn(Tank("secret"))
     world.run(0.2)
     with pytest.raises(tw.errors.GhostError, match="explode: the client isn't to have a ghost that it names"):

@@ -30,7 +30,9 @@ def play(
 ) -> tuple[tw.testing.SimulatedNetwork, tw.Server, tw.Client]:
     """A server that captures, and a client, which talk for a while in virtual time."""
     network = tw.testing.SimulatedNetwork(seed=3, conditions=Conditions(latency=0.03, loss=0.1))
-    server = tw.Server(f"{host}:40000", protocol, network=network, capture=capture)
+    server = tw.Server(
+        f"{host}:40000", protocol, network=network, debugging=tw.testing.Debugging(capture=capture)
+    )
     client = tw.Client.connect(server.address, protocol, network=network)
     for tick in range(round(seconds * 60)):
         run(network, server, client, seconds=1 / 60)
@@ -103,8 +105,15 @@ def test_endpoints_share_a_capture_and_sockets_and_threads_have_one(
     path = tmp_path / "both.pcapng"
     capture = tw.capture.Capture(path)
     with (
-        tw.Server("127.0.0.1:0", protocol, capture=capture, driver="thread") as server,
-        tw.Client.connect(server.address, protocol, capture=capture) as client,
+        tw.Server(
+            "127.0.0.1:0",
+            protocol,
+            debugging=tw.testing.Debugging(capture=capture),
+            tuning=tw.Tuning(driver="thread"),
+        ) as server,
+        tw.Client.connect(
+            server.address, protocol, debugging=tw.testing.Debugging(capture=capture)
+        ) as client,
     ):
         for _ in tw.ticks(200):
             with client.tick(), server.tick():
@@ -129,8 +138,12 @@ def test_a_capture_holds_no_secret_and_keys_only_their_owner_reads(
     key = tw.generate_key()
     network = tw.testing.SimulatedNetwork()
     capture = tw.capture.Capture(path, keys=keys)
-    server = tw.Server("127.0.0.1:40000", protocol, key=key, network=network, capture=capture)
-    client = tw.Client.connect(server.address, protocol, key=key, network=network, capture=capture)
+    server = tw.Server(
+        "127.0.0.1:40000", protocol, key=key, network=network, debugging=tw.testing.Debugging(capture=capture)
+    )
+    client = tw.Client.connect(
+        server.address, protocol, key=key, network=network, debugging=tw.testing.Debugging(capture=capture)
+    )
     run(network, server, client, seconds=1)
     assert client.connected
     client.send(Chat(1, "a secret text"))
@@ -206,7 +219,7 @@ def test_a_place_that_can_not_be_written_is_an_error_with_the_path(
         tw.capture.Capture(nowhere)
     assert caught.value.filename == str(nowhere)
     with pytest.raises(FileNotFoundError, match="nothing"):
-        tw.Server("127.0.0.1:0", protocol, capture=nowhere)
+        tw.Server("127.0.0.1:0", protocol, debugging=tw.testing.Debugging(capture=nowhere))
     with pytest.raises(FileNotFoundError, match="nothing"):
         tw.capture.Capture(tmp_path / "a.pcapng", keys=nowhere)
 
@@ -258,7 +271,8 @@ from conftest import make_protocol
 from tickwire.testing import run
 network, protocol = tw.testing.SimulatedNetwork(), make_protocol()
 capture = tw.capture.Capture("forked.pcapng")
-server = tw.Server("127.0.0.1:40000", protocol, network=network, capture=capture)
+debugging = tw.testing.Debugging(capture=capture)
+server = tw.Server("127.0.0.1:40000", protocol, network=network, debugging=debugging)
 client = tw.Client.connect(server.address, protocol, network=network)
 run(network, server, client, seconds=0.5)
 child = os.fork()

@@ -44,7 +44,9 @@ def captured(protocol: tw.Protocol) -> bytes:
     key = tw.generate_key()
     network = tw.testing.SimulatedNetwork()
     capture = tw.capture.Capture("a.pcapng", keys="a.keys")
-    server = tw.Server("127.0.0.1:40000", protocol, key=key, network=network, capture=capture)
+    server = tw.Server(
+        "127.0.0.1:40000", protocol, key=key, network=network, debugging=tw.testing.Debugging(capture=capture)
+    )
     client = tw.Client.connect(server.address, protocol, key=key, network=network)
     run(network, server, client, seconds=0.5)
     client.send(Chat(1, "hello"))

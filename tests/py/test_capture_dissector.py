@@ -354,7 +354,9 @@ def test_it_shows_the_packets_of_yojimbos_framing_too(tmp_path: Path) -> None:
     )
     network = tw.testing.SimulatedNetwork(seed=9, conditions=Conditions(latency=0.02, loss=0.05))
     with tw.capture.Capture(tmp_path / "a.pcapng") as capture:
-        server = tw.Server("127.0.0.1:40000", spoken, network=network, capture=capture)
+        server = tw.Server(
+            "127.0.0.1:40000", spoken, network=network, debugging=tw.testing.Debugging(capture=capture)
+        )
         client = tw.Client.connect(server.address, spoken, network=network)
         received = []
         for tick in range(300):
@@ -406,7 +408,12 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     network = tw.testing.SimulatedNetwork(seed=5, conditions=Conditions(latency=0.02, loss=0.05))
     key = tw.generate_key()
     server = tw.Server(
-        "127.0.0.1:40000", protocol(), key=key, network=network, capture=capture, chunk_memory=1 << 20
+        "127.0.0.1:40000",
+        protocol(),
+        key=key,
+        network=network,
+        debugging=tw.testing.Debugging(capture=capture),
+        transfers=tw.transfer.Transfers(memory=1 << 20),
     )
     client = tw.Client.connect(server.address, protocol(), key=key, network=network)
     received: dict[str, list[Any]] = {"messages": [], "payloads": [], "chunks": []}

@@ -48,7 +48,12 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     network.advance(3.25)
     capture = tw.capture.Capture(directory / "a.pcapng", keys=directory / "a.keys")
     server = tw.Server(
-        "127.0.0.1:40000", protocol, key=key, network=network, capture=capture, max_token_lifetime=60
+        "127.0.0.1:40000",
+        protocol,
+        key=key,
+        network=network,
+        debugging=tw.testing.Debugging(capture=capture),
+        access=tw.tokens.Access(max_token_lifetime=60),
     )
     clients = [
         tw.Client.connect(
@@ -56,9 +61,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             protocol,
             key=key,
             client_id=number,
-            timeout=3,
+            tuning=tw.Tuning(timeout=3),
             network=network,
-            capture=capture if number == 0 else None,
+            debugging=tw.testing.Debugging(capture=capture if number == 0 else None),
         )
         for number in range(3)
     ]
@@ -103,13 +108,17 @@ def replayed(
             session["protocol"],
             key=replay.key,
             network=replay.network,
-            max_token_lifetime=60,
-            capture=capture,
+            access=tw.tokens.Access(max_token_lifetime=60),
+            debugging=tw.testing.Debugging(capture=capture),
         )
     else:
         assert replay.token is not None
         endpoint = tw.Client(
-            session["protocol"], replay.token, bind=replay.address, network=replay.network, capture=capture
+            session["protocol"],
+            replay.token,
+            tuning=tw.Tuning(bind=replay.address),
+            network=replay.network,
+            debugging=tw.testing.Debugging(capture=capture),
         )
     told: list[Any] = []
     for _ in replay:
@@ -164,7 +173,12 @@ def test_a_capture_of_real_sockets_and_of_a_thread_is_replayed_too(
     capture = tw.capture.Capture(path, keys=keys)
     told: list[Any] = []
     with (
-        tw.Server("127.0.0.1:0", protocol, capture=capture, driver="thread") as server,
+        tw.Server(
+            "127.0.0.1:0",
+            protocol,
+            debugging=tw.testing.Debugging(capture=capture),
+            tuning=tw.Tuning(driver="thread"),
+        ) as server,
         tw.Client.connect(server.address, protocol, client_id=5) as client,
     ):
         for number in tw.ticks(200):

@@ -232,7 +232,7 @@ def test_options_out_of_bounds_are_named_and_send_nothing(name: str, value: int)
     _, _, client = pair(tw.latest(), None)
     with pytest.raises(ValueError, match=f"{name} must be 0 to 4294967295, not {value}"):
         client.send(Chat(0, ""), **{name: value})
-    assert client.stats().channels[0].queued == 0
+    assert client.stats.channels[0].queued == 0
 
 
 def test_a_key_beyond_the_channel_is_named() -> None:
@@ -251,7 +251,9 @@ def test_channels_say_their_share() -> None:
 def test_the_fate_of_each_packet_is_told_once_in_order() -> None:
     network = tw.testing.SimulatedNetwork(seed=3, conditions=BAD)
     protocol = make_protocol(channels=[tw.unreliable()])
-    server = tw.Server("127.0.0.1:40000", protocol, network=network, packet_notifications=True)
+    server = tw.Server(
+        "127.0.0.1:40000", protocol, network=network, tuning=tw.Tuning(packet_notifications=True)
+    )
     client = tw.Client.connect(server.address, protocol, network=network)
     run(network, server, client, seconds=2)
     server.receive()

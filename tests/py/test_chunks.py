@@ -54,7 +54,10 @@ class Pair:
         self.network = tw.testing.SimulatedNetwork(seed=1, conditions=conditions)
         self.protocol = protocol
         self.server = tw.Server(
-            "10.0.0.1:5", protocol, network=self.network, **{"chunk_memory": 16 * MIB, **server}
+            "10.0.0.1:5",
+            protocol,
+            network=self.network,
+            **{"transfers": tw.transfer.Transfers(memory=16 * MIB), **server},
         )
         self.at_server, self.at_client = Collected(), Collected()
         self.client = self.dial(**(client or {}))
@@ -147,7 +150,7 @@ def test_small_chunks_arrive_with_their_first_packets() -> None:
     assert pair.network.now - before < 0.16
     pair.until(lambda: pair.server.stats(pair.handle).chunks.slices_sent == 18)
     assert pair.server.stats(pair.handle).chunks.slices_resent == 0
-    assert pair.client.stats().chunks.slices_unexpected == 0
+    assert pair.client.stats.chunks.slices_unexpected == 0
 
 
 def test_progress_only_grows_on_both_ends_and_is_the_same_in_the_end() -> None:
@@ -188,7 +191,9 @@ def test_chunks_arrive_in_the_order_in_which_they_were_queued() -> None:
 
 def test_messages_go_first() -> None:
     slow = tw.transfer.Congestion.fixed(200_000, 4000)
-    pair = Pair(tw.Conditions(latency=0.05), congestion=slow)
+    pair = Pair(
+        tw.Conditions(latency=0.05), transfers=tw.transfer.Transfers(memory=16 * MIB, congestion=slow)
+    )
     pair.to_client(content(1, MIB))
     for n in range(60):
         pair.server.send(pair.handle, Chat(n, "hello"))
@@ -254,7 +259,7 @@ def test_a_subclass_of_bytes_is_copied() -> None:
 def test_a_file_arrives_in_a_file(tmp_path: Path, as_path: type) -> None:
     source, directory = tmp_path / "world.map", tmp_path / "made" / "received"
     source.write_bytes(content(1, 700 * KIB))
-    pair = Pair(LOSSY, client={"chunk_directory": as_path(directory)})
+    pair = Pair(LOSSY, client={"transfers": tw.transfer.Transfers(directory=as_path(directory))})
     transfer = pair.to_client(as_path(source), label="../../etc/passwd")
     pair.until(lambda: transfer.over)
     assert transfer.error is None
@@ -326,7 +331,7 @@ def test_wrong_files_raise_os_error_with_errno(tmp_path: Path) -> None:
         assert directory.value.errno == errno.EISDIR
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match="file") as taken:
-        pair.dial(chunk_directory=tmp_path / "file")
+        pair.dial(transfers=tw.transfer.Transfers(directory=tmp_path / "file"))
     assert taken.value.errno == errno.EEXIST
 
 
@@ -358,7 +363,7 @@ def test_wrong_arguments_raise_and_queue_nothing() -> None:
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_full_queue_is_told_as_for_messages(strict: bool) -> None:
-    pair = Pair(strict=strict)
+    pair = Pair(debugging=tw.testing.Debugging(strict=strict))
     for _ in range(256):
         pair.to_client(b"x")
     if strict:
@@ -391,28 +396,41 @@ def test_a_protocol_has_one_channel_of_chunks_at_most() -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"chunk_memory": -1}, "chunk_memory must be 0 to 18446744073709551615, not -1"),
-        ({"chunk_file_limit": 5}, r"chunk_file_limit \(5\) bounds the files of a chunk_directory"),
         (
-            {"chunk_directory_limit": 5},
-            r"chunk_directory_limit \(5\) bounds the files of a chunk_directory",
+            {"memory": -1},
+            "memory must be 0 to 18446744073709551615, not -1",
         ),
         (
-            {"chunk_directory": "x", "chunk_directory_limit": -1},
-            "chunk_directory_limit must be 0 to 18446744073709551615, not -1",
+            {"file_limit": 5},
+            r"file_limit \(5\) bounds the files of a directory",
         ),
         (
-            {"chunk_directory": "x", "chunk_file_limit": -1},
-            "chunk_file_limit must be 0 to 1099511627775, not -1",
+            {"directory_limit": 5},
+            r"directory_limit \(5\) bounds the files of a directory",
+        ),
+        (
+            {"directory": "x", "directory_limit": -1},
+            "directory_limit must be 0 to 18446744073709551615, not -1",
+        ),
+        (
+            {"directory": "x", "file_limit": -1},
+            "file_limit must be 0 to 1099511627775, not -1",
+        ),
+        (
+            {"directory": "x", "file_limit": 6, "directory_limit": 5},
+            r"file_limit must be 0 to directory_limit \(5\), not 6",
         ),
     ],
 )
 def test_wrong_limits_are_named(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        Pair(**settings)
-    with pytest.raises(ValueError, match=sentence):
-        Pair(client=settings)
+        tw.transfer.Transfers(**settings)
     assert not Path("x").exists()
+
+
+def test_a_number_of_bytes_is_no_truth() -> None:
+    with pytest.raises(TypeError, match="memory must be an int or None, not bool"):
+        tw.transfer.Transfers(memory=True)
 
 
 def test_a_server_takes_no_chunks_unless_it_is_told_to() -> None:
@@ -427,8 +445,8 @@ def test_a_server_takes_no_chunks_unless_it_is_told_to() -> None:
 
 def test_what_is_larger_than_the_limit_is_refused_and_the_next_chunk_goes_on(tmp_path: Path) -> None:
     for settings in (
-        {"chunk_memory": 1000},
-        {"chunk_directory": tmp_path / "in", "chunk_file_limit": 1000, "chunk_memory": 0},
+        {"transfers": tw.transfer.Transfers(memory=1000)},
+        {"transfers": tw.transfer.Transfers(directory=tmp_path / "in", file_limit=1000, memory=0)},
     ):
         pair = Pair(client=settings)
         large, fits = pair.to_client(bytes(1001), label="large"), pair.to_client(bytes(1000))
@@ -439,7 +457,9 @@ def test_what_is_larger_than_the_limit_is_refused_and_the_next_chunk_goes_on(tmp
 
 
 def test_a_full_directory_refuses_by_name_and_has_room_when_the_game_deletes(tmp_path: Path) -> None:
-    pair = Pair(client={"chunk_directory": tmp_path, "chunk_file_limit": 1000, "chunk_directory_limit": 2500})
+    pair = Pair(
+        client={"transfers": tw.transfer.Transfers(directory=tmp_path, file_limit=1000, directory_limit=2500)}
+    )
     transfers = [pair.to_client(content(n, 1000), label=f"{n}") for n in range(2)]
     pair.until(lambda: all(transfer.done for transfer in transfers))
     for chunk in pair.at_client.chunks:
@@ -454,9 +474,9 @@ def test_a_full_directory_refuses_by_name_and_has_room_when_the_game_deletes(tmp
 
 def test_a_file_that_others_left_no_room_for_is_resumed_when_there_is(tmp_path: Path) -> None:
     settings = {
-        "chunk_directory": tmp_path,
-        "chunk_file_limit": 500 * KIB,
-        "chunk_directory_limit": 600 * KIB,
+        "transfers": tw.transfer.Transfers(
+            directory=tmp_path, file_limit=500 * KIB, directory_limit=600 * KIB
+        )
     }
     pair = Pair(**settings)
     other = pair.dial(client_id=8)
@@ -471,11 +491,11 @@ def test_a_file_that_others_left_no_room_for_is_resumed_when_there_is(tmp_path: 
     again = pair.client.send_chunk(data)
     pair.until(lambda: again.over)
     assert again.done
-    assert pair.client.stats().chunks.bytes_sent < 200 * KIB, "only the rest is sent"
+    assert pair.client.stats.chunks.bytes_sent < 200 * KIB, "only the rest is sent"
 
 
 def test_files_under_way_from_one_peer_take_no_more_than_the_largest_may(tmp_path: Path) -> None:
-    settings = {"chunk_directory": tmp_path, "chunk_file_limit": 500 * KIB}
+    settings = {"transfers": tw.transfer.Transfers(directory=tmp_path, file_limit=500 * KIB)}
     pair = Pair(LOSSY, client=settings)
     transfers = [pair.to_client(content(n, 300 * KIB)) for n in range(4)]
     most = 0
@@ -487,7 +507,7 @@ def test_files_under_way_from_one_peer_take_no_more_than_the_largest_may(tmp_pat
 
 
 def test_what_is_not_read_holds_up_what_comes_after() -> None:
-    pair = Pair(client={"chunk_memory": 300 * KIB})
+    pair = Pair(client={"transfers": tw.transfer.Transfers(memory=300 * KIB)})
     transfers = [pair.to_client(content(n, 200 * KIB), label=f"{n}") for n in range(2)]
     for _ in range(200):
         pair.server.pump()
@@ -545,7 +565,12 @@ def test_an_endpoint_counts_the_chunks_of_all_its_connections() -> None:
 
 @pytest.mark.parametrize("by", ["sender", "receiver"])
 def test_a_paused_transfer_stands_still_and_goes_on_with_the_rest(by: str) -> None:
-    pair = Pair(tw.Conditions(latency=0.03), congestion=tw.transfer.Congestion.fixed(1_000_000, 30_000))
+    pair = Pair(
+        tw.Conditions(latency=0.03),
+        transfers=tw.transfer.Transfers(
+            memory=16 * MIB, congestion=tw.transfer.Congestion.fixed(1_000_000, 30_000)
+        ),
+    )
     data = content(1, 4_000_000)
     transfer = pair.to_client(data, label="world")
     pair.until(lambda: transfer.fraction >= 0.5)
@@ -599,13 +624,15 @@ def test_a_file_that_is_there_is_not_sent_again(tmp_path: Path) -> None:
     data = content(1, 500_000)
     figures = []
     for _ in range(3):  # a client that joins anew each time
-        pair = Pair(tw.Conditions(latency=0.03), client={"chunk_directory": tmp_path})
+        pair = Pair(
+            tw.Conditions(latency=0.03), client={"transfers": tw.transfer.Transfers(directory=tmp_path)}
+        )
         for _ in range(2):
             transfer = pair.to_client(data, label="map", ask_first=True)
             pair.until(lambda: transfer.over)  # noqa: B023
             assert transfer.done
         sent = pair.server.stats(pair.handle).chunks.bytes_sent
-        figures.append((sent, pair.client.stats().chunks.chunks_reused))
+        figures.append((sent, pair.client.stats.chunks.chunks_reused))
         first, second = pair.at_client.chunks
         assert second.reused
         assert first.path == second.path == tmp_path / hashlib.sha256(data).hexdigest()
@@ -618,7 +645,7 @@ def test_a_file_that_was_damaged_is_sent_again(tmp_path: Path) -> None:
     data = content(1, 500_000)
     path = tmp_path / hashlib.sha256(data).hexdigest()
     path.write_bytes(data[:-1] + b"?")
-    pair = Pair(client={"chunk_directory": tmp_path})
+    pair = Pair(client={"transfers": tw.transfer.Transfers(directory=tmp_path)})
     transfer = pair.to_client(data)
     pair.until(lambda: transfer.over)
     assert transfer.done
@@ -629,7 +656,9 @@ def test_a_file_that_was_damaged_is_sent_again(tmp_path: Path) -> None:
 def test_a_player_does_not_find_out_what_others_sent(tmp_path: Path) -> None:
     data = content(1, 500_000)
     network = tw.testing.SimulatedNetwork()
-    server = tw.Server("127.0.0.1:40000", PROTOCOL, network=network, chunk_directory=tmp_path)
+    server = tw.Server(
+        "127.0.0.1:40000", PROTOCOL, network=network, transfers=tw.transfer.Transfers(directory=tmp_path)
+    )
     for client_id, again in ((1, False), (2, False), (2, True)):
         client = tw.Client.connect(server.address, PROTOCOL, network=network, client_id=client_id)
         run(network, server, client, seconds=0.5)
@@ -726,13 +755,13 @@ def test_a_server_keeps_what_a_client_was_sending() -> None:
     pair.until(lambda: pair.client.connected and bool(pair.server.clients))
     transfer = pair.client.send_chunk(data)
     pair.until(lambda: transfer.done)
-    assert pair.client.stats().chunks.bytes_sent < 2 * MIB
+    assert pair.client.stats.chunks.bytes_sent < 2 * MIB
     assert bytes(pair.at_server.chunks[0]) == data
 
 
 def test_what_is_in_a_directory_is_gone_on_with_by_whoever_receives_there(tmp_path: Path) -> None:
     data = content(1, 3 * MIB)
-    pair = Pair(LOSSY, client={"chunk_directory": tmp_path})
+    pair = Pair(LOSSY, client={"transfers": tw.transfer.Transfers(directory=tmp_path)})
     pair.to_client(data)
     pair.until(lambda: any(incoming.fraction > 0.6 for incoming in pair.client.incoming_chunks()))
     pair.client.close()
@@ -740,7 +769,7 @@ def test_what_is_in_a_directory_is_gone_on_with_by_whoever_receives_there(tmp_pa
     del pair.client
     assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
 
-    again = Pair(LOSSY, client={"chunk_directory": tmp_path})
+    again = Pair(LOSSY, client={"transfers": tw.transfer.Transfers(directory=tmp_path)})
     transfer = again.to_client(data)
     again.until(lambda: transfer.over)
     assert transfer.done
@@ -762,7 +791,8 @@ folder, source, how = sys.argv[1:]
 protocol = tw.Protocol(id=1, messages=[Nothing], channels=[tw.chunks()])
 network = tw.testing.SimulatedNetwork(seed=1)
 server = tw.Server("10.0.0.1:5", protocol, network=network)
-client = tw.Client.connect("10.0.0.1:5", protocol, network=network, chunk_directory=folder)
+transfers = tw.transfer.Transfers(directory=folder)
+client = tw.Client.connect("10.0.0.1:5", protocol, network=network, transfers=transfers)
 run(network, server, client, seconds=1)
 transfer = server.send_chunk(server.clients[0], pathlib.Path(source))
 while not transfer.over:
@@ -792,7 +822,9 @@ def test_without_a_connection_nothing_can_be_sent() -> None:
     client = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
     early = client.send_chunk(b"early")
     assert (early.over, early.error) == (True, "the connection is not up")
-    strict = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network, strict=True)
+    strict = tw.Client.connect(
+        "10.0.0.1:5", PROTOCOL, network=network, debugging=tw.testing.Debugging(strict=True)
+    )
     with pytest.raises(tw.errors.NotConnectedError):
         strict.send_chunk("no such file: it is not even looked for")
     assert client.incoming_chunks() == []
@@ -865,7 +897,7 @@ def test_chunks_go_over_sockets(tmp_path: Path) -> None:
 
 
 def test_with_a_thread_chunks_go_while_the_game_is_busy() -> None:
-    settings: dict[str, Any] = {"driver": "thread"}
+    settings: dict[str, Any] = {"tuning": tw.Tuning(driver="thread")}
     server = tw.Server("127.0.0.1:0", PROTOCOL, **settings)
     with server, tw.Client.connect(server.address, PROTOCOL, **settings) as client:
         patiently(lambda: client.connected, server, client)
@@ -882,7 +914,12 @@ def test_with_a_thread_chunks_go_while_the_game_is_busy() -> None:
 
 
 def test_a_fixed_rate_is_kept() -> None:
-    pair = Pair(tw.Conditions(latency=0.02), congestion=tw.transfer.Congestion.fixed(100_000, 5_000))
+    pair = Pair(
+        tw.Conditions(latency=0.02),
+        transfers=tw.transfer.Transfers(
+            memory=16 * MIB, congestion=tw.transfer.Congestion.fixed(100_000, 5_000)
+        ),
+    )
     transfer = pair.to_client(content(1, MIB))
     for _ in range(300):
         pair.tick()
@@ -893,14 +930,22 @@ def test_a_fixed_rate_is_kept() -> None:
 
 
 def test_the_adaptive_rate_has_a_bound_and_the_modes_hold_for_all_packets() -> None:
-    pair = Pair(congestion=tw.transfer.Congestion.adaptive(max_bytes_per_second=50_000))
+    pair = Pair(
+        transfers=tw.transfer.Transfers(
+            memory=16 * MIB, congestion=tw.transfer.Congestion.adaptive(max_bytes_per_second=50_000)
+        )
+    )
     transfer = pair.to_client(content(1, MIB))
     run(pair.network, pair.server, pair.client, seconds=2)
     before = transfer.bytes_done
     run(pair.network, pair.server, pair.client, seconds=5)
     assert transfer.bytes_done - before == pytest.approx(5 * 47_500, rel=0.1)
     assert pair.server.stats(pair.handle).bulk_rate <= 50_000
-    pair = Pair(congestion=tw.transfer.Congestion.good_bad(good_packets_per_second=20))
+    pair = Pair(
+        transfers=tw.transfer.Transfers(
+            memory=16 * MIB, congestion=tw.transfer.Congestion.good_bad(good_packets_per_second=20)
+        )
+    )
     transfer = pair.to_client(content(1, MIB))
     run(pair.network, pair.server, pair.client, seconds=5)
     assert 10 * SLICE < transfer.bytes_done <= 110 * SLICE
@@ -918,7 +963,7 @@ def test_the_rate_changes_while_chunks_go() -> None:
     assert pair.server.set_congestion(tw.transfer.Congestion.adaptive())
     pair.until(lambda: transfer.over)
     pair.client.set_congestion(tw.transfer.Congestion.fixed(5000, 3000))
-    assert pair.client.stats().bulk_rate == 5000
+    assert pair.client.stats.bulk_rate == 5000
     with pytest.raises(TypeError, match="Congestion"):
         pair.server.set_congestion(5)  # type: ignore[arg-type]
 

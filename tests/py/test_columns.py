@@ -149,7 +149,7 @@ def test_rows_have_the_bytes_of_objects_for_every_kind_of_field() -> None:
     assert list(rows["corner"][0]) == [-5, 7]
     assert rows["position"][0].tolist() == [-2048.0, 0.5, 2047.0]
 
-    network, server, clients = world([Everything], clients=1, columns=[Everything])
+    network, server, clients = world([Everything], clients=1, tuning=tw.Tuning(columns=[Everything]))
     for message in objects:
         clients[0].send(message)
     _, inbox = tick(network, clients[0], server)
@@ -384,7 +384,7 @@ def test_rows_that_another_thread_writes_to_are_sent_as_some_mixture() -> None:
 
 
 def test_a_class_comes_as_rows_of_all_clients_and_the_others_as_objects() -> None:
-    network, server, clients = world([Move, Chat, Blob], clients=3, columns=[Move, Chat])
+    network, server, clients = world([Move, Chat, Blob], clients=3, tuning=tw.Tuning(columns=[Move, Chat]))
     for n, client in enumerate(clients):
         for step in range(4):
             client.send(Move(10 * n + step, step, 0.5), 1)
@@ -427,7 +427,7 @@ def test_a_client_takes_columns_too_and_forwards_them() -> None:
     protocol = make_protocol()
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network)
-    client = tw.Client.connect("10.0.0.1:5", protocol, network=network, columns=[Move])
+    client = tw.Client.connect("10.0.0.1:5", protocol, network=network, tuning=tw.Tuning(columns=[Move]))
     run(network, server, client, seconds=0.5)
     assert server.broadcast_rows(Move, moves(50)) == []
     _, inbox = tick(network, server, client)
@@ -444,7 +444,7 @@ def test_a_client_takes_columns_too_and_forwards_them() -> None:
 
 def test_keys_and_gaps_are_columns_and_gaps_are_told() -> None:
     channels = [tw.latest(keys=9), tw.channels.redundant(copies=1)]
-    network, server, (client,) = world([Move], clients=1, columns=[Move], channels=channels)
+    network, server, (client,) = world([Move], clients=1, tuning=tw.Tuning(columns=[Move]), channels=channels)
     rows = moves(3)
     assert client.send_rows(Move, rows, key=np.array([8, 2, 5], np.uint32)) == []
     _, inbox = tick(network, client, server)
@@ -472,7 +472,7 @@ def test_our_columns_make_way_for_fields_of_their_names() -> None:
         client: tw.u8
         client_: tw.u8
 
-    network, server, (client,) = world([Event], clients=1, columns=[Event])
+    network, server, (client,) = world([Event], clients=1, tuning=tw.Tuning(columns=[Event]))
     client.send(Event(70_000, 1, 2), 1)
     _, inbox = tick(network, client, server)
     row = inbox.columns(Event)[0]
@@ -485,7 +485,7 @@ def test_a_class_without_columns_and_wrong_columns_are_refused() -> None:
     network = tw.testing.SimulatedNetwork()
 
     def server(columns: list[Any]) -> tw.Server:
-        return tw.Server("10.0.0.1:5", protocol, network=network, columns=columns)
+        return tw.Server("10.0.0.1:5", protocol, network=network, tuning=tw.Tuning(columns=columns))
 
     with pytest.raises(TypeError, match="only classes made by @tickwire.message"):
         server([Odd])
@@ -499,7 +499,7 @@ def test_a_class_without_columns_and_wrong_columns_are_refused() -> None:
 
 def test_payloads_are_no_rows_of_the_first_class() -> None:
     channels = [tw.channels.payload(), tw.reliable_ordered()]
-    network, server, (client,) = world([Move], clients=1, columns=[Move], channels=channels)
+    network, server, (client,) = world([Move], clients=1, tuning=tw.Tuning(columns=[Move]), channels=channels)
     client.send_payload(b"bits", 0, tag=1)
     _, inbox = tick(network, client, server)
     assert inbox.payloads == [(server.clients[0], 0, b"bits")]
@@ -513,8 +513,10 @@ def test_rows_of_those_who_are_not_admitted_are_dropped() -> None:
         "10.0.0.1:5",
         protocol,
         network=network,
-        columns=[Move],
-        admission=lambda newcomers: [client for client in newcomers if client.id == 2],
+        tuning=tw.Tuning(columns=[Move]),
+        access=tw.tokens.Access(
+            admission=lambda newcomers: [client for client in newcomers if client.id == 2]
+        ),
     )
     clients = [tw.Client.connect("10.0.0.1:5", protocol, network=network, client_id=n) for n in (1, 2)]
     # All of them connect and send before the server's game looks.
@@ -533,7 +535,7 @@ def test_rows_of_those_who_are_not_admitted_are_dropped() -> None:
 
 
 def test_rows_of_a_client_that_left_are_handed_over() -> None:
-    network, server, (client, other) = world([Move, Chat], columns=[Move, Chat])
+    network, server, (client, other) = world([Move, Chat], tuning=tw.Tuning(columns=[Move, Chat]))
     number = next(handle.number for handle in server.clients if handle.slot == client.slot)
     assert client.send_rows(Move, moves(5), 1) == []
     client.send(Chat(1, "bye"), 1)
@@ -580,7 +582,9 @@ def test_clients_that_are_gone_are_skipped_and_told_and_the_rest_is_sent() -> No
     settings: dict[str, Any] = {"protocol": server.protocol, "network": network}
     assert tw.Client.connect("10.0.0.9:5", **settings).send_rows(Move, moves(1)) == [0]
     with pytest.raises(tw.errors.NotConnectedError):
-        tw.Client.connect("10.0.0.9:5", strict=True, **settings).send_rows(Move, moves(1))
+        tw.Client.connect("10.0.0.9:5", debugging=tw.testing.Debugging(strict=True), **settings).send_rows(
+            Move, moves(1)
+        )
     assert server.client(handles[0].number) is None
     assert stranger.clients == []
     rest = [client for client in clients if client is not first]

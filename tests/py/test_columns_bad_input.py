@@ -111,7 +111,7 @@ def test_wrong_arrays_are_refused_by_every_way_to_send(sends: dict[str, Send], w
 
 
 def test_rows_that_came_are_not_rows_to_send_as_they_are() -> None:
-    network, server, (client, _) = world([Move, Chat], columns=[Move])
+    network, server, (client, _) = world([Move, Chat], tuning=tw.Tuning(columns=[Move]))
     client.send(Move(1, 2, 0.5))
     arrived = tick(network, client, server)[1].columns(Move)
     with pytest.raises(TypeError, match="rows must be of tickwire.columns.dtype.Move."):
@@ -172,7 +172,7 @@ def test_an_arena_may_lie_as_it_likes_and_is_bytes() -> None:
 
 
 def test_no_rows_are_nothing_to_send() -> None:
-    network, server, clients = world([Move, Chat], columns=[Move])
+    network, server, clients = world([Move, Chat], tuning=tw.Tuning(columns=[Move]))
     for nothing in (moves(0), b"", moves(5)[5:], np.zeros(0, DTYPE)):
         assert server.send_columns([], Move, nothing) == []
         assert server.send_columns(np.zeros(0, np.uint64), Move, nothing) == []
@@ -202,7 +202,7 @@ def test_no_rows_are_nothing_to_send() -> None:
     ],
 )
 def test_a_value_out_of_its_range_is_named_and_no_row_is_sent(name: str, value: Any) -> None:
-    network, server, clients = world([Ranged], columns=[Ranged])
+    network, server, clients = world([Ranged], tuning=tw.Tuning(columns=[Ranged]))
     rows = ranged(4)
     rows[name][2] = value
     for send in (

@@ -53,7 +53,7 @@ assert tw.columns.pack(Move, back, arena=found) == packed
 
 protocol = tw.Protocol(1, [Move])
 network = tw.testing.SimulatedNetwork()
-server = tw.Server("10.0.0.1:5", protocol, network=network, columns=[Move])
+server = tw.Server("10.0.0.1:5", protocol, network=network, tuning=tw.Tuning(columns=[Move]))
 client = tw.Client.connect("10.0.0.1:5", protocol, network=network)
 run(network, server, client, seconds=0.5)
 assert client.send_rows(Move, bytearray(rows), arena=arena) == []
@@ -95,7 +95,7 @@ def unit(n):
 
 units = [unit(n) for n in range(4)]
 protocol = tw.Protocol(1, [Unit])
-server = tw.Server("10.0.0.1:6", protocol, network=network, columns=[Unit])
+server = tw.Server("10.0.0.1:6", protocol, network=network, tuning=tw.Tuning(columns=[Unit]))
 client = tw.Client.connect("10.0.0.1:6", protocol, network=network)
 run(network, server, client, seconds=0.5)
 for unit in units:

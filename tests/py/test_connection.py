@@ -23,8 +23,17 @@ def ends(*collected: Collected) -> list[list[tw.DisconnectReason]]:
 
 def test_both_sides_see_the_connection_come_up(protocol: tw.Protocol) -> None:
     network = tw.testing.SimulatedNetwork()
-    server = tw.Server("10.0.0.1:5", protocol, network=network, max_clients=2)
-    client = tw.Client.connect("10.0.0.1:5", protocol, network=network, client_id=77, user_data=b"ann")
+    key = bytes(32)
+    server = tw.Server("10.0.0.1:5", protocol, key=key, network=network, max_clients=2)
+    token = tw.ConnectToken.generate(
+        protocol=protocol,
+        key=key,
+        client_id=77,
+        servers=[server.address],
+        user_data=b"ann",
+        now=network.unix,
+    )
+    client = tw.Client(protocol, token, network=network)
     assert (client.state, client.connected, client.slot) == (
         tw.connections.ClientState.SENDING_REQUEST,
         False,
@@ -56,7 +65,7 @@ def test_messages_of_every_kind_go_both_ways_in_order_over_a_bad_network(protoco
     at_server, at_client = run(network, server, client, seconds=120)
     assert at_client.messages == sent
     assert at_server.messages == [(handle, message) for message in sent]
-    stats = client.stats()
+    stats = client.stats
     assert 180 < stats.rtt_ms < 320
     assert stats.packets_lost > 0
     events = stats.channels[0]
@@ -145,7 +154,7 @@ def test_a_full_server_says_so(protocol: tw.Protocol) -> None:
 
 def test_nobody_answers_at_an_empty_address(protocol: tw.Protocol) -> None:
     network = tw.testing.SimulatedNetwork()
-    client = tw.Client.connect("10.0.0.1:5", protocol, network=network, timeout=3)
+    client = tw.Client.connect("10.0.0.1:5", protocol, network=network, tuning=tw.Tuning(timeout=3))
     assert ends(*run(network, client, seconds=4)) == [[REASON.REQUEST_TIMED_OUT]]
 
 
@@ -223,7 +232,7 @@ def test_calls_that_make_no_sense_are_named(protocol: tw.Protocol) -> None:
 def test_sending_before_the_connection_is_up_is_named(protocol: tw.Protocol) -> None:
     client = tw.Client.connect("10.0.0.1:5", protocol, network=tw.testing.SimulatedNetwork())
     assert client.send(Move()) is tw.SendResult.NOT_CONNECTED
-    stats = client.stats()
+    stats = client.stats
     assert (stats.rtt_ms, stats.packets_sent, len(stats.channels)) == (0, 0, 2)
 
 
@@ -387,7 +396,7 @@ class Pool(tw.messages.MessageFactory):
 def test_a_factory_makes_the_objects(protocol: tw.Protocol) -> None:
     pool = Pool()
     network = tw.testing.SimulatedNetwork()
-    server = tw.Server("10.0.0.1:5", protocol, network=network, factory=pool)
+    server = tw.Server("10.0.0.1:5", protocol, network=network, tuning=tw.Tuning(factory=pool))
     client = tw.Client.connect("10.0.0.1:5", protocol, network=network)
     run(network, server, client, seconds=0.5)
     client.send(Move(7))
@@ -415,7 +424,7 @@ def test_a_factory_may_call_the_endpoint_but_not_receive_again(protocol: tw.Prot
             return super().create(cls)
 
     network = tw.testing.SimulatedNetwork()
-    server = tw.Server("10.0.0.1:5", protocol, network=network, factory=Nosy())
+    server = tw.Server("10.0.0.1:5", protocol, network=network, tuning=tw.Tuning(factory=Nosy()))
     client = tw.Client.connect("10.0.0.1:5", protocol, network=network)
     run(network, server, client, seconds=0.5)
     client.send(Move(1))
@@ -428,7 +437,7 @@ def test_endpoints_in_cycles_are_collected_and_say_goodbye(protocol: tw.Protocol
     network, server, client = connected_pair(protocol)
     pool = Pool()
     client.close()
-    client = tw.Client.connect(server.address, protocol, network=network, factory=pool)
+    client = tw.Client.connect(server.address, protocol, network=network, tuning=tw.Tuning(factory=pool))
     run(network, server, client, seconds=0.5)
     pool.client = client
     gone = weakref.ref(pool)
@@ -446,7 +455,7 @@ def test_the_same_seed_and_calls_give_the_same_history(protocol: tw.Protocol) ->
             client.send(Chat(1, str(number)))
             run(network, server, client, seconds=1 / 60)
         history = run(network, server, client, seconds=3)[0].messages
-        return [network.now, client.stats().rtt_ms, server.counters, [message for _, message in history]]
+        return [network.now, client.stats.rtt_ms, server.counters, [message for _, message in history]]
 
     assert play(5) == play(5)
     assert play(5) != play(6)

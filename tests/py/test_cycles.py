@@ -39,12 +39,24 @@ class Game:
 
 
 def hooked(game: Game) -> None:
-    server = tw.Server("127.0.0.1:0", make_protocol(), priority=game.score, admission=game.admit)
+    server = tw.Server(
+        "127.0.0.1:0",
+        make_protocol(),
+        tuning=tw.Tuning(priority=game.score),
+        access=tw.tokens.Access(admission=game.admit),
+    )
     game.held += [server, server.protocol]
 
 
 def threaded(game: Game) -> None:
-    game.held.append(tw.Server("127.0.0.1:0", make_protocol(), admission=game.admit, driver="thread"))
+    game.held.append(
+        tw.Server(
+            "127.0.0.1:0",
+            make_protocol(),
+            access=tw.tokens.Access(admission=game.admit),
+            tuning=tw.Tuning(driver="thread"),
+        )
+    )
 
 
 def played(game: Game) -> None:
@@ -65,7 +77,7 @@ def kept_in_a_buffer(game: Game) -> None:
 
 
 def made_by_a_factory(game: Game) -> None:
-    game.held.append(tw.Server("127.0.0.1:0", make_protocol(), factory=game))
+    game.held.append(tw.Server("127.0.0.1:0", make_protocol(), tuning=tw.Tuning(factory=game)))
 
 
 def kept_with_players(game: Game) -> None:

@@ -142,7 +142,7 @@ def test_each_way_in_which_a_server_refuses_is_told_apart(
             Verdict.BROKEN,
             "it answered: its protocol id or its key is another",
         )
-        with tw.Client.connect(server.address, protocol, driver="thread") as client:
+        with tw.Client.connect(server.address, protocol, tuning=tw.Tuning(driver="thread")) as client:
             for _ in tw.ticks(100, 20):
                 client.receive()
                 if client.connected:

@@ -28,11 +28,13 @@ class World:
         self.collected: dict[tw.Server | tw.Client, Collected] = {}
 
     def server(self, protocol: tw.Protocol, **options: Any) -> tw.Server:
-        options |= {"driver": self.driver, "network": self.network}
+        options["tuning"] = options.get("tuning", tw.Tuning()).replace(driver=self.driver)
+        options["network"] = self.network
         return self.add(tw.Server("127.0.0.1:0", protocol, **options))
 
     def client(self, server: tw.Server, **options: Any) -> tw.Client:
-        options |= {"driver": self.driver, "network": self.network}
+        options["tuning"] = options.get("tuning", tw.Tuning()).replace(driver=self.driver)
+        options["network"] = self.network
         return self.add(tw.Client.connect(server.address, server.protocol, **options))
 
     def add(self, endpoint: Any) -> Any:
@@ -85,8 +87,8 @@ def test_messages_of_every_kind_arrive_in_order_over_a_bad_network(
     world: World, protocol: tw.Protocol
 ) -> None:
     conditions = tw.Conditions(**BAD)
-    server = world.server(protocol, conditions=conditions, seed=1)
-    client = world.client(server, conditions=conditions, seed=2)
+    server = world.server(protocol, debugging=tw.testing.Debugging(conditions=conditions, seed=1))
+    client = world.client(server, debugging=tw.testing.Debugging(conditions=conditions, seed=2))
     world.until(lambda: client.connected and len(server.clients) == 1)
     sent: list[Any] = [Chat(n % 64, f"number {n}") for n in range(100)]
     sent += [Odd(n=n) if n <= 500 else Odd(n=n, extra=n) for n in range(0, 1000, 100)]
@@ -147,7 +149,7 @@ def test_a_full_server_says_so(world: World, protocol: tw.Protocol) -> None:
 def test_a_full_channel_says_so_at_the_call_and_queues_nothing(world: World) -> None:
     channels = [tw.reliable_ordered(send_queue=4), tw.unreliable(send_queue=2)]
     server, client = world.pair(make_protocol(channels=channels))
-    world.until(lambda: client.stats().channels[0].queued == 0)
+    world.until(lambda: client.stats.channels[0].queued == 0)
     for channel, room in [(0, 4), (1, 2)]:
         for number in range(room):
             assert client.send(Move(number), channel=channel)
@@ -178,7 +180,7 @@ def test_a_priority_hook_decides_what_goes_first(world: World) -> None:
         return np.asarray(candidates.tag).astype(np.float32)
 
     protocol = make_protocol(channels=[tw.latest(keys=256)])
-    server = world.server(protocol, priority=highest_tag_first)
+    server = world.server(protocol, tuning=tw.Tuning(priority=highest_tag_first))
     client = world.client(server)
     world.until(lambda: client.connected and len(server.clients) == 1)
     handle = server.clients[0]
@@ -192,7 +194,9 @@ def test_a_priority_hook_decides_what_goes_first(world: World) -> None:
 
 
 def test_an_admission_hook_refuses_newcomers(world: World, protocol: tw.Protocol) -> None:
-    server = world.server(protocol, admission=lambda newcomers: [c for c in newcomers if c.id == 666])
+    server = world.server(
+        protocol, access=tw.tokens.Access(admission=lambda newcomers: [c for c in newcomers if c.id == 666])
+    )
     good, banned = world.client(server, client_id=1), world.client(server, client_id=666)
     world.until(lambda: good.connected and banned.disconnect_reason is REASON.KICKED)
     world.until(lambda: [handle.id for handle in server.clients] == [1])
@@ -205,7 +209,7 @@ def test_what_a_factory_raises_ends_the_peer_and_never_the_tick(world: World, pr
                 raise LookupError("no blobs today")
             return super().create(cls)
 
-    server, client = world.pair(protocol, factory=Picky())
+    server, client = world.pair(protocol, tuning=tw.Tuning(factory=Picky()))
     client.send(Move(1))
     client.send(Blob(b"x"))
     client.send(Move(2))

@@ -24,7 +24,7 @@ protocol = tw.Protocol(1, [Word])
 RAISES_AT_EXIT = f"""{SERVER}
 class Game:
     def __init__(self):
-        self.server = tw.Server("127.0.0.1:0", protocol, driver="thread")
+        self.server = tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="thread"))
     def __del__(self):
         try:
             self.server.receive()
@@ -39,7 +39,7 @@ def admission(clients):
     entered.set()
     time.sleep(0.1)
 network = tw.testing.SimulatedNetwork()
-server = tw.Server("10.0.0.1:4000", protocol, admission=admission, network=network)
+server = tw.Server("10.0.0.1:4000", protocol, access=tw.tokens.Access(admission=admission), network=network)
 client = tw.Client.connect(server.address, protocol, network=network)
 def play():
     while True:

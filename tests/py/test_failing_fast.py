@@ -129,13 +129,13 @@ def test_production_names_no_message_that_differs() -> None:
 @pytest.mark.parametrize("client", [{}, {"key": OTHER_KEY}, {"key": KEY, "protocol": make_protocol(id=0x99)}])
 def test_production_stays_silent(client: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "tickwire"):
-        ended = dial({"key": KEY}, {"timeout": 3, **client}, 4)
+        ended = dial({"key": KEY}, {"tuning": tw.Tuning(timeout=3), **client}, 4)
     assert [event.reason for event in ended] == [REASON.REQUEST_TIMED_OUT]
     assert any("give both sides the same one" in record.getMessage() for record in caplog.records)
 
 
 def test_behind_a_relay_of_its_own_machine_a_server_with_a_key_is_silent_too() -> None:
-    ended = dial({"key": KEY}, {"key": OTHER_KEY, "timeout": 3}, 4, address="127.0.0.1:5")
+    ended = dial({"key": KEY}, {"key": OTHER_KEY, "tuning": tw.Tuning(timeout=3)}, 4, address="127.0.0.1:5")
     assert [event.reason for event in ended] == [REASON.REQUEST_TIMED_OUT]
 
 
@@ -155,7 +155,7 @@ def test_a_client_with_a_backends_token_believes_no_explanation() -> None:
 def test_a_closed_port_is_reported_within_a_second(host: str, driver: Any) -> None:
     with tw.articles.Socket(f"{host}:0") as closed:
         address = closed.address
-    with tw.Client.connect(address, make_protocol(), driver=driver) as client:
+    with tw.Client.connect(address, make_protocol(), tuning=tw.Tuning(driver=driver)) as client:
         passed = 0
         for tick in tw.ticks(60, duration=5):
             passed = tick
@@ -191,7 +191,9 @@ def test_a_server_that_starts_a_little_later_is_found() -> None:
 def test_one_server_has_players_of_both_families() -> None:
     protocol = make_protocol()
     try:
-        server = tw.Server("[::]:0", protocol, key=KEY, public_addresses=["127.0.0.1:1"])
+        server = tw.Server(
+            "[::]:0", protocol, key=KEY, access=tw.tokens.Access(public_addresses=["127.0.0.1:1"])
+        )
     except OSError:
         pytest.skip("this system has no IPv6")
     port = server.address.port

@@ -23,7 +23,9 @@ def test_a_flood_of_strangers_neither_ends_nor_holds_up_the_game(
     strange = [bytes([kind]) * size for kind, size in ((5, 10), (0, 1078), (0x15, 100), (0xFF, 1200))]
     deadline = time.monotonic() + PATIENCE
     with ExitStack() as stack:
-        server = stack.enter_context(tw.Server("127.0.0.1:0", make_protocol(), driver=driver))
+        server = stack.enter_context(
+            tw.Server("127.0.0.1:0", make_protocol(), tuning=tw.Tuning(driver=driver))
+        )
         clients = [stack.enter_context(tw.Client.connect(server.address, server.protocol)) for _ in range(3)]
         stranger = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         stranger.setblocking(False)

@@ -88,7 +88,7 @@ def test_large_messages_of_every_kind_arrive_as_they_were_sent(seed: int) -> Non
 def test_rows_larger_than_a_datagram_go_both_ways() -> None:
     network = tw.testing.SimulatedNetwork(conditions=BAD, seed=4)
     server = tw.Server("10.0.0.1:5", protocol(), network=network)
-    client = tw.Client.connect("10.0.0.1:5", protocol(), network=network, columns=[Level])
+    client = tw.Client.connect("10.0.0.1:5", protocol(), network=network, tuning=tw.Tuning(columns=[Level]))
     run(network, server, client, seconds=2)
     assert client.connected
     points = np.zeros(3_500, tw.columns.dtype(Point))
@@ -117,7 +117,13 @@ def test_a_capture_with_large_messages_is_replayed(tmp_path: Path) -> None:
     key = tw.generate_key()
     told: list[Any] = []
     with tw.capture.Capture(path, keys=keys) as capture:
-        server = tw.Server("127.0.0.1:40000", protocol(), key=key, network=network, capture=capture)
+        server = tw.Server(
+            "127.0.0.1:40000",
+            protocol(),
+            key=key,
+            network=network,
+            debugging=tw.testing.Debugging(capture=capture),
+        )
         client = tw.Client.connect(server.address, protocol(), key=key, network=network)
         for tick in range(400):
             network.advance(1 / 60)

@@ -25,7 +25,10 @@ class Scene:
     def __init__(self, clients: int = 2, conditions: tw.Conditions | None = None) -> None:
         self.network = testing.SimulatedNetwork()
         self.protocol = tw.Protocol(1, [Order], ghosts=[Tank])
-        both: dict[str, Any] = {"network": self.network, "conditions": conditions, "seed": 5}
+        both: dict[str, Any] = {
+            "network": self.network,
+            "debugging": tw.testing.Debugging(conditions=conditions, seed=5),
+        }
         self.server = tw.Server("10.0.0.1:4000", self.protocol, **both)
         self.clients = [
             tw.Client.connect(self.server.address, self.protocol, client_id=i, **both) for i in range(clients)
@@ -57,7 +60,7 @@ def test_made_up_numbers_reach_a_clients_own_ghosts_only() -> None:
     draw = random.Random(1)
     scene = Scene()
     first, second = scene.handles
-    scene.world.relevancy(Tank, tw.world.Owner())
+    scene.world.set_relevancy(Tank, tw.world.Owner())
     own = [scene.world.spawn(Tank(health=n), owner=first) for n in range(10)]
     mine = {id(tank) for tank in own}
     for n in range(10, 20):

@@ -85,7 +85,7 @@ def by_team_without_numpy(clients: list[tw.ClientHandle], tanks: tw.world.GhostA
 @pytest.mark.parametrize("hook", [by_team, by_team_without_numpy])
 def test_a_mask_says_who_is_sent_what(class_: Any, hook: Callable[..., Any]) -> None:
     scene = Scene(class_)
-    scene.world.condition(class_, "team", hook)
+    scene.world.set_condition_hook(class_, "team", hook)
     tanks = [
         scene.world.spawn(class_(team=i % 2, plan=i, orders=f"go {i}", name=f"tank {i}")) for i in range(4)
     ]
@@ -104,7 +104,7 @@ def test_a_mask_says_who_is_sent_what(class_: Any, hook: Callable[..., Any]) -> 
 
 def test_who_changes_sides_gets_the_rest_and_loses_no_more_than_news() -> None:
     scene = Scene()
-    scene.world.condition(Tank, "team", by_team)
+    scene.world.set_condition_hook(Tank, "team", by_team)
     # Whose word is the one that the client has of what it wasn't sent.
     tank = scene.world.spawn(Tank(team=1, plan=0, orders="wait"))
     scene.run()
@@ -170,7 +170,7 @@ def test_over_a_bad_line_each_gets_its_own(class_: Any, seed: int) -> None:
     rng = random.Random(seed)
     bad = tw.Conditions(latency=0.05, jitter=0.04, loss=0.2, duplicate=0.1)
     scene = Scene(class_, bad, seed)
-    scene.world.condition(class_, "team", by_team)
+    scene.world.set_condition_hook(class_, "team", by_team)
     tanks = [scene.world.spawn(class_(name=str(i))) for i in range(6)]
     secret: list[set[int]] = [{500}, {500}]
     for step in range(100):
@@ -197,7 +197,7 @@ def test_what_isnt_for_a_client_changes_no_byte_that_it_gets(class_: Any) -> Non
 
     def sent(hidden: bool) -> list[int]:
         scene = Scene(class_)
-        scene.world.condition(class_, "team", by_team)
+        scene.world.set_condition_hook(class_, "team", by_team)
         rng = random.Random(1)
         tanks = [scene.world.spawn(class_(team=i % 2)) for i in range(10)]
         totals: list[int] = []
@@ -221,7 +221,7 @@ def test_what_isnt_for_a_client_changes_no_byte_that_it_gets(class_: Any) -> Non
 @pytest.mark.parametrize("class_", [Ship, CodedShip])
 def test_owners_and_those_who_were_chosen_get_each_their_own(class_: Any) -> None:
     scene = Scene(class_)
-    scene.world.condition(class_, "team", by_team)
+    scene.world.set_condition_hook(class_, "team", by_team)
     # Of all four kinds to the first client.
     for i in range(4):
         ship = class_(team=i % 2, plan=i, orders="go", ammo=i, log="full", aim=i, name=str(i))
@@ -242,7 +242,7 @@ def test_over_a_bad_line_owners_and_the_chosen_get_their_own(class_: Any, seed: 
     """Against what each client may ever have been sent, and in the end against what it is to have."""
     rng = random.Random(seed)
     scene = Scene(class_, tw.Conditions(latency=0.05, jitter=0.04, loss=0.2, duplicate=0.1), seed)
-    scene.world.condition(class_, "team", by_team)
+    scene.world.set_condition_hook(class_, "team", by_team)
     ships = [scene.world.spawn(class_(name=str(i), aim=i)) for i in range(6)]
     owners: list[Any] = [None] * len(ships)
     sent: dict[tuple[int, str, str], set[int]] = {}
@@ -292,11 +292,17 @@ def test_a_capture_of_a_client_has_no_byte_of_what_isnt_for_it(class_: Any, tmp_
         network = testing.SimulatedNetwork(seed=3, conditions=tw.Conditions(latency=0.03, loss=0.1))
         server = tw.Server("10.0.0.1:4000", protocol, network=network)
         capture = tw.capture.Capture(path, keys=keys)
-        client = tw.Client.connect(server.address, protocol, client_id=0, network=network, capture=capture)
+        client = tw.Client.connect(
+            server.address,
+            protocol,
+            client_id=0,
+            network=network,
+            debugging=tw.testing.Debugging(capture=capture),
+        )
         while not (client.connected and server.clients):
             testing.run(network, server, client, seconds=1 / 30)
         (handle,) = server.clients
-        server.world.condition(class_, "team", by_team)
+        server.world.set_condition_hook(class_, "team", by_team)
         rng, noise = random.Random(1), random.Random(hidden)
         ships = [
             server.world.spawn(class_(team=i % 2), owner=handle if i // 2 % 2 else None) for i in range(8)
@@ -330,15 +336,15 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(
         tw.errors.GhostError, match=r"Tank has the condition tw.world.when\('team'\), not 'side'"
     ):
-        scene.world.condition(Tank, "side", by_team)
+        scene.world.set_condition_hook(Tank, "side", by_team)
     with pytest.raises(TypeError, match="rows must be a buffer with a bool for each row"):
         scene.world.set_condition(scene.handles[0], Tank, "team", 3)  # type: ignore[arg-type]
     scene.world.spawn(Tank(plan=3))
-    scene.world.condition(Tank, "team", lambda *_: np.ones((1, 1), bool))
+    scene.world.set_condition_hook(Tank, "team", lambda *_: np.ones((1, 1), bool))
     with pytest.raises(
         ValueError, match="the condition hook of Tank must return a mask for each of 2 clients"
     ):
         scene.run()
-    scene.world.condition(Tank, "team", None)
+    scene.world.set_condition_hook(Tank, "team", None)
     scene.run()
     assert [scene.seen(client)[0].plan for client in range(2)] == [500, 500]

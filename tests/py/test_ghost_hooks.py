@@ -72,7 +72,7 @@ def test_a_function_says_who_has_what() -> None:
         teams = [tank.team for tank in scene.world.objects(Tank)]
         return [bytes(int(team == client.id) for team in teams) for client in clients]
 
-    scene.world.relevancy(Tank, tw.world.Hook(own_team))
+    scene.world.set_relevancy(Tank, tw.world.Hook(own_team))
     scene.run()
     assert scene.seen() == [[0, 2], [1, 3]]
     assert asked[0] == ([0, 1], 4)
@@ -80,7 +80,7 @@ def test_a_function_says_who_has_what() -> None:
     scene.run()
     assert scene.seen() == [[2], [0, 1, 3]]
     count = len(asked)
-    scene.world.relevancy(Tank, tw.world.Always())
+    scene.world.set_relevancy(Tank, tw.world.Always())
     scene.run()
     assert (scene.seen(), len(asked)) == ([[0, 1, 2, 3]] * 2, count)
 
@@ -90,7 +90,7 @@ def test_a_mask_doesnt_show_the_next_ghost_of_a_row(rule: str) -> None:
     scene = Scene()
     masks: list[Any] = [None]
     chosen = tw.world.Chosen() if rule == "show" else tw.world.Hook(lambda *_: masks.pop() if masks else None)
-    scene.world.relevancy(Tank, chosen)
+    scene.world.set_relevancy(Tank, chosen)
     tank = scene.world.spawn(Tank(health=1))
     if rule == "show":
         scene.world.show(scene.handles[0], Tank, b"\1")
@@ -123,7 +123,7 @@ def test_one_buffer_for_all_clients_does_too() -> None:
     for health in range(3):
         scene.world.spawn(Tank(health=health))
     answer: list[Any] = [lines([1, 0, 0], [1, 1, 0])]
-    scene.world.relevancy(Tank, tw.world.Hook(lambda *_: answer[0]))
+    scene.world.set_relevancy(Tank, tw.world.Hook(lambda *_: answer[0]))
     scene.run()
     assert scene.seen() == [[0], [0, 1]]
     # None: as it was.
@@ -157,7 +157,7 @@ def test_a_wrong_mask_is_said_and_changes_nothing(answer: Any, kind: type[Except
     scene = Scene()
     tanks = [scene.world.spawn(Tank(health=health)) for health in range(2)]
     answers: list[Any] = [lines([1, 0], [1, 1])]
-    scene.world.relevancy(Tank, tw.world.Hook(lambda *_: answers[0]))
+    scene.world.set_relevancy(Tank, tw.world.Hook(lambda *_: answers[0]))
     scene.run()
     answers[0] = answer
     tanks[0].health = 50
@@ -182,17 +182,17 @@ def test_what_a_hook_raises_the_flush_raises_when_all_is_out() -> None:
     scene.run()
     for at in range(2):
         if at == 0:
-            scene.world.relevancy(Tank, tw.world.Hook(fails))
+            scene.world.set_relevancy(Tank, tw.world.Hook(fails))
         else:
-            scene.world.relevancy(Tank, tw.world.Always())
-            scene.world.priority(Tank, fails)
+            scene.world.set_relevancy(Tank, tw.world.Always())
+            scene.world.set_priority(Tank, fails)
         tank.health -= 1
         with pytest.raises(LookupError, match="no idea"):
             scene.server.flush()
         scene.network.advance(1 / 60)
         scene.clients[0].receive()
     assert scene.server.counters["hooks.calls"] == 2
-    scene.world.priority(Tank, None)
+    scene.world.set_priority(Tank, None)
     scene.run()
     assert scene.seen() == [[98], [98]]
 
@@ -208,7 +208,7 @@ def test_weights_of_a_function_say_who_goes_first() -> None:
     def weights(arrays: tw.world.GhostArrays) -> array.array[float]:
         return array.array("f", [1000.0 if row == urgent else 1.0 for row in range(len(arrays))])
 
-    scene.world.priority(Tank, weights)
+    scene.world.set_priority(Tank, weights)
     for step in range(30):
         for tank in tanks:
             tank.story = bytes([step + 1]) * 100
@@ -232,7 +232,7 @@ def test_weights_of_a_function_say_who_goes_first() -> None:
         ("x", TypeError, "the priority hook of Tank: weights must be a buffer"),
     ]
     for answer, kind, sentence in wrong:
-        scene.world.priority(Tank, lambda _, answer=answer: answer)  # type: ignore[misc]
+        scene.world.set_priority(Tank, lambda _, answer=answer: answer)  # type: ignore[misc]
         with pytest.raises(kind, match=sentence):
             scene.server.flush()
 
@@ -240,14 +240,14 @@ def test_weights_of_a_function_say_who_goes_first() -> None:
 def test_wrong_hooks_are_refused_where_they_are_given() -> None:
     scene = Scene(clients=1)
     with pytest.raises(TypeError, match="Hook's function must be callable"):
-        scene.world.relevancy(Tank, tw.world.Hook(3))  # type: ignore[arg-type]
+        scene.world.set_relevancy(Tank, tw.world.Hook(3))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="hook must be callable or None, not int"):
-        scene.world.priority(Tank, 3)  # type: ignore[arg-type]
+        scene.world.set_priority(Tank, 3)  # type: ignore[arg-type]
 
     def flushes(*_: Any) -> None:
         scene.server.flush()
 
-    scene.world.priority(Tank, flushes)
+    scene.world.set_priority(Tank, flushes)
     with pytest.raises(RuntimeError, match="flush.. was called while a hook of the world runs"):
         scene.server.flush()
 
@@ -255,7 +255,7 @@ def test_wrong_hooks_are_refused_where_they_are_given() -> None:
 def test_worlds_with_hooks_are_collected() -> None:
     scene = Scene(clients=1)
     token = Place()
-    scene.world.priority(Tank, functools.partial(answer_nothing, scene, token))
+    scene.world.set_priority(Tank, functools.partial(answer_nothing, scene, token))
     gone = weakref.ref(token)
     del scene, token
     gc.collect()

@@ -37,7 +37,10 @@ def server_and_clients(
 ) -> Any:
     network = testing.SimulatedNetwork()
     protocol = tw.Protocol(1, list(messages), ghosts=[Tank])
-    both: dict[str, Any] = {"network": network, "conditions": conditions, "seed": 3}
+    both: dict[str, Any] = {
+        "network": network,
+        "debugging": tw.testing.Debugging(conditions=conditions, seed=3),
+    }
     server = tw.Server("10.0.0.1:4000", protocol, **both)
     dialled = [tw.Client.connect(server.address, protocol, client_id=i, **both) for i in range(clients)]
     testing.run(network, server, *dialled, seconds=1.0)
@@ -84,9 +87,11 @@ def test_what_is_about_another_rule_is_refused() -> None:
         tw.errors.GhostError, match=r"look_from\(\) is for a class with the rule tw.world.Grid\(...\)"
     ):
         world.look_from(handle, Tank, [(0, 0)])
-    with pytest.raises(tw.errors.GhostError, match=r"say world.relevancy\(Tank, tw.world.Chosen\(\)\) first"):
+    with pytest.raises(
+        tw.errors.GhostError, match=r"say world.set_relevancy\(Tank, tw.world.Chosen\(\)\) first"
+    ):
         world.show(handle, Tank, b"\1")
-    world.relevancy(Tank, tw.world.Grid("at", radius=5))
+    world.set_relevancy(Tank, tw.world.Grid("at", radius=5))
     assert world.look_from(handle, Tank, [(0, 0)])
     with pytest.raises(tw.errors.GhostError):
         world.show(handle, Tank, b"\1")
@@ -135,9 +140,9 @@ def test_a_long_line_has_ghosts_too() -> None:
     tank.at = (7, 7)
     testing.run(network, server, client, seconds=20.0)
     assert client.world.objects(Tank)[0].at == (7, 7)
-    bits = server.world.costs()["Tank"]
+    bits = server.world.costs["Tank"]
     assert bits["(updates)"] > 0, "it was never live"
     assert updates > 50
     # What rests costs nothing.
     testing.run(network, server, client, seconds=5.0)
-    assert server.world.costs()["Tank"] == bits
+    assert server.world.costs["Tank"] == bits

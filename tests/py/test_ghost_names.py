@@ -27,7 +27,10 @@ class Named:
 class Scene:
     def __init__(self, clients: int = 1, conditions: tw.Conditions | None = None, seed: int = 7) -> None:
         self.network = testing.SimulatedNetwork()
-        both: dict[str, Any] = {"network": self.network, "conditions": conditions, "seed": seed}
+        both: dict[str, Any] = {
+            "network": self.network,
+            "debugging": tw.testing.Debugging(conditions=conditions, seed=seed),
+        }
         self.protocol = tw.Protocol(1, [Named], ghosts=[Crate])
         self.server = tw.Server("10.0.0.1:4000", self.protocol, **both)
         self.world = self.server.world
@@ -70,11 +73,11 @@ def test_a_number_means_a_ghost_of_this_tick_on_the_other_side() -> None:
 def test_what_a_client_is_not_to_have_has_no_number() -> None:
     scene = Scene(clients=2)
     first, second = scene.handles
-    scene.world.relevancy(Crate, tw.world.Owner())
+    scene.world.set_relevancy(Crate, tw.world.Owner())
     crate = scene.world.spawn(Crate(label="mine"), owner=first)
     assert scene.world.id_of(first, crate) is not None
     assert scene.world.id_of(second, crate) is None
-    scene.world.relevancy(Crate, tw.world.Chosen())
+    scene.world.set_relevancy(Crate, tw.world.Chosen())
     other = scene.world.spawn(Crate(label="chosen"))
     assert scene.world.id_of(first, other) is None
     scene.world.show(first, Crate, bytes([0, 1]))
@@ -88,7 +91,7 @@ def test_what_a_client_is_not_to_have_has_no_number() -> None:
 def test_what_a_grid_finds_far_away_is_taken_back() -> None:
     scene = Scene()
     [handle] = scene.handles
-    scene.world.relevancy(Crate, tw.world.Grid("at", radius=10))
+    scene.world.set_relevancy(Crate, tw.world.Grid("at", radius=10))
     scene.world.look_from(handle, Crate, [(0, 0)])
     near, far = scene.world.spawn(Crate(label="near")), scene.world.spawn(Crate(label="far", at=(90, 90)))
     numbers = [scene.world.id_of(handle, each) for each in (near, far)]

@@ -29,7 +29,9 @@ class Scene:
         self.network = testing.SimulatedNetwork(seed=3, conditions=conditions)
         self.server = tw.Server("10.0.0.1:4000", PROTOCOL, network=self.network)
         self.server.set_budget(bytes_per_second, 1_000, adaptive=False)
-        self.client = tw.Client.connect(self.server.address, PROTOCOL, network=self.network, columns=[Thing])
+        self.client = tw.Client.connect(
+            self.server.address, PROTOCOL, network=self.network, tuning=tw.Tuning(columns=[Thing])
+        )
         self.ticks = 0
         while not self.server.clients or not self.client.connected:
             self.run()
@@ -124,7 +126,7 @@ def test_what_is_near_goes_before_what_is_far() -> None:
         distance = 400 * np.sqrt(rng.uniform(0, 1, len(things)))
         angle = rng.uniform(0, 2 * np.pi, len(things))
         things["place"] = np.stack([distance * np.cos(angle), distance * np.sin(angle)], axis=1)
-        scene.world.relevancy(Thing, tw.world.Grid("place", radius=400, far_weight=far_weight))
+        scene.world.set_relevancy(Thing, tw.world.Grid("place", radius=400, far_weight=far_weight))
         scene.world.look_from(scene.handle, Thing, [(0, 0)])
         ages = []
         for tick in range(600):
@@ -153,4 +155,4 @@ def test_mistakes_are_named() -> None:
         scene.world.set_must_know(Thing, 3)  # type: ignore[arg-type]
     for weight in (0.0, 1.5, float("nan")):
         with pytest.raises(ValueError, match="Thing: grid's far_weight must be above 0 and at most 1"):
-            scene.world.relevancy(Thing, tw.world.Grid("place", radius=9, far_weight=weight))
+            scene.world.set_relevancy(Thing, tw.world.Grid("place", radius=9, far_weight=weight))

@@ -56,7 +56,7 @@ class Scene:
 
     def choose(self, *classes: type) -> None:
         for class_ in classes:
-            self.world.relevancy(class_, tw.world.Chosen())
+            self.world.set_relevancy(class_, tw.world.Chosen())
 
     def show(self, *ghosts: Any) -> None:
         """The client has these of their classes, and no others."""
@@ -193,7 +193,7 @@ def test_methods_hear_of_links() -> None:
 
 
 def test_columns_have_network_ids() -> None:
-    scene = Scene(columns=[Tank])
+    scene = Scene(tuning=tw.Tuning(columns=[Tank]))
     crates = scene.world.spawn_rows(Crate, 10)
     scene.world.spawn_rows(Tank, 10)
     tanks, numbers = scene.world.arrays(Tank), scene.world.arrays(Crate).network_ids

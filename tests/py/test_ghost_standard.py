@@ -84,7 +84,9 @@ def captured(directory: Path, ghosts: list[type], conditions: tw.Conditions) -> 
     network, key = tw.testing.SimulatedNetwork(seed=5, conditions=conditions), tw.generate_key()
     server = tw.Server("127.0.0.1:40000", protocol, key=key, network=network)
     capture = tw.capture.Capture(path, keys=keys)
-    client = tw.Client.connect(server.address, protocol, key=key, network=network, capture=capture)
+    client = tw.Client.connect(
+        server.address, protocol, key=key, network=network, debugging=tw.testing.Debugging(capture=capture)
+    )
     while not (client.connected and server.clients):
         run(network, server, client, seconds=1 / 30)
     made = {"path": path, "keys": keys, "capture": capture, "protocol": protocol}
@@ -99,7 +101,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     network, server, client = session["network"], session["server"], session["client"]
     (handle,) = server.clients
     world, rng = server.world, random.Random(7)
-    world.condition(Crate, "trusted", lambda _, crates: (crates["weight"] % 2 == 0)[None, :])
+    world.set_condition_hook(Crate, "trusted", lambda _, crates: (crates["weight"] % 2 == 0)[None, :])
     crates: list[Any] = [world.spawn(Crate(label=f"crate {i}", weight=i)) for i in range(20)]
     tanks = [world.spawn(Tank(name=f"tänk {i}"), owner=handle if i % 3 else None) for i in range(30)]
     velocity = [(rng.uniform(-3, 3), rng.uniform(-3, 3)) for _ in tanks]

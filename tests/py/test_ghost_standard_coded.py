@@ -119,7 +119,7 @@ def session(request: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     network, server, client = session["network"], session["server"], session["client"]
     (handle,) = server.clients
     world, rng = server.world, random.Random(7)
-    world.condition(Crate, "trusted", lambda _, crates: (crates["weight"] % 2 == 0)[None, :])
+    world.set_condition_hook(Crate, "trusted", lambda _, crates: (crates["weight"] % 2 == 0)[None, :])
     crates: list[Any] = [world.spawn(Crate(weight=i, number=i << 40)) for i in range(10)]
     cubes = [world.spawn(Cube(name=f"cübe {i}"), owner=handle if i % 3 else None) for i in range(16)]
     doors = [world.spawn(Door()) for _ in range(3)]

@@ -77,8 +77,7 @@ class Scene:
         both: dict[str, Any] = {
             "protocol": self.protocol,
             "network": self.network,
-            "conditions": conditions,
-            "seed": 7,
+            "debugging": tw.testing.Debugging(conditions=conditions, seed=7),
         }
         self.server = tw.Server("10.0.0.1:4000", **both)
         self.world = self.server.world
@@ -500,7 +499,7 @@ def test_costs_sum_to_what_each_client_was_sent() -> None:
             tank.position = (step, step)
             tank.ammo += 1
         scene.run(1 / 60)
-    costs = scene.world.costs()
+    costs = scene.world.costs
     assert list(costs) == ["Tank", "Soldier", "(world)"]
     assert costs["Tank"]["position"] > costs["Tank"]["name"] > 0
     total = sum(sum(each.values()) for each in costs.values())
@@ -521,7 +520,7 @@ def test_tools_know_of_ghosts() -> None:
     ours = {"server": "arena", "class": "Tank"}
     assert registry.get_sample_value("tickwire_ghosts", ours) == 1
     bits = registry.get_sample_value("tickwire_ghost_bits_total", {**ours, "property": "position"})
-    assert bits == scene.world.costs()["Tank"]["position"] > 0
+    assert bits == scene.world.costs["Tank"]["position"] > 0
     lines = inspection.describe(scene.protocol).splitlines()
     assert "Soldier: 247 to 494 bits, at most 4 at a time" in lines
     assert "  ammo            10 bits  ranged(0, 999), owner_only" in lines
@@ -583,8 +582,8 @@ def test_a_ghost_that_changed_is_news() -> None:
 def test_ghosts_go_over_sockets(driver: Any) -> None:
     protocol = tw.Protocol(1, [Order], ghosts=[Tank])
     with (
-        tw.Server("127.0.0.1:0", protocol, driver=driver) as server,
-        tw.Client.connect(server.address, protocol, driver=driver) as client,
+        tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver=driver)) as server,
+        tw.Client.connect(server.address, protocol, tuning=tw.Tuning(driver=driver)) as client,
     ):
         tank = server.world.spawn(Tank(name="Bob"))
         told: list[Any] = []

@@ -114,7 +114,7 @@ def test_objects_and_arrays_make_the_same_bits() -> None:
                     tank.position = (tank.position[0] + 0.25, tank.position[1] + step / 4)
                     tank.mood = step % 3
             scene.run(1 / 60)
-        return scene.world.client_bits(scene.handles[0]), scene.world.costs()
+        return scene.world.client_bits(scene.handles[0]), scene.world.costs
 
     assert bits(as_arrays=True) == bits(as_arrays=False)
 
@@ -136,7 +136,7 @@ def test_on_a_client_columns_are_read_only_and_change_in_place() -> None:
 
 
 def test_a_class_that_comes_as_columns_makes_no_objects() -> None:
-    scene = Scene(columns=[Wanderer])
+    scene = Scene(tuning=tw.Tuning(columns=[Wanderer]))
     scene.world.spawn_rows(Wanderer, 100)
     arrays = scene.clients[0].world.arrays(Wanderer)
     spawned: list[int] = []
@@ -171,7 +171,7 @@ def test_a_wrong_value_is_named_and_costs_the_others_nothing() -> None:
 
 def test_a_grid_shows_what_is_near() -> None:
     scene = Scene()
-    scene.world.relevancy(Wanderer, tw.world.Grid("position", radius=100, leave_radius=120, linger=0))
+    scene.world.set_relevancy(Wanderer, tw.world.Grid("position", radius=100, leave_radius=120, linger=0))
     for mood, x in enumerate((0, 99, 101, 500), -1):
         scene.world.spawn(Wanderer(position=(x, 0), mood=mood))
     scene.run()
@@ -195,16 +195,16 @@ def test_a_grid_shows_what_is_near() -> None:
 
 def test_owners_and_the_chosen() -> None:
     scene = Scene(clients=2)
-    scene.world.relevancy(Wanderer, tw.world.Owner())
+    scene.world.set_relevancy(Wanderer, tw.world.Owner())
     for mood, handle in enumerate((*scene.handles, None)):
         scene.world.spawn(Wanderer(mood=mood), owner=handle)
     scene.run()
     assert [scene.seen(0), scene.seen(1)] == [{0}, {1}]
-    scene.world.relevancy(Wanderer, tw.world.Chosen())
+    scene.world.set_relevancy(Wanderer, tw.world.Chosen())
     scene.world.show(scene.handles[0], Wanderer, np.array([False, True, True]))
     scene.run()
     assert [scene.seen(0), scene.seen(1)] == [{1, 2}, set()]
-    scene.world.relevancy(Wanderer, tw.world.Always())
+    scene.world.set_relevancy(Wanderer, tw.world.Always())
     scene.run()
     assert [scene.seen(0), scene.seen(1)] == [{0, 1, 2}, {0, 1, 2}]
 

@@ -44,8 +44,7 @@ class Scene:
         both: dict[str, Any] = {
             "protocol": protocol,
             "network": self.network,
-            "conditions": conditions,
-            "seed": 7,
+            "debugging": tw.testing.Debugging(conditions=conditions, seed=7),
         }
         self.server = tw.Server("10.0.0.1:4000", **both)
         self.clients = [tw.Client.connect(self.server.address, client_id=i, **both) for i in range(2)]
@@ -105,7 +104,7 @@ def test_the_same_world_in_fewer_bits(conditions: tw.Conditions | None) -> None:
                 owns = scene.server.world.owner(cube) == handle
                 assert client.world.owns(ghost) == owns
                 assert ghost.ammo == (cube.ammo if owns else 50)
-        costs = scene.server.world.costs()
+        costs = scene.server.world.costs
         assert sum(sum(each.values()) for each in costs.values()) == scene.bits()
         bits.append(scene.bits())
     plain, coded_bits = bits

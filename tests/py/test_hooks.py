@@ -50,7 +50,7 @@ def test_a_higher_score_goes_first() -> None:
         asked.append(candidates)
         return scores(candidates.tag)
 
-    network, server, client = a_pair(priority=by_tag)
+    network, server, client = a_pair(tuning=tw.Tuning(priority=by_tag))
     for tick in range(50):
         server.send(server.clients[0], Move(tick, 0, 0.0), 1, tag=tick)
     server.flush()
@@ -59,7 +59,7 @@ def test_a_higher_score_goes_first() -> None:
 
 
 def test_under_a_small_budget_only_the_highest_scores_go() -> None:
-    network, server, client = a_pair(priority=lambda candidates: scores(candidates.tag))
+    network, server, client = a_pair(tuning=tw.Tuning(priority=lambda candidates: scores(candidates.tag)))
     server.set_budget(1000.0, 1000.0)
     for tick in range(1000):
         server.send(server.clients[0], Move(tick, 0, 0.0), 1, tag=tick)
@@ -79,7 +79,7 @@ def test_candidates_are_columns_of_what_waits_and_has_no_order() -> None:
         assert all(column.readonly and len(column) == len(candidates) for column in columns.values())
         seen.append({name: column.tolist() for name, column in columns.items()})
 
-    network, server, _ = a_pair(priority=look)
+    network, server, _ = a_pair(tuning=tw.Tuning(priority=look))
     player = server.clients[0]
     server.send(player, Chat(0, "in order"), 0, tag=1)
     server.send(player, Move(1, 0, 0.0), 1, tag=2)
@@ -102,7 +102,10 @@ def test_a_client_has_the_hook_too() -> None:
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network)
     client = tw.Client.connect(
-        "10.0.0.1:5", PROTOCOL, network=network, priority=lambda candidates: scores(candidates.tag)
+        "10.0.0.1:5",
+        PROTOCOL,
+        network=network,
+        tuning=tw.Tuning(priority=lambda candidates: scores(candidates.tag)),
     )
     run(network, server, client, seconds=0.5)
     for tick in range(10):
@@ -136,7 +139,7 @@ def raise_it(_: tw.columns.Candidates) -> Any:
 def test_a_hook_s_mistake_reaches_the_caller_and_the_packets_go_out(
     hook: Callable[[tw.columns.Candidates], Any], error: type[Exception], said: str
 ) -> None:
-    network, server, client = a_pair(priority=hook)
+    network, server, client = a_pair(tuning=tw.Tuning(priority=hook))
     for tick in range(5):
         server.send(server.clients[0], Move(tick, 0, 0.0), 1)
     with pytest.raises(error, match=said):
@@ -147,7 +150,7 @@ def test_a_hook_s_mistake_reaches_the_caller_and_the_packets_go_out(
 
 
 def test_a_hook_s_exception_leaves_the_with_block_chained_to_the_body_s() -> None:
-    _, server, _ = a_pair(priority=raise_it)
+    _, server, _ = a_pair(tuning=tw.Tuning(priority=raise_it))
     with pytest.raises(KeyError, match="the hook's own"), server.tick():
         server.send(server.clients[0], Move(1, 0, 0.0), 1)
     server.send(server.clients[0], Move(1, 0, 0.0), 1)
@@ -162,7 +165,7 @@ def test_a_hook_that_sends_gets_no_say() -> None:
         server.send(server.clients[0], Move(77, 0, 0.0), 1)
         return by_tag
 
-    network, server, client = a_pair(priority=busy)
+    network, server, client = a_pair(tuning=tw.Tuning(priority=busy))
     for tick in range(3):
         server.send(server.clients[0], Move(tick, 0, 0.0), 1, tag=tick)
     with pytest.raises(RuntimeError, match="something was sent or received while it ran"):
@@ -175,14 +178,14 @@ def test_a_hook_that_flushes_is_told() -> None:
         with pytest.raises(RuntimeError, match="while the priority hook runs"):
             server.flush()
 
-    network, server, client = a_pair(priority=again)
+    network, server, client = a_pair(tuning=tw.Tuning(priority=again))
     server.send(server.clients[0], Move(1, 0, 0.0), 1)
     server.flush()
     assert order_of_arrival(network, client) == [1]
 
 
 def test_a_hook_that_closes_the_server_is_harmless() -> None:
-    _, server, _ = a_pair(priority=lambda _: server.close())
+    _, server, _ = a_pair(tuning=tw.Tuning(priority=lambda _: server.close()))
     server.send(server.clients[0], Move(1, 0, 0.0), 1)
     with pytest.raises(tw.errors.ClosedError):
         server.flush()
@@ -192,7 +195,7 @@ def test_a_hook_that_closes_the_server_is_harmless() -> None:
 
 def test_candidates_that_are_kept_stay_as_they_were() -> None:
     kept: list[memoryview[int]] = []
-    _, server, _ = a_pair(priority=lambda candidates: kept.append(candidates.tag))
+    _, server, _ = a_pair(tuning=tw.Tuning(priority=lambda candidates: kept.append(candidates.tag)))
     for tag in (1, 2):
         server.send(server.clients[0], Move(1, 0, 0.0), 1, tag=tag)
         server.flush()
@@ -206,7 +209,7 @@ def test_candidates_are_read_while_the_hook_runs() -> None:
         kept.append(candidates)
         assert candidates.tag.tolist() == [7]
 
-    _, server, _ = a_pair(priority=keep)
+    _, server, _ = a_pair(tuning=tw.Tuning(priority=keep))
     server.send(server.clients[0], Move(1, 0, 0.0), 1, tag=7)
     server.flush()
     assert (len(kept[0]), kept[0].tag.tolist()) == (1, [7])
@@ -220,7 +223,7 @@ def test_a_column_read_after_something_was_sent_is_refused() -> None:
         with pytest.raises(RuntimeError, match="before anything is sent or received"):
             _ = candidates.tag
 
-    network, server, client = a_pair(priority=busy)
+    network, server, client = a_pair(tuning=tw.Tuning(priority=busy))
     server.send(server.clients[0], Move(1, 0, 0.0), 1)
     server.flush()
     assert order_of_arrival(network, client) == [1, 77]
@@ -235,7 +238,7 @@ def test_a_hook_s_exception_does_not_hide_that_receiving_failed(
 
     unraisable: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", unraisable.append)
-    network, server, client = a_pair(priority=raise_it, factory=Broken())
+    network, server, client = a_pair(tuning=tw.Tuning(priority=raise_it, factory=Broken()))
     client.send(Chat(0, "hello"))
     client.flush()
     network.advance(0.1)
@@ -253,8 +256,8 @@ def test_a_server_and_a_game_that_is_its_hook_are_collected() -> None:
                 "10.0.0.1:5",
                 PROTOCOL,
                 network=tw.testing.SimulatedNetwork(),
-                priority=self.score,
-                admission=self.admit,
+                tuning=tw.Tuning(priority=self.score),
+                access=tw.tokens.Access(admission=self.admit),
             )
 
         def score(self, _: tw.columns.Candidates) -> None: ...
@@ -266,19 +269,19 @@ def test_a_server_and_a_game_that_is_its_hook_are_collected() -> None:
     assert game() is None
 
 
-@pytest.mark.parametrize("name", ["priority", "admission"])
-def test_a_hook_must_be_callable(name: str) -> None:
+@pytest.mark.parametrize(("settings", "name"), [(tw.Tuning, "priority"), (tw.tokens.Access, "admission")])
+def test_a_hook_must_be_callable(settings: Any, name: str) -> None:
     with pytest.raises(TypeError, match=f"{name} must be callable or None, not int"):
-        a_pair(**{name: 5})
+        settings(**{name: 5})
 
 
 def test_a_hook_may_look_at_its_server() -> None:
     def look(candidates: tw.columns.Candidates) -> array.array[float]:
         (player,) = server.clients
         assert player.slot == candidates.slot[0]
-        return scores([server.stats(player).rtt_ms, server.channel_stats().queued[1]])
+        return scores([server.stats(player).rtt_ms, server.channel_stats.queued[1]])
 
-    network, server, client = a_pair(priority=look)
+    network, server, client = a_pair(tuning=tw.Tuning(priority=look))
     for tick in range(2):
         server.send(server.clients[0], Move(tick, 0, 0.0), 1)
     server.flush()
@@ -306,7 +309,7 @@ def test_admission_refuses_before_the_game_hears_of_them(by: str) -> None:
         return [new if by == "handle" else new.id for new in newcomers if new.id % 2]
 
     network = tw.testing.SimulatedNetwork()
-    server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=admit)
+    server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, access=tw.tokens.Access(admission=admit))
     clients, events = join(server, network, 1, 2, 3, 4)
     assert sorted(new.id for new in asked) == [1, 2, 3, 4]
     assert sorted(event.client.id for event in events) == [2, 4]
@@ -325,7 +328,7 @@ def test_admission_may_say_why(by: str) -> None:
         return {one if by == "handle" else one.id: words[one.id] for one in refused}
 
     network = tw.testing.SimulatedNetwork()
-    server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=admit)
+    server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, access=tw.tokens.Access(admission=admit))
     clients = [tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network, client_id=n) for n in (7, 8, 9)]
     run(network, server, *clients, seconds=1)
     kicked = tw.DisconnectReason.KICKED
@@ -336,14 +339,21 @@ def test_admission_may_say_why(by: str) -> None:
 
 def test_admission_may_answer_with_a_list_of_banned_ids() -> None:
     network = tw.testing.SimulatedNetwork()
-    server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=lambda _: {7, 8, 9})
+    server = tw.Server(
+        "10.0.0.1:5", PROTOCOL, network=network, access=tw.tokens.Access(admission=lambda _: {7, 8, 9})
+    )
     _, events = join(server, network, 6, 7)
     assert [event.client.id for event in events] == [6]
 
 
 def test_what_the_refused_sent_is_dropped() -> None:
     network = tw.testing.SimulatedNetwork()
-    server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=lambda newcomers: newcomers)
+    server = tw.Server(
+        "10.0.0.1:5",
+        PROTOCOL,
+        network=network,
+        access=tw.tokens.Access(admission=lambda newcomers: newcomers),
+    )
     client = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
     while not client.connected:
         # Connected without the game's knowing: the server doesn't receive.
@@ -376,7 +386,7 @@ def test_without_a_proper_answer_nobody_gets_in(
     hook: Callable[..., Any], error: type[Exception], said: str
 ) -> None:
     network = tw.testing.SimulatedNetwork()
-    server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, admission=hook)
+    server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, access=tw.tokens.Access(admission=hook))
     client = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
     with pytest.raises(error, match=said):
         run(network, server, client, seconds=1)
@@ -394,7 +404,7 @@ def test_a_refused_player_s_place_is_free_at_once_and_the_goodbyes_are_few() -> 
         PROTOCOL,
         network=network,
         max_clients=1,
-        admission=lambda newcomers: None if admit else newcomers,
+        access=tw.tokens.Access(admission=lambda newcomers: None if admit else newcomers),
     )
     refused = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
     run(network, server, refused, seconds=0.1)
@@ -412,7 +422,11 @@ def test_a_refused_player_s_place_is_free_at_once_and_the_goodbyes_are_few() -> 
 
 def test_the_logger_is_told_of_slow_hooks_once_a_second(caplog: pytest.LogCaptureFixture) -> None:
     # Whatever a hook does takes longer than no time.
-    network, server, client = a_pair(priority=lambda _: None, admission=lambda _: None, slow_hook=0.0)
+    network, server, client = a_pair(
+        tuning=tw.Tuning(priority=lambda _: None),
+        access=tw.tokens.Access(admission=lambda _: None),
+        debugging=tw.testing.Debugging(slow_hook=0.0),
+    )
     caplog.clear()
     before = server.counters
     for tick in range(3):
@@ -427,7 +441,7 @@ def test_the_logger_is_told_of_slow_hooks_once_a_second(caplog: pytest.LogCaptur
 
 
 def test_a_slow_hook_s_time_is_counted_and_told(caplog: pytest.LogCaptureFixture) -> None:
-    _, server, _ = a_pair(priority=lambda _: time.sleep(0.01))
+    _, server, _ = a_pair(tuning=tw.Tuning(priority=lambda _: time.sleep(0.01)))
     server.send(server.clients[0], Move(1, 0, 0.0), 1)
     server.flush()
     (record,) = [record for record in caplog.records if "slow_hook" in record.getMessage()]
@@ -439,7 +453,10 @@ def test_a_slow_hook_s_time_is_counted_and_told(caplog: pytest.LogCaptureFixture
 
 
 def test_nobody_is_told_of_hooks_that_may_take_forever(caplog: pytest.LogCaptureFixture) -> None:
-    _, server, _ = a_pair(priority=lambda _: time.sleep(0.01), slow_hook=math.inf)
+    _, server, _ = a_pair(
+        tuning=tw.Tuning(priority=lambda _: time.sleep(0.01)),
+        debugging=tw.testing.Debugging(slow_hook=math.inf),
+    )
     server.send(server.clients[0], Move(1, 0, 0.0), 1)
     server.flush()
     assert not [record for record in caplog.records if "slow_hook" in record.getMessage()]
@@ -449,7 +466,7 @@ def test_nobody_is_told_of_hooks_that_may_take_forever(caplog: pytest.LogCapture
 @pytest.mark.parametrize("bad", [-1.0, math.nan])
 def test_the_bound_of_slow_hooks_is_checked(bad: float) -> None:
     with pytest.raises(ValueError, match="slow_hook must be 0 or more seconds, not"):
-        a_pair(slow_hook=bad)
+        a_pair(debugging=tw.testing.Debugging(slow_hook=bad))
 
 
 # --- budget and statistics ---
@@ -465,7 +482,7 @@ def test_a_budget_is_set_for_all_or_one_and_shown() -> None:
     server.set_budget(9000.5, 2000, player)
     assert server.stats(player).budget_bytes_per_second == 9000.5
     client.set_budget(7000, 3000)
-    assert client.stats().budget_bytes_per_second == 7000
+    assert client.stats.budget_bytes_per_second == 7000
 
 
 @pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf])
@@ -496,7 +513,7 @@ def test_channel_stats_are_columns_over_all_connections() -> None:
         for _ in range(1 + player.slot):
             server.send(player, Chat(0, "hello"), 0)
     run(network, server, client, other, seconds=0.5)
-    snapshot = server.channel_stats()
+    snapshot = server.channel_stats
     assert len(snapshot) == 2 * 4
     assert snapshot.slot.tolist() == [0] * 4 + [1] * 4
     assert snapshot.channel.tolist() == [0, 1, 2, 3] * 2
@@ -513,5 +530,5 @@ def test_channel_stats_are_columns_over_all_connections() -> None:
 
 def test_loss_is_told_in_both_directions() -> None:
     _, server, client = connected_pair(PROTOCOL)
-    assert client.stats().packet_loss_received_percent == 0
+    assert client.stats.packet_loss_received_percent == 0
     assert server.stats(server.clients[0]).channels[0].missed == 0

@@ -21,7 +21,7 @@ def test_columns_are_arrays_without_copying_and_arrays_are_scores() -> None:
         return tags.astype(np.float32)
 
     network = tw.testing.SimulatedNetwork()
-    server = tw.Server("10.0.0.1:5", make_protocol(), network=network, priority=by_tag)
+    server = tw.Server("10.0.0.1:5", make_protocol(), network=network, tuning=tw.Tuning(priority=by_tag))
     client = tw.Client.connect("10.0.0.1:5", server.protocol, network=network)
     run(network, server, client, seconds=0.5)
     for tick in range(20):
@@ -38,7 +38,9 @@ def test_every_other_score_of_an_array_is_as_good_as_a_copy() -> None:
         "10.0.0.1:5",
         make_protocol(),
         network=network,
-        priority=lambda candidates: np.repeat(np.asarray(candidates.tag), 2).astype(np.float32)[::2],
+        tuning=tw.Tuning(
+            priority=lambda candidates: np.repeat(np.asarray(candidates.tag), 2).astype(np.float32)[::2]
+        ),
     )
     client = tw.Client.connect("10.0.0.1:5", server.protocol, network=network)
     run(network, server, client, seconds=0.5)
@@ -56,7 +58,7 @@ def test_scores_of_another_type_or_byte_order_are_refused(dtype: str) -> None:
         "10.0.0.1:5",
         make_protocol(),
         network=network,
-        priority=lambda candidates: np.zeros(len(candidates), dtype),
+        tuning=tw.Tuning(priority=lambda candidates: np.zeros(len(candidates), dtype)),
     )
     client = tw.Client.connect("10.0.0.1:5", server.protocol, network=network)
     run(network, server, client, seconds=0.5)

@@ -34,7 +34,7 @@ def port() -> int:
 
 @pytest.fixture
 def host() -> Iterator[tw.peers.Peer[Chat]]:
-    peer = tw.peers.Peer.host(PROTOCOL, name="ann", bind="127.0.0.1:0")
+    peer = tw.peers.Peer.host(PROTOCOL, name="ann", tuning=tw.Tuning(bind="127.0.0.1:0"))
     with peer.tick():
         pass
     yield peer
@@ -72,7 +72,7 @@ def test_a_game_is_found_until_it_is_not_announced_any_more(host: tw.peers.Peer[
 
 
 def test_closing_after_the_host_is_no_error(port: int) -> None:
-    peer = tw.peers.Peer.host(PROTOCOL, bind="127.0.0.1:0")
+    peer = tw.peers.Peer.host(PROTOCOL, tuning=tw.Tuning(bind="127.0.0.1:0"))
     announcement = tw.peers.LanAnnouncement(peer, "Ann's game", port=port)
     peer.close()
     ask(port, b"wakes its thread", 0.01)
@@ -85,7 +85,7 @@ def test_closing_after_the_host_is_no_error(port: int) -> None:
 
 def test_several_hosts_of_one_machine_are_found_and_one_at_all_its_addresses_once(port: int) -> None:
     binds = ["127.0.0.1:0", "0.0.0.0:0"] + (["[::]:0"] if socket.has_ipv6 else [])
-    peers = [tw.peers.Peer.host(PROTOCOL, bind=bind, key=bytes(32)) for bind in binds]
+    peers = [tw.peers.Peer.host(PROTOCOL, tuning=tw.Tuning(bind=bind), key=bytes(32)) for bind in binds]
     announced = [tw.peers.LanAnnouncement(peer, f"game {i}", port=port) for i, peer in enumerate(peers)]
     with tw.peers.LanSearch(PROTOCOL, port=port) as search:
         until = time.monotonic() + 5
@@ -109,7 +109,7 @@ def test_a_dedicated_server_is_found_too(port: int) -> None:
 def test_whoever_found_it_joins_it(host: tw.peers.Peer[Chat], port: int) -> None:
     with tw.peers.LanAnnouncement(host, "Ann's game", port=port):
         (game,) = tw.peers.find_lan(PROTOCOL, seconds=0.2, port=port)
-    bob = tw.peers.Peer.join(game.address, PROTOCOL, name="bob", bind="127.0.0.1:0")
+    bob = tw.peers.Peer.join(game.address, PROTOCOL, name="bob", tuning=tw.Tuning(bind="127.0.0.1:0"))
     until = time.monotonic() + 5
     while len(bob.players) < 2 and time.monotonic() < until:
         for peer in (host, bob):

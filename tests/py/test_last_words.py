@@ -205,8 +205,13 @@ def until(done: object, *ticked: tw.Server | tw.Client) -> list[object]:
 
 @pytest.mark.parametrize("driver", ["polled", "thread"])
 def test_closing_waits_for_what_was_sent_over_a_socket(protocol: tw.Protocol, driver: str) -> None:
-    with tw.Server("127.0.0.1:0", protocol, driver="thread") as server:
-        client = tw.Client.connect(server.address, protocol, driver=driver, conditions=LOSSY, seed=7)
+    with tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="thread")) as server:
+        client = tw.Client.connect(
+            server.address,
+            protocol,
+            tuning=tw.Tuning(driver=driver),
+            debugging=tw.testing.Debugging(conditions=LOSSY, seed=7),
+        )
         until(lambda: client.connected and server.clients, server, client)
         for number in range(50):
             client.send(Chat(number, "going"))
@@ -226,8 +231,8 @@ def test_closing_waits_for_what_was_sent_over_a_socket(protocol: tw.Protocol, dr
 
 def blocked(protocol: tw.Protocol, driver: str) -> tuple[tw.Server, tw.Client]:
     """A client whose messages nobody reads."""
-    server = tw.Server("127.0.0.1:0", protocol, driver="thread")
-    client = tw.Client.connect(server.address, protocol, driver=driver)
+    server = tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="thread"))
+    client = tw.Client.connect(server.address, protocol, tuning=tw.Tuning(driver=driver))
     until(lambda: client.connected and server.clients, server, client)
     for number in range(2_000):
         client.send(Chat(number % 64, "anyone?"))
@@ -285,7 +290,9 @@ def test_a_wait_is_no_longer_than_its_linger() -> None:
 def test_an_event_loop_goes_on_while_its_driver_lingers(protocol: tw.Protocol) -> None:
     async def main() -> None:
         async with aio.Driver(tw.Server("127.0.0.1:0", protocol)) as server:
-            client = tw.Client.connect(server.endpoint.address, protocol, conditions=LOSSY, seed=9)
+            client = tw.Client.connect(
+                server.endpoint.address, protocol, debugging=tw.testing.Debugging(conditions=LOSSY, seed=9)
+            )
             async with aio.Driver(client) as driver:
                 await driver.connected()
                 client.send(Chat(1, "bye"))
@@ -308,7 +315,7 @@ def test_an_event_loop_goes_on_while_its_driver_lingers(protocol: tw.Protocol) -
 
 def test_cancelling_a_linger_closes(protocol: tw.Protocol) -> None:
     async def main() -> None:
-        server = tw.Server("127.0.0.1:0", protocol, driver="thread")
+        server = tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="thread"))
         async with aio.Driver(tw.Client.connect(server.address, protocol)) as driver:
             await driver.connected()
             for number in range(1_000):

@@ -249,8 +249,8 @@ def test_a_request_is_awaited_while_a_driver_ticks() -> None:
 
 
 def test_calls_and_inputs_with_threads() -> None:
-    server = tw.Server("127.0.0.1:0", PROTOCOL, driver="thread")
-    client = tw.Client.connect(server.address, PROTOCOL, driver="thread")
+    server = tw.Server("127.0.0.1:0", PROTOCOL, tuning=tw.Tuning(driver="thread"))
+    client = tw.Client.connect(server.address, PROTOCOL, tuning=tw.Tuning(driver="thread"))
     request: tw.calls.Request[int] | None = None
     moves = 0
     for _ in tw.ticks(120, duration=20):

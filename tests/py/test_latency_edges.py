@@ -262,8 +262,8 @@ def test_methods_that_columns_would_never_call_are_refused() -> None:
     with pytest.raises(
         ValueError, match=r"columns\[0\] must be a class without methods .* Loud has on_changed"
     ):
-        world.client(columns=[Tank], ghosts={Tank: Loud})
-    world.client(columns=[Tank], ghosts={Tank: Quiet})
+        world.client(tuning=tw.Tuning(columns=[Tank]), ghosts={Tank: Loud})
+    world.client(tuning=tw.Tuning(columns=[Tank]), ghosts={Tank: Quiet})
 
 
 def test_how_many_judgements_are_kept_is_a_number() -> None:

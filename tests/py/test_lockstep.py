@@ -79,12 +79,18 @@ class Match:
         )
         protocol = tw.Protocol(7, [Cheer], peers=True)
         self.peers = [
-            tw.peers.Peer.host(protocol, name="p0", players=count, bind="10.0.0.1:7", network=self.network)
+            tw.peers.Peer.host(
+                protocol, name="p0", players=count, tuning=tw.Tuning(bind="10.0.0.1:7"), network=self.network
+            )
         ]
         for i in range(1, count):
             self.peers.append(
                 tw.peers.Peer.join(
-                    "10.0.0.1:7", protocol, name=f"p{i}", bind=f"10.0.0.{i + 1}:7", network=self.network
+                    "10.0.0.1:7",
+                    protocol,
+                    name=f"p{i}",
+                    tuning=tw.Tuning(bind=f"10.0.0.{i + 1}:7"),
+                    network=self.network,
                 )
             )
         self.games: dict[int, Game] = {}
@@ -114,15 +120,17 @@ class Match:
             for event in inbox.events:
                 if isinstance(event, tw.peers.Started):
                     game = self.games[i] = Game()
-                    record = None if self.folder is None else self.folder / f"{i}.twrec"
+                    recording = None
+                    if self.folder is not None:
+                        path = self.folder / f"{i}.twrec"
+                        recording = tw.lockstep.RecordingFile(path, b"map 3", snapshot_every=50)
                     self.locksteps[i] = tw.lockstep.Lockstep(
                         peer,
                         event,
                         COMMANDS,
                         objects=FIELDS,
-                        record=record,
-                        save=game.save,
-                        load=game.load,
+                        recording=recording,
+                        saving=tw.lockstep.Saving(save=game.save, load=game.load),
                         **self.settings,
                     )
             if i not in self.locksteps:
@@ -267,7 +275,7 @@ def test_pause_speed_and_progress() -> None:
 
 
 def test_a_recording_plays_again_from_any_snapshot(tmp_path: Path) -> None:
-    match = Match(2, folder=tmp_path, snapshot_every=50, about=b"map 3")
+    match = Match(2, folder=tmp_path)
     match.run(20)
     for lockstep in match.locksteps.values():
         lockstep.close()
@@ -406,7 +414,7 @@ def test_mistakes_are_named() -> None:
     match = Match(2, loss=0.0)
     match.commanding = False
     lockstep = match.locksteps[0]
-    turn = Turn(1, 3, 2, 100, False, frozenset(), frozenset(), [], lockstep.random)
+    turn = Turn(1, 3, 2, 100, frozenset(), frozenset(), [], lockstep.random)
     with pytest.raises(ValueError, match="turn must be the newest"):
         lockstep.check(turn, [])
     newest = dataclasses.replace(turn, number=lockstep.turn)

@@ -88,7 +88,7 @@ class Match:
             name="p0",
             players=places,
             late_joining=True,
-            bind="10.0.0.1:7",
+            tuning=tw.Tuning(bind="10.0.0.1:7"),
             network=self.network,
         )
         self.add(host)
@@ -109,7 +109,9 @@ class Match:
         i = len(self.peers)
         bind = f"10.0.0.{i + 1}:7"
         return self.add(
-            tw.peers.Peer.join(contact, self.protocol, name=f"p{i}", bind=bind, network=self.network)
+            tw.peers.Peer.join(
+                contact, self.protocol, name=f"p{i}", tuning=tw.Tuning(bind=bind), network=self.network
+            )
         )
 
     def run(self, seconds: float) -> None:
@@ -126,14 +128,15 @@ class Match:
                 if isinstance(event, tw.peers.Started):
                     self.started.append(event)
                     game = self.games[i] = Game(list(event.players), self.ballast)
-                    hooks: Any = {"save": game.save, "load": game.load}
-                    if self.settings.get("with_arrays"):
+                    settings = dict(self.settings)
+                    worlds = {name: settings.pop(name) for name in ("joining", "heal") if name in settings}
+                    hooks: Any = {"saving": tw.lockstep.Saving(game.save, game.load, **worlds)}
+                    if settings.pop("with_arrays", False):
                         hooks["arrays"] = game.arrays
                     if self.folder is not None:
-                        hooks["record"] = self.folder / f"{i}.twrec"
-                    settings = {key: it for key, it in self.settings.items() if key != "with_arrays"}
+                        hooks["recording"] = tw.lockstep.RecordingFile(self.folder / f"{i}.twrec")
                     self.locksteps[i] = tw.lockstep.Lockstep(
-                        peer, event, COMMANDS, objects=FIELDS, **(hooks | settings)
+                        peer, event, COMMANDS, objects=FIELDS, **hooks | settings
                     )
             if i not in self.locksteps:
                 return
@@ -209,7 +212,12 @@ def test_a_file_of_the_games_that_is_offered_as_a_world_stays(tmp_path: Path) ->
     match.run(1)
     bind = "10.0.0.3:7"
     peer = tw.peers.Peer.join(
-        "10.0.0.1:7", match.protocol, name="p2", bind=bind, network=match.network, chunk_directory=tmp_path
+        "10.0.0.1:7",
+        match.protocol,
+        name="p2",
+        tuning=tw.Tuning(bind=bind),
+        network=match.network,
+        transfers=tw.transfer.Transfers(directory=tmp_path),
     )
     new = match.add(peer)
     match.run(3)
@@ -407,19 +415,25 @@ def test_mistakes_with_joining_and_healing_are_named() -> None:
         ({"joining": True, "save": bytes}, "joining must be False if save or load isn't given"),
     ):
         with pytest.raises(ValueError, match=error):
-            make(**settings)
+            tw.lockstep.Saving(**dict[str, Any](settings))
     for settings, error in (
         ({"heal": 1}, "heal must be True or False, not int"),
         ({"joining": "yes"}, "joining must be True or False, not str"),
+    ):
+        with pytest.raises(TypeError, match=error):
+            tw.lockstep.Saving(**dict[str, Any](settings))
+    for settings, error in (
         ({"arrays": {}}, "arrays must be callable or None, not dict"),
+        ({"saving": bytes}, "saving must be a Saving or None, not type"),
     ):
         with pytest.raises(TypeError, match=error):
             make(**settings)
+    with pytest.raises(ValueError, match="steps must be 1 to 16, not 17"):
+        tw.lockstep.Pace(steps=17)
     # Without load a newcomer can't play, and hears so at once.
-    match.settings["load"] = None
-    match.settings["save"] = None
+    match.settings["saving"] = None
     match.join()
-    with pytest.raises(ValueError, match="not of player 2, who came later: give load"):
+    with pytest.raises(ValueError, match="not of player 2, who came later: give saving="):
         match.run(4)
 
 
@@ -439,13 +453,13 @@ def test_what_arrays_gives_is_named_when_it_is_no_array(given: Any, error: str) 
 def test_a_world_needs_a_channel_of_chunks(name: str) -> None:
     network = tw.testing.SimulatedNetwork()
     protocol = tw.Protocol(3, [Move], peers=True)
-    peer = tw.peers.Peer.host(protocol, bind="10.0.0.1:7", network=network)
+    peer = tw.peers.Peer.host(protocol, tuning=tw.Tuning(bind="10.0.0.1:7"), network=network)
     started = None
     assert peer.start(countdown=0)
     while started is None:
         network.advance(1 / 60)
         with peer.tick() as inbox:
             started = next((event for event in inbox.events if isinstance(event, tw.peers.Started)), None)
-    settings: Any = {name: True, "save": bytes, "load": print}
+    saving = tw.lockstep.Saving(bytes, print, **{name: True})
     with pytest.raises(ValueError, match=f"{name} must be False if the protocol has no channel of chunks"):
-        tw.lockstep.Lockstep(peer, started, COMMANDS, **settings)
+        tw.lockstep.Lockstep(peer, started, COMMANDS, saving=saving)

@@ -29,7 +29,7 @@ FAST = 500
 def pair(protocol: tw.Protocol) -> Iterator[tuple[tw.Server, tw.Client]]:
     """Connected over sockets; the client's thread keeps it going."""
     with tw.Server("127.0.0.1:0", protocol) as server:
-        client = tw.Client.connect(server.address, protocol, driver="thread")
+        client = tw.Client.connect(server.address, protocol, tuning=tw.Tuning(driver="thread"))
         with client:
             while not (client.connected and server.clients):
                 server.receive()

@@ -51,13 +51,13 @@ class Internet:
         self.network.add_nat(f"203.0.113.{number}", [f"10.0.{number}.2"], kind=kind)
         return f"10.0.{number}.2:5000"
 
-    def host(self, kind: str | None, **settings: object) -> tw.peers.Peer[Chat]:
+    def host(self, kind: str | None, title: str = "", **settings: object) -> tw.peers.Peer[Chat]:
         peer = tw.peers.Peer.host(
             PROTOCOL,
             name="ann",
-            bind=self.place(kind),
+            tuning=tw.Tuning(bind=self.place(kind)),
             network=self.network,
-            rendezvous=SERVER,
+            rendezvous=tw.peers.Rendezvous(SERVER, title=title),
             **settings,  # type: ignore[arg-type]
         )
         return self.add(peer)
@@ -65,7 +65,13 @@ class Internet:
     def join(self, kind: str | None, code: str) -> tw.peers.Peer[Chat]:
         bind = self.place(kind)
         return self.add(
-            tw.peers.Peer.join(code, PROTOCOL, bind=bind, network=self.network, rendezvous=SERVER)
+            tw.peers.Peer.join(
+                code,
+                PROTOCOL,
+                tuning=tw.Tuning(bind=bind),
+                network=self.network,
+                rendezvous=tw.peers.Rendezvous(SERVER),
+            )
         )
 
     def add(self, peer: tw.peers.Peer[Chat]) -> tw.peers.Peer[Chat]:
@@ -149,13 +155,24 @@ def test_a_wrong_code_ends_in_no_answer() -> None:
 
 def test_over_loopback_threads_answer() -> None:
     with tw.peers.RendezvousServer(LOOPBACK) as server:
-        ann = tw.peers.Peer.host(PROTOCOL, bind=LOOPBACK, rendezvous=server.address, title="Ann's game")
+        ann = tw.peers.Peer.host(
+            PROTOCOL,
+            tuning=tw.Tuning(bind=LOOPBACK),
+            rendezvous=tw.peers.Rendezvous(server.address, title="Ann's game"),
+        )
         peers = [ann]
         deadline = time.monotonic() + 20
         while len(ann.players) < 2:
             assert time.monotonic() < deadline
             if ann.code is not None and len(peers) == 1:
-                peers.append(tw.peers.Peer.join(ann.code, PROTOCOL, bind=LOOPBACK, rendezvous=server.address))
+                peers.append(
+                    tw.peers.Peer.join(
+                        ann.code,
+                        PROTOCOL,
+                        tuning=tw.Tuning(bind=LOOPBACK),
+                        rendezvous=tw.peers.Rendezvous(server.address),
+                    )
+                )
             for peer in peers:
                 with peer.tick():
                     pass
@@ -177,11 +194,11 @@ def test_arguments_are_checked() -> None:
     with pytest.raises(ValueError, match="max_bytes_per_second must be"):
         tw.peers.Relay(LOOPBACK, key=KEY, max_bytes_per_second=5)
     with pytest.raises(ValueError, match="code must be 6 letters of"):
-        tw.peers.Peer.join("127.0.0.1:5", PROTOCOL, rendezvous=SERVER)
-    with pytest.raises(ValueError, match="rendezvous must be an address"):
-        tw.peers.Peer.host(PROTOCOL, rendezvous="0.0.0.0:5")
+        tw.peers.Peer.join("127.0.0.1:5", PROTOCOL, rendezvous=tw.peers.Rendezvous(SERVER))
+    with pytest.raises(ValueError, match="address must be a rendezvous server's"):
+        tw.peers.Peer.host(PROTOCOL, rendezvous=tw.peers.Rendezvous("0.0.0.0:5"))
     with pytest.raises(ValueError, match="title must be"):
-        tw.peers.Peer.host(PROTOCOL, title="nobody sees it")
+        tw.peers.Peer.host(PROTOCOL, rendezvous=tw.peers.Rendezvous(title="nobody sees it"))
 
 
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

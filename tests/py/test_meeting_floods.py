@@ -35,7 +35,9 @@ def first_words() -> bytes:
         place.bind(("127.0.0.1", 0))
         place.settimeout(0.01)
         host = tw.peers.Peer.host(
-            PROTOCOL, bind="127.0.0.1:0", rendezvous=f"127.0.0.1:{place.getsockname()[1]}"
+            PROTOCOL,
+            tuning=tw.Tuning(bind="127.0.0.1:0"),
+            rendezvous=tw.peers.Rendezvous(f"127.0.0.1:{place.getsockname()[1]}"),
         )
         while True:
             with host.tick():
@@ -102,7 +104,11 @@ def test_a_flood_has_smaller_answers_and_leaves_the_memory_flat(kind: str) -> No
         assert counters["games" if kind == "rendezvous" else "channels"] == 0
         # And it still does its work.
         if isinstance(service, tw.peers.RendezvousServer):
-            host = tw.peers.Peer.host(PROTOCOL, bind="127.0.0.1:0", rendezvous=service.address)
+            host = tw.peers.Peer.host(
+                PROTOCOL,
+                tuning=tw.Tuning(bind="127.0.0.1:0"),
+                rendezvous=tw.peers.Rendezvous(service.address),
+            )
             until = time.monotonic() + 20
             while host.code is None:
                 assert time.monotonic() < until

@@ -130,7 +130,10 @@ class Scene:
         self, protocol: tw.Protocol | None = None, *, strict: bool = False, **server_has: Any
     ) -> tuple[tw.Server, tw.Client, tw.ClientHandle]:
         """A server and a client that are connected, and the server's handle of the client."""
-        settings: dict[str, Any] = {"protocol": protocol or self.protocol, "strict": strict}
+        settings: dict[str, Any] = {
+            "protocol": protocol or self.protocol,
+            "debugging": tw.testing.Debugging(strict=strict),
+        }
         settings["network"] = self.network = testing.SimulatedNetwork()
         server = tw.Server("127.0.0.1:40000", **settings, **server_has)
         client = tw.Client.connect(server.address, **settings)
@@ -173,7 +176,9 @@ class Scene:
     def alone(self, *, strict: bool = False) -> tw.Client:
         """A client that nobody answers."""
         network = testing.SimulatedNetwork()
-        return tw.Client.connect("127.0.0.1:40000", self.protocol, network=network, strict=strict)
+        return tw.Client.connect(
+            "127.0.0.1:40000", self.protocol, network=network, debugging=tw.testing.Debugging(strict=strict)
+        )
 
     def gone(self, *, strict: bool = False) -> tuple[tw.Server, tw.ClientHandle]:
         """A server, and the handle of a client that left."""
@@ -192,7 +197,9 @@ class Scene:
         """Has a priority hook asked about one message of ``client``."""
         network = testing.SimulatedNetwork()
         server = tw.Server("127.0.0.1:40000", self.protocol, network=network)
-        self.client = tw.Client.connect(server.address, self.protocol, network=network, priority=hook)
+        self.client = tw.Client.connect(
+            server.address, self.protocol, network=network, tuning=tw.Tuning(priority=hook)
+        )
         testing.run(network, server, self.client, seconds=1)
         self.client.send(Say(), 1)
         self.client.flush()

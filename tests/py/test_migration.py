@@ -80,7 +80,11 @@ class Table:
         self.timeout, self.settings = timeout, settings
         self.seats: list[Seat] = []
         peer = tw.peers.Peer.host(
-            PROTOCOL, name="0", players=8, bind="10.0.0.1:7", network=self.network, timeout=timeout
+            PROTOCOL,
+            name="0",
+            players=8,
+            tuning=tw.Tuning(bind="10.0.0.1:7", timeout=timeout),
+            network=self.network,
         )
         self.seats.append(Seat(peer, **settings))
         for _ in range(count - 1):
@@ -99,9 +103,8 @@ class Table:
             f"10.0.0.{contact}:7",
             PROTOCOL,
             name=str(number),
-            bind=bind,
+            tuning=tw.Tuning(bind=bind, timeout=self.timeout),
             network=self.network,
-            timeout=self.timeout,
         )
         self.seats.append(Seat(peer, **self.settings))
         return self.seats[-1]
@@ -426,7 +429,7 @@ def test_messages_of_others_than_the_host_are_dropped() -> None:
 
 
 def test_large_states_take_their_share_and_no_more() -> None:
-    line = tw.Conditions(latency=0.04, jitter=0.01, loss=0.02, rate=500_000 / 8)
+    line = tw.Conditions(latency=0.04, jitter=0.01, loss=0.02, bottleneck=tw.testing.Bottleneck(500_000 / 8))
     table = Table(3, conditions=line, size=50_000, bytes_per_second=20_000, every=0.5)
     host, member = table.seats[0], table.seats[1]
     member.heard.clear()
@@ -441,9 +444,11 @@ def test_large_states_take_their_share_and_no_more() -> None:
 
 def test_a_state_above_the_bound_is_the_callers_mistake() -> None:
     network = tw.testing.SimulatedNetwork()
-    peer = tw.peers.Peer.host(PROTOCOL, network=network, bind="10.0.0.1:7", timeout=2)
+    peer = tw.peers.Peer.host(PROTOCOL, network=network, tuning=tw.Tuning(bind="10.0.0.1:7", timeout=2))
     seats = [Seat(peer, max_bytes=100)]
-    joiner = tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, network=network, bind="10.0.0.2:7", timeout=2)
+    joiner = tw.peers.Peer.join(
+        "10.0.0.1:7", PROTOCOL, network=network, tuning=tw.Tuning(bind="10.0.0.2:7", timeout=2)
+    )
     seats.append(Seat(joiner, max_bytes=100))
 
     def play() -> None:
@@ -484,8 +489,10 @@ def test_what_save_and_load_raise_comes_out_and_loses_nothing() -> None:
 
 def test_other_settings_on_the_other_side_are_refused() -> None:
     network = tw.testing.SimulatedNetwork()
-    peer = tw.peers.Peer.host(PROTOCOL, network=network, bind="10.0.0.1:7", timeout=2)
-    joiner = tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, network=network, bind="10.0.0.2:7", timeout=3)
+    peer = tw.peers.Peer.host(PROTOCOL, network=network, tuning=tw.Tuning(bind="10.0.0.1:7", timeout=2))
+    joiner = tw.peers.Peer.join(
+        "10.0.0.1:7", PROTOCOL, network=network, tuning=tw.Tuning(bind="10.0.0.2:7", timeout=3)
+    )
     seats = [Seat(peer), Seat(joiner)]
     for _ in range(240):
         network.advance(1 / 60)
@@ -537,7 +544,7 @@ def test_any_bytes_are_states_and_notes_or_refused() -> None:
 
 def test_wrong_arguments_are_named() -> None:
     network = tw.testing.SimulatedNetwork()
-    peer = tw.peers.Peer.host(PROTOCOL, network=network, bind="10.0.0.1:7")
+    peer = tw.peers.Peer.host(PROTOCOL, network=network, tuning=tw.Tuning(bind="10.0.0.1:7"))
 
     def make(**given: Any) -> tw.peers.Migrating:
         return tw.peers.Migrating(peer, **{"save": lambda: b"", "load": lambda _: None, **given})
@@ -558,7 +565,9 @@ def test_wrong_arguments_are_named() -> None:
     plain = tw.Protocol(1, [Add], [tw.reliable_ordered()], peers=True)
     with pytest.raises(ValueError, match="a channel of chunks"):
         tw.peers.Migrating(
-            tw.peers.Peer.host(plain, network=network, bind="10.0.0.2:7"), save=bytes, load=bytes
+            tw.peers.Peer.host(plain, network=network, tuning=tw.Tuning(bind="10.0.0.2:7")),
+            save=bytes,
+            load=bytes,
         )
     game = make()
     with pytest.raises(ValueError, match="peer must have no other game"):

@@ -7,11 +7,12 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import tickwire as tw
-from public import MODULES, TOPICS
+from public import EVERY_NAME, MODULES, TOPICS
 
 
 def test_the_names_of_the_package_fit_in_one_head() -> None:
@@ -41,6 +42,31 @@ def test_a_name_of_the_package_is_the_same_object_in_the_module_of_its_topic() -
 def test_asyncio_has_its_own_kind_of_names_that_are_there() -> None:
     assert set(tw.aio.__all__) & set(tw.__all__) == {"loop", "ticks"}
     assert not set(tw.aio.__all__) & {name for module in TOPICS.values() for name in module.__all__}
+
+
+def parameters(item: object) -> list[str]:
+    """The parameters that a caller may give."""
+    try:
+        signature = inspect.signature(item)  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # the class has no constructor
+        return []
+    return [name for name in signature.parameters if name not in ("self", "cls")]
+
+
+def callables() -> Iterator[tuple[str, object]]:
+    """All public constructors, methods and functions, by name."""
+    for name, item in EVERY_NAME.items():
+        if callable(item):
+            yield name, item
+        if isinstance(item, type):
+            own = [each for each in vars(item) if not each.startswith("_")]
+            yield from ((f"{name}.{each}", getattr(item, each)) for each in own)
+
+
+def test_nothing_takes_more_than_ten_parameters() -> None:
+    many = {name: len(parameters(item)) for name, item in callables() if callable(item)}
+    assert len(many) > 500, "they were found"
+    assert {name: count for name, count in many.items() if count > 10} == {}
 
 
 def test_no_name_hides_a_module() -> None:

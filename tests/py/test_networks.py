@@ -27,8 +27,10 @@ def test_presets_connect_and_carry_a_game(protocol: tw.Protocol) -> None:
         network, server, client = connected_pair(protocol, conditions=conditions, seed=3)
         at_server, at_client = received(network, server, client, seconds=10)
         assert min(at_server, at_client) > 500, name
-        rtt = client.stats().rtt_ms
-        assert rtt >= 2 * 1000 * (conditions[0].latency - conditions[0].random_walk), name
+        rtt = client.stats.rtt_ms
+        walk = conditions[0].random_walk
+        assert walk is not None
+        assert rtt >= 2 * 1000 * (conditions[0].latency - walk.delay), name
 
 
 def test_a_script_silences_one_direction_for_a_while(protocol: tw.Protocol) -> None:
@@ -47,8 +49,10 @@ def test_a_script_silences_one_direction_for_a_while(protocol: tw.Protocol) -> N
 def test_the_rate_of_an_endpoint_bounds_what_it_sends(protocol: tw.Protocol) -> None:
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("127.0.0.1:40000", protocol, network=network)
-    thin = tw.Conditions(rate=2900, queue=4000)
-    client = tw.Client.connect(server.address, protocol, network=network, conditions=thin, seed=1)
+    thin = tw.Conditions(bottleneck=tw.testing.Bottleneck(2900, queue=4000))
+    client = tw.Client.connect(
+        server.address, protocol, network=network, debugging=tw.testing.Debugging(conditions=thin, seed=1)
+    )
     run(network, server, client, seconds=3)
     assert client.connected
     at_server, at_client = received(network, server, client, seconds=10)
@@ -63,10 +67,16 @@ def test_all_arrives_over_a_path_with_a_small_mtu_that_says_nothing() -> None:
     narrow = tw.Conditions(latency=0.02, max_datagram=mtu - 48)
     content = bytes(range(256)) * 300
 
-    def transfer(**settings: int) -> tuple[list[bytes], list[bytes], int, dict[str, int]]:
+    def transfer(**tuned: int) -> tuple[list[bytes], list[bytes], int, dict[str, int]]:
         network = tw.testing.SimulatedNetwork(seed=1, conditions=narrow)
-        server = tw.Server("[fd00::1]:5", protocol, network=network, chunk_memory=1 << 20, **settings)
-        client = tw.Client.connect(server.address, protocol, network=network, **settings)
+        server = tw.Server(
+            "[fd00::1]:5",
+            protocol,
+            network=network,
+            transfers=tw.transfer.Transfers(memory=1 << 20),
+            tuning=tw.Tuning(**tuned),
+        )
+        client = tw.Client.connect(server.address, protocol, network=network, tuning=tw.Tuning(**tuned))
         run(network, server, client, seconds=1)
         assert client.connected
         for number in range(100):

@@ -45,9 +45,17 @@ class Match:
         for number in range(len(makes)):
             bind = f"10.0.0.{number + 1}:7"
             self.peers.append(
-                tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, name=f"p{number}", bind=bind, network=self.network)
+                tw.peers.Peer.join(
+                    "10.0.0.1:7",
+                    PROTOCOL,
+                    name=f"p{number}",
+                    tuning=tw.Tuning(bind=bind),
+                    network=self.network,
+                )
                 if number
-                else tw.peers.Peer.host(PROTOCOL, name="p0", players=4, bind=bind, network=self.network)
+                else tw.peers.Peer.host(
+                    PROTOCOL, name="p0", players=4, tuning=tw.Tuning(bind=bind), network=self.network
+                )
             )
             self.run(2)  # one after the other, so that numbers are in order
         self.makes = makes
@@ -98,13 +106,29 @@ def of_state(dtype: str, count: int = 8) -> Make:
 @pytest.mark.parametrize(
     ("here", "there", "sentence"),
     [
-        (lockstep(), lockstep(step=0.05), "lockstep has other settings than the one here: step"),
-        (lockstep(), lockstep(steps=5), "lockstep has other settings than the one here: steps"),
-        (lockstep(), lockstep(delay=4), "lockstep has other settings than the one here: delay"),
-        (lockstep(), lockstep(Other, step=0.05), "than the one here: step, commands"),
+        (
+            lockstep(),
+            lockstep(pace=tw.lockstep.Pace(step=0.05)),
+            "lockstep has other settings than the one here: step",
+        ),
+        (
+            lockstep(),
+            lockstep(pace=tw.lockstep.Pace(steps=5)),
+            "lockstep has other settings than the one here: steps",
+        ),
+        (
+            lockstep(),
+            lockstep(pace=tw.lockstep.Pace(delay=4)),
+            "lockstep has other settings than the one here: delay",
+        ),
+        (lockstep(), lockstep(Other, pace=tw.lockstep.Pace(step=0.05)), "than the one here: step, commands"),
         (lockstep(), lockstep(objects={Chat: ["text"]}), "than the one here: objects"),
         (rollback(), rollback(3), "rollback has other settings than the one here: inputs"),
-        (rollback(), rollback(rate=30, check_every=7), "than the one here: check_every, rate"),
+        (
+            rollback(),
+            rollback(timing=tw.rollback.Timing(rate=30), check_every=7),
+            "than the one here: check_every, rate",
+        ),
         (rollback(), rollback(players=3), "rollback has other settings than the one here: players"),
         (of_state("i4"), of_state("f4"), "rollback has other settings than the one here: state"),
         (of_state("i4"), of_state("i4", 9), "rollback has other settings than the one here: state"),
@@ -127,8 +151,8 @@ def test_settings_that_differ_are_named(
 def test_what_each_may_choose_is_no_difference(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "tickwire"):
         for here, there in [
-            (rollback(), rollback(delay=4, window=6)),
-            (lockstep(), lockstep(adapt=False, max_delay=9, log_turns=64, drop_odd=True)),
+            (rollback(), rollback(timing=tw.rollback.Timing(delay=4, window=6))),
+            (lockstep(), lockstep(pace=tw.lockstep.Pace(adapt=False, max_delay=9), drop_odd=True)),
         ]:
             match = Match(here, there)
             match.run(6)
@@ -151,7 +175,7 @@ def test_long_after_a_player_left_the_others_still_play() -> None:
 
 def test_a_host_knows_itself_in_its_first_tick() -> None:
     network = tw.testing.SimulatedNetwork()
-    host = tw.peers.Peer.host(PROTOCOL, name="ann", bind="10.0.0.1:7", network=network)
+    host = tw.peers.Peer.host(PROTOCOL, name="ann", tuning=tw.Tuning(bind="10.0.0.1:7"), network=network)
     with host.tick() as inbox:
         assert host.me is not None
         assert host.me.name == "ann"
@@ -162,11 +186,11 @@ def test_a_host_knows_itself_in_its_first_tick() -> None:
 
 def test_a_loop_ticks_a_peer_until_its_game_is_over() -> None:
     network = tw.testing.SimulatedNetwork(seed=1)
-    peer = tw.peers.Peer.join("10.0.0.9:7", PROTOCOL, bind="10.0.0.1:7", network=network)
+    peer = tw.peers.Peer.join("10.0.0.9:7", PROTOCOL, tuning=tw.Tuning(bind="10.0.0.1:7"), network=network)
     told = [event for inbox in tw.loop(peer) for event in inbox.events]
     assert [type(event) for event in told] == [tw.peers.GameEnded]
     assert peer.closed
-    host = tw.peers.Peer.host(PROTOCOL, bind="10.0.0.2:7", network=network)
+    host = tw.peers.Peer.host(PROTOCOL, tuning=tw.Tuning(bind="10.0.0.2:7"), network=network)
     for inbox in tw.loop(host, 30, linger=0.5):
         assert inbox.events
         break
@@ -175,7 +199,7 @@ def test_a_loop_ticks_a_peer_until_its_game_is_over() -> None:
 
 def test_a_loop_says_what_it_takes() -> None:
     network = tw.testing.SimulatedNetwork()
-    peer = tw.peers.Peer.host(PROTOCOL, bind="10.0.0.2:7", network=network)
+    peer = tw.peers.Peer.host(PROTOCOL, tuning=tw.Tuning(bind="10.0.0.2:7"), network=network)
     with pytest.raises(
         ValueError, match=r"^reason must be None with a Peer: its players learn a LeaveReason"
     ):

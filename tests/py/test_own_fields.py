@@ -382,7 +382,7 @@ def test_a_from_wire_that_raises_ends_that_peer_and_not_the_tick(
     network, server, client = connected_pair(protocol)
     if columns:
         server.close()
-        server = tw.Server("127.0.0.1:40001", protocol, network=network, columns=[Fragile])
+        server = tw.Server("127.0.0.1:40001", protocol, network=network, tuning=tw.Tuning(columns=[Fragile]))
         client = tw.Client.connect(server.address, protocol, network=network)
         run(network, server, client, seconds=1)
     other = tw.Client.connect(server.address, protocol, network=network)

@@ -180,16 +180,21 @@ def test_any_datagram_is_taken_or_dropped_under_a_name(datagrams: list[bytes]) -
         assert sum(endpoint.counters.values()) > counted
 
 
+def make_endpoint(*, fragments: dict[str, Any] | None = None, **settings: Any) -> tw.articles.AckEndpoint:
+    given = None if fragments is None else tw.articles.Fragments(**fragments)
+    return tw.articles.AckEndpoint(fragments=given, **settings)
+
+
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
         ({"profile": "huge"}, "profile must be 'standard' or 'large', not 'huge'"),
         ({"max_packet_size": 0}, "max_packet_size must be 1 to 1073741824, not 0"),
         ({"max_packet_size": 16_385}, "max_packet_size must be"),
-        ({"fragment_above": -1}, "fragment_above must be 1 to 1073741824, not -1"),
-        ({"fragment_size": 65_536}, "fragment_size must be 1 to 65535, not 65536"),
-        ({"max_fragments": 257}, "max_fragments must be 1 to 256, not 257"),
-        ({"reassembly_bytes": 5}, "reassembly_bytes must be 16384 to 1073741824, not 5"),
+        ({"fragments": {"above": -1}}, "above must be 1 to 1073741824, not -1"),
+        ({"fragments": {"size": 65_536}}, "size must be 1 to 65535, not 65536"),
+        ({"fragments": {"count": 257}}, "count must be 1 to 256, not 257"),
+        ({"fragments": {"reassembly_bytes": 5}}, "reassembly_bytes must be 16384 to 1073741824, not 5"),
         ({"sent_window": 100}, "sent_window must be a power of two up to 32768, not 100"),
         ({"received_window": 65_536}, "received_window must be 1 to 32768, not 65536"),
         ({"rtt_smoothing": 0.0}, "rtt_smoothing must be above 0, up to 1, not 0"),
@@ -200,7 +205,7 @@ def test_any_datagram_is_taken_or_dropped_under_a_name(datagrams: list[bytes]) -
 )
 def test_settings_out_of_bounds_are_named(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        tw.articles.AckEndpoint(**settings)
+        make_endpoint(**settings)
 
 
 def test_calls_that_make_no_sense_are_named() -> None:

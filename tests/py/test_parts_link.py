@@ -10,7 +10,7 @@ import pytest
 import tickwire as tw
 from public import EVERY_NAME
 
-BAD = tw.Conditions(latency=0.05, jitter=0.02, loss=0.2, duplicate=0.2, reorder=0.1, reorder_delay=0.1)
+BAD = tw.Conditions(latency=0.05, jitter=0.02, loss=0.2, duplicate=0.2, reorder=0.1)
 
 
 def history(link: tw.testing.Link[int], count: int = 200) -> list[tuple[float, int]]:
@@ -104,22 +104,20 @@ def everything() -> tw.Conditions:
     return tw.Conditions(
         latency=0.05,
         jitter=0.01,
-        random_walk=0.02,
-        random_walk_time=0.3,
+        random_walk=tw.testing.RandomWalk(0.02, 0.3),
         loss=0.01,
         bursts=tw.testing.Bursts.mean(loss=0.02, length=4),
         outages=tw.testing.Outages(duration=0.2, fraction=0.02),
         duplicate=0.03,
         reorder=0.04,
-        reorder_delay=0.06,
-        rate=125_000,
-        queue=30_000,
-        overhead=48,
+        bottleneck=tw.testing.Bottleneck(125_000, queue=30_000, overhead=48),
     )
 
 
 def test_packets_wait_for_the_rate_and_a_full_queue_drops() -> None:
-    link: tw.testing.Link[bytes] = tw.testing.Link(tw.Conditions(rate=100_000, queue=3000))
+    link: tw.testing.Link[bytes] = tw.testing.Link(
+        tw.Conditions(bottleneck=tw.testing.Bottleneck(100_000, queue=3000))
+    )
     for _ in range(5):
         link.send(0.0, bytes(972))
     assert (len(link), link.queued_bytes, link.counters["queue_dropped"]) == (3, 3000, 2)
@@ -131,7 +129,9 @@ def test_packets_wait_for_the_rate_and_a_full_queue_drops() -> None:
 
 
 def test_the_size_of_an_item_is_that_of_its_bytes_or_the_one_said() -> None:
-    link: tw.testing.Link[object] = tw.testing.Link(tw.Conditions(rate=1000, queue=100_000, overhead=0))
+    link: tw.testing.Link[object] = tw.testing.Link(
+        tw.Conditions(bottleneck=tw.testing.Bottleneck(1000, queue=100_000, overhead=0))
+    )
     sizes = []
     for item, size in ((b"ab", None), (bytearray(3), None), ("text", None), ("text", 40), (b"ab", 50)):
         before = link.queued_bytes
@@ -172,13 +172,15 @@ def test_every_loss_has_its_name() -> None:
 
 def test_conditions_are_values_that_print_as_they_are_made() -> None:
     conditions = everything()
-    names = {name: EVERY_NAME[name] for name in ("Conditions", "Bursts", "Outages")}
+    names = {
+        name: EVERY_NAME[name] for name in ("Conditions", "Bottleneck", "Bursts", "Outages", "RandomWalk")
+    }
     assert eval(repr(conditions), names) == conditions
     assert eval(repr(tw.Conditions()), names) == tw.Conditions()
     assert conditions.replace() == conditions
-    faster = conditions.replace(rate=None, latency=0.04)
-    assert (faster.rate, faster.latency, faster.queue) == (None, 0.04, 30_000)
-    assert faster.replace(rate=125_000, latency=0.05) == conditions
+    faster = conditions.replace(bottleneck=None, latency=0.04)
+    assert (faster.bottleneck, faster.latency) == (None, 0.04)
+    assert faster.replace(bottleneck=conditions.bottleneck, latency=0.05) == conditions
     with pytest.raises(TypeError, match="'ratee'"):
         conditions.replace(ratee=3)
     assert tw.testing.Bursts.mean(0.2, 4) == tw.testing.Bursts(0.0625, 0.25, good_loss=0, bad_loss=1)
@@ -187,34 +189,34 @@ def test_conditions_are_values_that_print_as_they_are_made() -> None:
 def test_presets_are_pairs_by_name() -> None:
     for name in ("3g", "4g", "wifi-bad", "transatlantic", "satellite"):
         up, down = tw.Conditions.preset(name)
-        assert up.rate is not None
-        assert down.rate is not None
-        assert up.rate < down.rate
+        assert up.bottleneck is not None
+        assert down.bottleneck is not None
+        assert up.bottleneck.rate < down.bottleneck.rate
         assert up.latency == down.latency > 0
     with pytest.raises(ValueError, match="one of 3g, 4g, wifi-bad, transatlantic, satellite, not '5g'"):
         tw.Conditions.preset("5g")
 
 
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
+    ("make", "sentence"),
     [
-        ({"rate": 0}, "rate must be 1 to 12500000000, not 0"),
-        ({"queue": 0}, "queue must be 1 to 1073741824, not 0"),
-        ({"overhead": -1}, "overhead must be 0 to 65535, not -1"),
-        ({"random_walk": -1}, "random_walk must be 0 to 10 seconds, not -1"),
+        (lambda: tw.testing.Bottleneck(0), "rate must be 1 to 12500000000, not 0"),
+        (lambda: tw.testing.Bottleneck(1, queue=0), "queue must be 1 to 1073741824, not 0"),
+        (lambda: tw.testing.Bottleneck(1, overhead=-1), "overhead must be 0 to 65535, not -1"),
+        (lambda: tw.testing.RandomWalk(-1), "delay must be 0 to 10 seconds, not -1"),
         (
-            {"latency": 0.1, "random_walk": 0.1, "random_walk_time": 0},
-            r"random_walk_time must be 1µs to 3600s, not 0ns",
+            lambda: tw.testing.RandomWalk(0.1, 0),
+            r"time must be 1µs to 3600s, not 0ns",
         ),
         (
-            {"latency": 0.1, "jitter": 0.06, "random_walk": 0.06},
+            lambda: tw.Conditions(latency=0.1, jitter=0.06, random_walk=tw.testing.RandomWalk(0.06)),
             "together must be at most the latency, 100ms",
         ),
     ],
 )
-def test_settings_out_of_bounds_are_named(settings: dict[str, Any], sentence: str) -> None:
+def test_settings_out_of_bounds_are_named(make: Any, sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
-        tw.Conditions(**settings)
+        make()
 
 
 def test_bursts_and_outages_out_of_bounds_are_named() -> None:
@@ -236,7 +238,9 @@ def test_a_lost_item_may_call_the_link_when_it_goes() -> None:
             seen.append(len(link))
 
     seen: list[int] = []
-    link: tw.testing.Link[Item] = tw.testing.Link(tw.Conditions(rate=100, overhead=0, loss=1))
+    link: tw.testing.Link[Item] = tw.testing.Link(
+        tw.Conditions(bottleneck=tw.testing.Bottleneck(100, overhead=0), loss=1)
+    )
     for _ in range(3):
         link.send(0.0, Item(), size=100)
     assert (len(link), seen) == (3, [])

@@ -28,20 +28,29 @@ class Game:
         self.events: list[list[tw.peers.PeerEvent]] = []
         self.messages: list[list[tuple[int, str]]] = []
         self.known: list[set[int]] = []
+        self.timeout: int | None = settings.pop("timeout", None)
         self.add(lambda **given: tw.peers.Peer.host(PROTOCOL, **given, **settings))
 
-    def add(self, make: Callable[..., tw.peers.Peer[Chat]]) -> int:
+    def add(self, make: Callable[..., tw.peers.Peer[Chat]], timeout: int | None = None) -> int:
         number = len(self.peers)
-        bind = f"10.0.0.{number + 1}:7"
-        self.peers.append(make(name=f"peer {number}", bind=bind, network=self.network))
+        tuning = tw.Tuning(
+            bind=f"10.0.0.{number + 1}:7", timeout=self.timeout if timeout is None else timeout
+        )
+        self.peers.append(make(name=f"peer {number}", tuning=tuning, network=self.network))
         self.events.append([])
         self.messages.append([])
         self.known.append(set())
         return number
 
-    def join(self, contact: int = 0, protocol: tw.Protocol[Chat] = PROTOCOL, **given: Any) -> int:
+    def join(
+        self,
+        contact: int = 0,
+        protocol: tw.Protocol[Chat] = PROTOCOL,
+        timeout: int | None = None,
+        **given: Any,
+    ) -> int:
         address = f"10.0.0.{contact + 1}:7"
-        return self.add(lambda **more: tw.peers.Peer.join(address, protocol, **more, **given))
+        return self.add(lambda **more: tw.peers.Peer.join(address, protocol, **more, **given), timeout)
 
     def run(self, seconds: float, paused: set[int] | None = None) -> None:
         for _ in range(round(seconds * 60)):
@@ -73,7 +82,7 @@ class Game:
 def game_of(count: int, seed: int = 1, conditions: tw.Conditions | None = None, **settings: Any) -> Game:
     game = Game(seed, conditions, players=8, **settings)
     for _ in range(count - 1):
-        game.join(timeout=settings.get("timeout", 5))
+        game.join()
     game.run(5)
     for number in range(count):
         assert game.names(number) == [player.name for player in game.peers[0].players]
@@ -282,8 +291,8 @@ def test_mistakes_name_what_is_wrong() -> None:
         tw.peers.Peer.host(PROTOCOL, players=17, network=network)
     with pytest.raises(ValueError, match="name must be 0 to 32 bytes"):
         tw.peers.Peer.host(PROTOCOL, name="n" * 33, network=network)
-    with pytest.raises(ValueError, match="timeout must be 1 to 60, not 0"):
-        tw.peers.Peer.host(PROTOCOL, timeout=0, network=network)
+    with pytest.raises(ValueError, match="timeout must be 1 to 60 between peers, not 61"):
+        tw.peers.Peer.host(PROTOCOL, tuning=tw.Tuning(timeout=61), network=network)
     with pytest.raises(ValueError, match="address must be where a player can be reached"):
         tw.peers.Peer.join("10.0.0.1:0", PROTOCOL, network=network)
     with pytest.raises(TypeError, match="unexpected keyword argument 'wrong'"):
@@ -301,8 +310,8 @@ def test_a_protocol_without_peers_has_the_bytes_it_had() -> None:
 
 
 def test_a_peer_may_be_played_over_real_sockets() -> None:
-    host = tw.peers.Peer.host(PROTOCOL, name="ann", bind="127.0.0.1:0")
-    other = tw.peers.Peer.join(host.address, PROTOCOL, name="bob", bind="127.0.0.1:0")
+    host = tw.peers.Peer.host(PROTOCOL, name="ann", tuning=tw.Tuning(bind="127.0.0.1:0"))
+    other = tw.peers.Peer.join(host.address, PROTOCOL, name="bob", tuning=tw.Tuning(bind="127.0.0.1:0"))
     names: list[str] = []
     for _ in range(2000):
         for peer in (host, other):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from array import array
 from collections.abc import Callable
 from pathlib import Path
@@ -50,13 +51,13 @@ class Match:
         number = len(self.peers)
         given: dict[str, Any] = {
             "name": f"peer {number}",
-            "bind": f"10.0.0.{number + 1}:7",
+            "tuning": tw.Tuning(timeout=3, bind=f"10.0.0.{number + 1}:7"),
             "network": self.network,
         }
         if number == 0:
-            self.peers.append(tw.peers.Peer.host(PROTOCOL, timeout=3, **given, **self.host))
+            self.peers.append(tw.peers.Peer.host(PROTOCOL, **given, **self.host))
         else:
-            self.peers.append(tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, timeout=3, **given))
+            self.peers.append(tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, **given))
         self.events.append([])
 
     def run(self, frames: int) -> None:
@@ -156,7 +157,7 @@ def test_who_joins_late_is_told_that_it_has_no_part() -> None:
         assert peer.me is not None
         if peer.me.number < 2:
             return lockstep(peer, started)
-        with pytest.raises(ValueError, match="not of player 2, who came later: give load"):
+        with pytest.raises(ValueError, match="not of player 2, who came later: give saving="):
             lockstep(peer, started)
         with pytest.raises(ValueError, match="the peer's own number, 2, which did not play at the start"):
             rollback(peer, started)
@@ -179,7 +180,9 @@ def test_who_joins_late_is_told_that_it_has_no_part() -> None:
 def test_players_with_other_windows_play(ours: tuple[int, int], theirs: tuple[int, int], late: int) -> None:
     states = [array("i", [0]), array("i", [0])]
     games: list[Any] = [
-        tw.rollback.Rollback(None, 4, players=2, me=me, window=window, delay=delay, state=states[me])
+        tw.rollback.Rollback(
+            None, 4, players=2, me=me, timing=tw.rollback.Timing(window=window, delay=delay), state=states[me]
+        )
         for me, (window, delay) in enumerate((ours, theirs))
     ]
     way: list[tuple[int, int, bytes]] = []
@@ -259,7 +262,8 @@ def test_what_a_save_or_load_raises_loses_nothing() -> None:
 
 
 INTS = {
-    "Rollback": ("delay", "window", "check_every", "rate", "me"),
+    "Rollback": ("check_every", "me"),
+    "Timing": ("delay", "window", "rate"),
     "Spectator": ("frame", "buffer", "rate"),
     "SyncTest": ("players", "back"),
 }
@@ -273,14 +277,14 @@ def test_wrong_numbers_are_named(kind: str, name: str) -> None:
         "SyncTest": {"players": 2},
     }
     call = getattr(tw.rollback, kind)
-    first = () if kind == "SyncTest" else (None,)
+    first: tuple[Any, ...] = {"SyncTest": (2,), "Timing": ()}.get(kind, (None, 2))
     values: list[Any] = ["x", 1.5, [], True]
     for value in values:
         with pytest.raises(TypeError, match=rf"^{name} must be an int( or None)?(, not |: )"):
-            call(*first, 2, **{**fixed[kind], name: value})
+            call(*first, **{**fixed.get(kind, {}), name: value})
     for value in (-1, 10**30):
         with pytest.raises(ValueError, match=rf"^{name} must be .* not {value}\b"):
-            call(*first, 2, **{**fixed[kind], name: value})
+            call(*first, **{**fixed.get(kind, {}), name: value})
 
 
 def test_other_wrong_arguments_of_rollback_are_named() -> None:
@@ -307,26 +311,27 @@ def test_wrong_arguments_of_lockstep_are_named(tmp_path: Path) -> None:
     match.run(20)
     make: Any = Lockstep
     peer, started = match.peers[0], match.games[0]
-    for name in ("steps", "delay", "max_steps", "max_delay", "log_turns", "snapshot_every"):
+    pace: Any = tw.lockstep.Pace
+    recording: Any = functools.partial(tw.lockstep.RecordingFile, "match.twrec")
+    numbers = [(pace, name) for name in ("steps", "delay", "max_steps", "max_delay")]
+    for settings, name in [*numbers, (recording, "snapshot_every")]:
         with pytest.raises(TypeError, match=rf"^{name} must be an int( or None)?(, 0 to 1000000)?, not str"):
-            make(peer, started, [Move], **{name: "x"})
+            settings(**{name: "x"})
         for value in (-1, 300_000_000):
             with pytest.raises(ValueError, match=rf"^{name} must be .* not {value}$"):
-                make(peer, started, [Move], **{name: value})
-    for name in (
-        "step",
-        "resend",
-        "drop_after",
-        "adapt",
-        "drop_odd",
-        "about",
-        "save",
-        "load",
-        "objects",
-        "record",
+                settings(**{name: value})
+    wrong = [object()]
+    for settings, name in (
+        *((pace, name) for name in ("step", "adapt")),
+        (recording, "about"),
+        (tw.lockstep.RecordingFile, "path"),
+        *((tw.lockstep.Saving, name) for name in ("save", "load")),
     ):
         with pytest.raises(TypeError, match=rf"^{name} must be "):
-            make(peer, started, [Move], **{name: [object()]})
+            settings(**{name: wrong})
+    for name in ("drop_after", "drop_odd", "objects", "pace", "saving", "recording"):
+        with pytest.raises(TypeError, match=rf"^{name} must be "):
+            make(peer, started, [Move], **{name: wrong})
     for name in ("peer", "started"):
         with pytest.raises(TypeError, match=f"^{name} must be a"):
             make(**{"peer": peer, "started": started, "commands": [Move], name: "x"})
@@ -335,9 +340,9 @@ def test_wrong_arguments_of_lockstep_are_named(tmp_path: Path) -> None:
             make(peer, started, wrong)
     file = tmp_path / "match"
     with pytest.raises(TypeError, match="about"):
-        make(peer, started, [Move], record=file, about="x")
+        make(peer, started, [Move], recording=tw.lockstep.RecordingFile(file, about="x"))  # type: ignore[arg-type]
     assert not file.exists()
-    game: Any = make(peer, started, [Move], save=bytes, load=lambda _: None)
+    game: Any = make(peer, started, [Move], saving=tw.lockstep.Saving(bytes, lambda _: None))
     with pytest.raises(ValueError, match="player must be the number of another player"):
         game.vote([])
     with pytest.raises(TypeError, match="state must be bytes, not str"):
@@ -361,7 +366,7 @@ def test_forged_recordings_are_read_or_refused() -> None:
     with pytest.raises(RecordingError, match="forged"):
         Recording.from_bytes(forged(turn(0), _core.recording_snapshot(0, bytes(32), b"")))
     for number in (-99, -1, 1, 99):
-        other = Turn(number, 3, 2, 100, False, frozenset(), frozenset(), [], tw.lockstep.Random(1))
+        other = Turn(number, 3, 2, 100, frozenset(), frozenset(), [], tw.lockstep.Random(1))
         state = other.random.state
         with pytest.raises(ValueError, match=f"turn must be one of the recording's 1, not {number}"):
             recording.check(other, [], {})

@@ -31,12 +31,22 @@ def resident() -> int:
     return int(line.split()[1]) * 1024
 
 
-def peers_of(count: int, **settings: Any) -> tuple[tw.testing.SimulatedNetwork, list[tw.peers.Peer[Chat]]]:
+def peers_of(
+    count: int, priority: tw.columns.PriorityHook | None = None
+) -> tuple[tw.testing.SimulatedNetwork, list[tw.peers.Peer[Chat]]]:
     network = tw.testing.SimulatedNetwork(conditions=BAD, seed=3)
-    peers = [tw.peers.Peer.host(PROTOCOL, name="0", bind="10.0.0.1:7", network=network, **settings)]
+    peers = [
+        tw.peers.Peer.host(
+            PROTOCOL, name="0", tuning=tw.Tuning(bind="10.0.0.1:7", priority=priority), network=network
+        )
+    ]
     for number in range(1, count):
         bind = f"10.0.0.{number + 1}:7"
-        peers.append(tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, name=str(number), bind=bind, network=network))
+        peers.append(
+            tw.peers.Peer.join(
+                "10.0.0.1:7", PROTOCOL, name=str(number), tuning=tw.Tuning(bind=bind), network=network
+            )
+        )
         for _ in range(120):
             network.advance(1 / 60)
             for peer in peers:

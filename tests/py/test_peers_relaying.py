@@ -40,9 +40,9 @@ class Table:
         for number in range(count):
             given: dict[str, Any] = {
                 "name": f"p{number}",
-                "bind": self.at(number),
+                "tuning": tw.Tuning(bind=self.at(number)),
                 "network": self.network,
-                "relaying": (relaying or {}).get(number, True),
+                "rendezvous": tw.peers.Rendezvous(relaying=(relaying or {}).get(number, True)),
             }
             if number == 0:
                 self.add(tw.peers.Peer.host(PROTOCOL, players=8, late_joining=True, **given))
@@ -103,7 +103,9 @@ def test_two_who_do_not_reach_each_other_play_by_way_of_a_third() -> None:
 def test_it_takes_the_patience_for_the_own_address_and_no_more() -> None:
     table = Table(2)
     table.network.set_conditions(tw.Conditions(loss=1.0), sender=table.at(1), receiver=table.at(2))
-    joined = tw.peers.Peer.join(table.at(0), PROTOCOL, name="p2", bind=table.at(2), network=table.network)
+    joined = tw.peers.Peer.join(
+        table.at(0), PROTOCOL, name="p2", tuning=tw.Tuning(bind=table.at(2)), network=table.network
+    )
     table.add(joined)
     assert 1.5 < table.until(lambda: joined.me is not None) < 3
 
@@ -200,8 +202,8 @@ def test_two_symmetric_nats_need_no_relay_where_a_player_reaches_both() -> None:
     for number in (1, 2):
         network.add_nat(f"203.0.113.{number}", [f"10.0.{number}.2"], kind="symmetric")
     binds = ["198.51.100.9:5000", "10.0.1.2:5000", "10.0.2.2:5000"]
-    given: dict[str, Any] = {"network": network, "rendezvous": "198.51.100.1:3478"}
-    peers = [tw.peers.Peer.host(PROTOCOL, bind=binds[0], **given)]
+    given: dict[str, Any] = {"network": network, "rendezvous": tw.peers.Rendezvous("198.51.100.1:3478")}
+    peers = [tw.peers.Peer.host(PROTOCOL, tuning=tw.Tuning(bind=binds[0]), **given)]
 
     def run(until: Any) -> None:
         begun = network.now
@@ -215,7 +217,7 @@ def test_two_symmetric_nats_need_no_relay_where_a_player_reaches_both() -> None:
 
     run(lambda: peers[0].code is not None)
     for bind in binds[1:]:
-        peers.append(tw.peers.Peer.join(str(peers[0].code), PROTOCOL, bind=bind, **given))
+        peers.append(tw.peers.Peer.join(str(peers[0].code), PROTOCOL, tuning=tw.Tuning(bind=bind), **given))
         run(lambda: peers[-1].me is not None)
     paths = [peers[2].path(player) for player in peers[2].players]
     assert [path and path.kind for path in paths] == ["direct", "relayed", None]
@@ -227,7 +229,9 @@ def test_two_symmetric_nats_need_no_relay_where_a_player_reaches_both() -> None:
 @pytest.mark.parametrize("relaying", [1, None, "yes"])
 def test_a_setting_is_true_or_false(relaying: Any) -> None:
     with pytest.raises(TypeError, match="relaying must be True or False"):
-        tw.peers.Peer.host(PROTOCOL, relaying=relaying, network=tw.testing.SimulatedNetwork())
+        tw.peers.Peer.host(
+            PROTOCOL, rendezvous=tw.peers.Rendezvous(relaying=relaying), network=tw.testing.SimulatedNetwork()
+        )
 
 
 def test_whoever_asks_a_player_that_reaches_the_master_by_way_of_a_third_gets_in() -> None:
@@ -236,7 +240,9 @@ def test_whoever_asks_a_player_that_reaches_the_master_by_way_of_a_third_gets_in
     table.run(3)
     assert table.peers[1].is_master
     assert table.path(2, 1) == ("relayed", "p3")
-    joined = tw.peers.Peer.join(table.at(2), PROTOCOL, name="p4", bind=table.at(4), network=table.network)
+    joined = tw.peers.Peer.join(
+        table.at(2), PROTOCOL, name="p4", tuning=tw.Tuning(bind=table.at(4)), network=table.network
+    )
     table.add(joined)
     table.until(lambda: joined.me is not None or joined.ended is not None, 60)
     assert joined.ended is None

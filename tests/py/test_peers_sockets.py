@@ -23,12 +23,18 @@ class Chat:
 PROTOCOL = tw.Protocol(0x9A4, [Chat], [tw.reliable_ordered(), tw.chunks()], peers=True)
 
 
-def host(**given: Any) -> tw.peers.Peer[Chat]:
-    return tw.peers.Peer.host(PROTOCOL, name="ann", bind="127.0.0.1:0", **given)
+LOCAL = tw.Tuning(bind="127.0.0.1:0")
 
 
-def join(peer: tw.peers.Peer[Chat], name: str = "bob", **given: Any) -> tw.peers.Peer[Chat]:
-    return tw.peers.Peer.join(peer.address, PROTOCOL, name=name, bind="127.0.0.1:0", **given)
+def host(tuning: tw.Tuning = LOCAL, players: int = 4) -> tw.peers.Peer[Chat]:
+    return tw.peers.Peer.host(
+        PROTOCOL, name="ann", players=players, tuning=tuning.replace(bind="127.0.0.1:0")
+    )
+
+
+def join(peer: tw.peers.Peer[Chat], name: str = "bob", tuning: tw.Tuning = LOCAL) -> tw.peers.Peer[Chat]:
+    tuning = tuning.replace(bind="127.0.0.1:0")
+    return tw.peers.Peer.join(peer.address, PROTOCOL, name=name, tuning=tuning)
 
 
 def until(done: Callable[[], bool], each: Callable[[], object]) -> None:
@@ -79,7 +85,7 @@ def test_a_peer_on_asyncio_ends_with_its_game() -> None:
     async def play() -> list[object]:
         async with aio.Driver(host()) as ann:
             other = tw.Protocol(0x9A5, [Chat], peers=True)
-            stranger = tw.peers.Peer.join(ann.endpoint.address, other, bind="127.0.0.1:0")
+            stranger = tw.peers.Peer.join(ann.endpoint.address, other, tuning=tw.Tuning(bind="127.0.0.1:0"))
             with pytest.raises(TypeError, match="a peer has no connection to wait for"):
                 await ann.connected()
             async with aio.Driver(stranger) as driver:
@@ -96,7 +102,7 @@ def test_a_peer_on_asyncio_ends_with_its_game() -> None:
 def test_a_peer_with_a_thread_needs_no_driver() -> None:
     async def play() -> None:
         with pytest.raises(ValueError, match="thread"):
-            async with aio.Driver(host(driver="thread")):
+            async with aio.Driver(host(tuning=tw.Tuning(driver="thread"))):
                 pass
 
     asyncio.run(play())
@@ -105,7 +111,10 @@ def test_a_peer_with_a_thread_needs_no_driver() -> None:
 @pytest.mark.parametrize("threads", [(True, True), (True, False), (False, True)])
 def test_threads_keep_a_game_while_python_is_busy(threads: tuple[bool, bool]) -> None:
     kinds = ["thread" if each else "polled" for each in threads]
-    with host(driver=kinds[0], timeout=1) as ann, join(ann, driver=kinds[1], timeout=1) as bob:
+    with (
+        host(tuning=tw.Tuning(driver=kinds[0], timeout=1)) as ann,
+        join(ann, tuning=tw.Tuning(driver=kinds[1], timeout=1)) as bob,
+    ):
         events: dict[tw.peers.Peer[Chat], list[Any]] = {ann: [], bob: []}
         chunks: list[bytes] = []
 
@@ -148,7 +157,7 @@ def test_with_threads_the_game_goes_on_with_another_host() -> None:
 
         return tw.peers.Migrating(peer, save=lambda: states[name], load=load, every=0.05)
 
-    ann = host(driver="thread")
+    ann = host(tuning=tw.Tuning(driver="thread"))
     games = {"ann": game_of(ann, "ann")}
     changes: list[tw.peers.HostChanged] = []
 
@@ -164,7 +173,7 @@ def test_with_threads_the_game_goes_on_with_another_host() -> None:
         time.sleep(0.002)
 
     for name in ("bob", "cid"):
-        games[name] = game_of(join(ann, name, driver="thread"), name)
+        games[name] = game_of(join(ann, name, tuning=tw.Tuning(driver="thread")), name)
         until(lambda: len(ann.players) == len(games), tick)
     until(lambda: games["cid"].counters["states_received"] > 2, tick)
     ann.close()

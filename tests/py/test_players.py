@@ -51,8 +51,8 @@ def test_all_that_names_a_player_who_is_gone_is_harmless() -> None:
     assert stats.packets_received > 5
     assert server.stats(gone).packets_sent == stats.packets_sent
     assert gone.user_data == bytes(256)
-    assert client.stats().packets_sent > 5
-    assert client.stats().channels[0].name == client.protocol.channels[0].name
+    assert client.stats.packets_sent > 5
+    assert client.stats.channels[0].name == client.protocol.channels[0].name
 
 
 def test_mistakes_go_on_raising_for_players_who_are_gone(protocol: tw.Protocol) -> None:
@@ -72,7 +72,10 @@ def test_mistakes_go_on_raising_for_players_who_are_gone(protocol: tw.Protocol) 
 
 def test_strict_endpoints_raise_for_what_players_do(protocol: tw.Protocol) -> None:
     with Simulation(protocol) as world:
-        server, client = world.server(strict=True), world.client(strict=True)
+        server, client = (
+            world.server(debugging=tw.testing.Debugging(strict=True)),
+            world.client(debugging=tw.testing.Debugging(strict=True)),
+        )
         with pytest.raises(tw.errors.NotConnectedError):
             client.send(Move())
         world.run(1)
@@ -131,10 +134,12 @@ def test_players_who_come_talk_and_leave_at_any_moment_are_told_of_in_order(
     channels = [tw.reliable_ordered(), tw.latest(keys=2), tw.channels.payload(), tw.chunks()]
     protocol = tw.Protocol(1, [Move, Chat], channels)
     with Simulation(protocol, seed=stall) as world:
-        settings: dict[str, Any] = {"columns": [Chat]} if columns else {}
-        server = world.server(chunk_memory=10_000, **settings)
+        classes: list[type] | None = [Chat] if columns else None
+        server = world.server(
+            transfers=tw.transfer.Transfers(memory=10_000), tuning=tw.Tuning(columns=classes)
+        )
         journal = Journal(server)
-        journal.columns, journal.by_number = settings.get("columns"), {}
+        journal.columns, journal.by_number = classes, {}
         players: list[tw.Client] = []
         for tick in range(400):
             if tick < 300 and tick % 3 == 0:
@@ -198,7 +203,11 @@ def test_a_player_who_stalls_is_dropped_counted_and_told(caplog: pytest.LogCaptu
     caplog.set_level("WARNING", "tickwire")
     protocol = make_protocol(channels=[tw.reliable_ordered(send_queue=8), tw.unreliable()])
     with Simulation(protocol) as world:
-        server, client, other = world.server(stalled_timeout=1.5), world.client(), world.client()
+        server, client, other = (
+            world.server(tuning=tw.Tuning(stalled_timeout=1.5)),
+            world.client(),
+            world.client(),
+        )
         world.run(1)
         handle = next(each for each in server.clients if each.id == 1)
         since = world.now
@@ -224,7 +233,7 @@ def test_a_player_who_stalls_is_dropped_counted_and_told(caplog: pytest.LogCaptu
 def test_a_player_who_comes_back_in_time_stays() -> None:
     protocol = make_protocol(channels=[tw.reliable_ordered(send_queue=8), tw.unreliable()])
     with Simulation(protocol) as world:
-        server, client = world.server(stalled_timeout=1.5), world.client()
+        server, client = world.server(tuning=tw.Tuning(stalled_timeout=1.5)), world.client()
         world.run(1)
         (handle,) = server.clients
         full = 0
@@ -239,7 +248,7 @@ def test_a_player_who_comes_back_in_time_stays() -> None:
 def test_nobody_is_dropped_without_the_setting() -> None:
     protocol = make_protocol(channels=[tw.reliable_ordered(send_queue=8), tw.unreliable()])
     with Simulation(protocol) as world:
-        server, client = world.server(stalled_timeout=None), world.client()
+        server, client = world.server(tuning=tw.Tuning(stalled_timeout=None)), world.client()
         world.run(1)
         (handle,) = server.clients
         world.stall(client, 8)
@@ -256,7 +265,13 @@ def test_a_stranger_whose_protocol_differs_is_not_shown(caplog: pytest.LogCaptur
     network = tw.testing.SimulatedNetwork()
     asked: list[Any] = []
     key = bytes(range(32))  # in development mode no connection comes up
-    server = tw.Server("10.0.0.1:5", make_protocol(), network=network, key=key, admission=asked.append)
+    server = tw.Server(
+        "10.0.0.1:5",
+        make_protocol(),
+        network=network,
+        key=key,
+        access=tw.tokens.Access(admission=asked.append),
+    )
     client = tw.Client.connect("10.0.0.1:5", tw.Protocol(0x7469636B, [Move]), network=network, key=key)
     for _ in range(60):
         server.pump()

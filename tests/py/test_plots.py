@@ -23,7 +23,9 @@ def captured(tmp_path: Path, protocol: tw.Protocol, monkeypatch: pytest.MonkeyPa
     half."""
     monkeypatch.chdir(tmp_path)
     network = tw.testing.SimulatedNetwork(seed=2, conditions=Conditions(latency=0.02))
-    server = tw.Server("127.0.0.1:40000", protocol, network=network, capture="a.pcapng")
+    server = tw.Server(
+        "127.0.0.1:40000", protocol, network=network, debugging=tw.testing.Debugging(capture="a.pcapng")
+    )
     network.schedule(5, Conditions(latency=0.02, loss=0.2), receiver=server.address)
     clients = [tw.Client.connect(server.address, protocol, network=network) for _ in range(2)]
     for tick in range(600):

@@ -122,7 +122,7 @@ def gateway() -> Iterator[Gateway]:
 
 @pytest.fixture
 def peer() -> Iterator[tw.peers.Peer[Chat]]:
-    peer = tw.peers.Peer.host(PROTOCOL, bind="127.0.0.1:0")
+    peer = tw.peers.Peer.host(PROTOCOL, tuning=tw.Tuning(bind="127.0.0.1:0"))
     yield peer
     peer.close()
 
@@ -188,7 +188,7 @@ def test_a_port_of_a_nat_without_a_public_address_is_given_back(
 def test_wrong_hosts_and_gateways_are_named(peer: tw.peers.Peer[Chat]) -> None:
     with pytest.raises(TypeError, match="gateway must be a str or None, not int"):
         tw.peers.PortMapping(peer, gateway=3)  # type: ignore[arg-type]
-    other = tw.peers.Peer.host(PROTOCOL, bind="[::1]:0")
+    other = tw.peers.Peer.host(PROTOCOL, tuning=tw.Tuning(bind="[::1]:0"))
     with pytest.raises(ValueError, match=r"host must be bound to IPv4: UPnP gives no port to \[::1\]:\d+"):
         tw.peers.PortMapping(other)
     other.close()

@@ -94,7 +94,7 @@ def test_the_conditions_are_those_of_the_direction_and_change_at_once() -> None:
 
 def test_a_rate_and_its_queue_are_kept() -> None:
     # Two seconds for each datagram of 972 bytes and headers, and room for three.
-    narrow = tw.Conditions(rate=500, queue=3000)
+    narrow = tw.Conditions(bottleneck=tw.testing.Bottleneck(500, queue=3000))
     with (
         tw.articles.Socket(LOOPBACK) as server,
         tw.articles.Socket(LOOPBACK) as client,
@@ -105,7 +105,7 @@ def test_a_rate_and_its_queue_are_kept() -> None:
         wait_for(lambda: proxy.counters["up.received"] == 8)
         assert proxy.counters["up.queue_dropped"] == 5
         assert proxy.counters["under_way.datagrams"] == 3
-        proxy.set_conditions(tw.Conditions(rate=10_000_000))
+        proxy.set_conditions(tw.Conditions(bottleneck=tw.testing.Bottleneck(10_000_000)))
         for _ in range(3):
             assert len(receive(server)[0]) == 972
 
@@ -306,23 +306,19 @@ def test_options_become_conditions() -> None:
             "--burst",
             "5%:5",
         ),
-        *("--outage", "1%:2s", "--duplicate", "1%", "--reorder", "1%:30ms", "--rate", "10mbit"),
+        *("--outage", "1%:2s", "--duplicate", "1%", "--reorder", "1%", "--rate", "10mbit"),
         *("--queue", "64kB", "--overhead", "40B", "--seed", "7", "--seconds", "1.5"),
     )
     expected = tw.Conditions(
         latency=0.05,
         jitter=0.01,
-        random_walk=0.02,
-        random_walk_time=2.0,
+        random_walk=tw.testing.RandomWalk(0.02, 2.0),
         loss=0.02,
         bursts=tw.testing.Bursts.mean(0.05, 5),
         outages=tw.testing.Outages(2.0, 0.01),
         duplicate=0.01,
         reorder=0.01,
-        reorder_delay=0.03,
-        rate=1_250_000,
-        queue=64_000,
-        overhead=40,
+        bottleneck=tw.testing.Bottleneck(1_250_000, queue=64_000, overhead=40),
     )
     assert options.up == options.down == expected
     assert (options.seed, options.seconds) == (7, 1.5)
@@ -343,7 +339,9 @@ def test_options_override_a_preset(name: str) -> None:
     assert (plain.up, plain.down) == (up, down)
     changed = parsed("--preset", name, "--loss", "7%", "--down-rate", "1mbit")
     assert changed.up == up.replace(loss=0.07)
-    assert changed.down == down.replace(loss=0.07, rate=125_000)
+    assert down.bottleneck is not None
+    slower = tw.testing.Bottleneck(125_000, queue=down.bottleneck.queue)
+    assert changed.down == down.replace(loss=0.07, bottleneck=slower)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from tickwire._pulls import (
 )
 from tickwire.testing import Simulation
 
-SLOW = {"congestion": tw.transfer.Congestion.fixed(1_000_000, 20_000)}
+SLOW = {"transfers": tw.transfer.Transfers(congestion=tw.transfer.Congestion.fixed(1_000_000, 20_000))}
 FOREST, HARBOUR = bytes(range(256)) * 400, b"harbour" * 20_000
 
 
@@ -172,7 +172,7 @@ def test_each_error_has_a_name_and_a_sentence() -> None:
     def allow(_: tw.ClientHandle, name: str) -> bool | str:
         return "for members" if name == "maps/harbour.bin" else True
 
-    game = Game(allow, chunk_memory=200_000)
+    game = Game(allow, transfers=tw.transfer.Transfers(memory=200_000))
     game.catalogue.offer("huge", bytes(300_000))
     found = {name: game.puller.pull(name) for name in ("maps/forest.bin", "maps/harbour.bin", "no", "huge")}
     by_hash = game.puller.pull(hashlib.sha256(HARBOUR).digest())
@@ -271,7 +271,7 @@ def test_a_restarted_server_may_offer_another_content(seed: int) -> None:
 
 
 def test_what_the_player_has_is_not_sent_again(tmp_path: Path) -> None:
-    game = Game(chunk_directory=tmp_path)
+    game = Game(transfers=tw.transfer.Transfers(directory=tmp_path))
     game.puller.pull("maps/forest.bin")
     game.run(3)
     sent = game.server.stats(game.server.clients[0]).chunks.bytes_sent
@@ -362,7 +362,9 @@ def test_pulls_and_cancels_at_every_moment_leave_nothing_behind() -> None:
 def test_what_was_cancelled_at_any_tick_reaches_nobody(
     tmp_path: Path, in_files: bool, loss: float, seed: int
 ) -> None:
-    game = Game(loss=loss, seed=seed, chunk_directory=tmp_path if in_files else None)
+    game = Game(
+        loss=loss, seed=seed, transfers=tw.transfer.Transfers(directory=tmp_path if in_files else None)
+    )
     game.run(2)
     for ticks in range(31):
         for offers_new in (False, True):
@@ -412,7 +414,7 @@ def test_what_is_remembered_of_cancelled_pulls_is_bounded() -> None:
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_cancel_for_which_there_is_no_room_is_sent_later(strict: bool) -> None:
-    game = Game(server=SLOW, strict=strict)
+    game = Game(server=SLOW, debugging=tw.testing.Debugging(strict=strict))
     game.catalogue.offer("world", bytes(3_000_000))
     game.run(0.5)
     worlds = [game.puller.pull("world"), game.puller.pull("maps/forest.bin")]
@@ -556,7 +558,7 @@ def test_pulls_wait_for_ever_where_that_is_asked_for() -> None:
 
 
 def test_a_failure_of_which_the_server_says_nothing_ends_the_pull() -> None:
-    game = Mute(chunk_memory=1000)
+    game = Mute(transfers=tw.transfer.Transfers(memory=1000))
     game.run(0.5)
     forest = game.puller.pull("maps/forest.bin")
     game.run(0.5)
@@ -818,7 +820,7 @@ def test_nonsense_of_a_client_is_dropped_and_counted() -> None:
 
 
 def test_a_client_that_leaves_leaves_nothing() -> None:
-    game = Rude(server={"strict": True})
+    game = Rude(server={"debugging": tw.testing.Debugging(strict=True)})
     game.catalogue.offer("world", bytes(5_000_000))
     game.run(0.5)
     for number in range(12):
@@ -831,7 +833,7 @@ def test_a_client_that_leaves_leaves_nothing() -> None:
 
 
 def test_a_client_that_never_reads_its_answers_costs_a_queue() -> None:
-    game = Rude(server={"stalled_timeout": 2.0})
+    game = Rude(server={"tuning": tw.Tuning(stalled_timeout=2.0)})
     game.run(0.5)
     ends: list[tw.Disconnected] = []
     for _ in range(1200):

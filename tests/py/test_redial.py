@@ -28,7 +28,7 @@ class Game:
     def __init__(self, server: dict[str, Any] | None = None, **settings: Any) -> None:
         self.world = Simulation(make_protocol(channels=[tw.reliable_ordered(), tw.chunks()]), seed=1)
         self.server = self.world.server(**(server or {}))
-        settings = {"client_id": 7, "bind": "10.1.0.1:0", "seed": 1, **settings}
+        settings = {"client_id": 7, "tuning": tw.Tuning(bind="10.1.0.1:0"), "seed": 1, **settings}
         self.player = tw.connections.Redialler.connect(
             self.server.address, self.world.protocol, network=self.world.network, **settings
         )
@@ -67,7 +67,7 @@ def test_it_comes_back_after_the_server_was_restarted() -> None:
 
 
 def test_it_comes_back_after_a_crash_and_a_long_outage() -> None:
-    game = Game(timeout=2, give_up_after=None)
+    game = Game(tuning=tw.Tuning(timeout=2), give_up_after=None)
     game.run(1)
     game.world.network.unplug(game.server.address)
     game.server.close()
@@ -85,7 +85,7 @@ def test_it_comes_back_after_a_crash_and_a_long_outage() -> None:
 
 
 def test_attempts_begin_anew_after_a_connection_that_lasted() -> None:
-    game = Game(max_delay=2, timeout=1, give_up_after=None)
+    game = Game(max_delay=2, tuning=tw.Tuning(timeout=1), give_up_after=None)
     game.run(1)
     game.world.restart(game.server)
     game.run(1.5)
@@ -103,7 +103,7 @@ def test_attempts_begin_anew_after_a_connection_that_lasted() -> None:
 
 @pytest.mark.parametrize("give_up_after", [0, 5, 20])
 def test_it_gives_up(give_up_after: float) -> None:
-    game = Game(timeout=1, give_up_after=give_up_after)
+    game = Game(tuning=tw.Tuning(timeout=1), give_up_after=give_up_after)
     game.run(1)
     lost = game.world.now
     game.server.close()
@@ -116,7 +116,7 @@ def test_it_gives_up(give_up_after: float) -> None:
 
 
 def test_the_first_dial_is_tried_again_too() -> None:
-    game = Game(timeout=1)
+    game = Game(tuning=tw.Tuning(timeout=1))
     game.server.close()
     assert set(names(game.run(4))) == {"Reconnecting"}
     game.world.server(game.server.address)
@@ -168,7 +168,7 @@ def test_a_banned_player_who_comes_back_is_sent_away_once() -> None:
         asked.append(len(newcomers))
         return newcomers
 
-    game = Game(server={"admission": admission})
+    game = Game(server={"access": tw.tokens.Access(admission=admission)})
     events = game.run(30)
     assert names(events)[-1] == "Disconnected"
     assert "Reconnecting" not in names(events)
@@ -204,7 +204,7 @@ def test_a_full_server_is_tried_until_there_is_room() -> None:
 
 def test_same_seed_same_delays() -> None:
     def delays(seed: int) -> list[float]:
-        game = Game(seed=seed, timeout=1)
+        game = Game(seed=seed, tuning=tw.Tuning(timeout=1, bind="10.1.0.1:0"))
         game.server.close()
         return [event.delay for event in game.run(20) if isinstance(event, tw.connections.Reconnecting)]
 
@@ -213,9 +213,11 @@ def test_same_seed_same_delays() -> None:
 
 def test_chunks_are_resumed() -> None:
     world = Simulation(make_protocol(channels=[tw.reliable_ordered(), tw.chunks()]), seed=1)
-    server = world.server(congestion=tw.transfer.Congestion.fixed(400_000, 20_000))
+    server = world.server(
+        transfers=tw.transfer.Transfers(congestion=tw.transfer.Congestion.fixed(400_000, 20_000))
+    )
     player = tw.connections.Redialler.connect(
-        server.address, world.protocol, network=world.network, timeout=2
+        server.address, world.protocol, network=world.network, tuning=tw.Tuning(timeout=2)
     )
     data = bytes(range(256)) * 4_000
     got, sent = [], []
@@ -393,7 +395,7 @@ def cancelled() -> Any:
 
 @pytest.mark.parametrize("bind", [None, "10.1.0.1:40001"])
 def test_a_token_that_is_refused_is_a_dial_that_failed(bind: str | None) -> None:
-    world, backend, player = with_backend(bind=bind)
+    world, backend, player = with_backend(tuning=tw.Tuning(bind=bind))
     same = backend.fresh()
     other = tw.ConnectToken.generate(
         protocol=make_protocol(id=5), key=KEY, client_id=7, servers=[world.servers[0].address]
@@ -401,7 +403,7 @@ def test_a_token_that_is_refused_is_a_dial_that_failed(bind: str | None) -> None
     backend.answers = {2: same, 3: same, 4: other, 5: b"token", 6: cancelled}
     play(world, player, 1)
     address = player.address
-    world.restart(world.servers[0], clock_skew=60)
+    world.restart(world.servers[0], access=tw.tokens.Access(clock_skew=60))
     play(world, player, 3)
     assert backend.calls == 2
     world.restart(world.servers[0])
@@ -439,7 +441,7 @@ def test_an_interrupt_while_a_token_is_fetched_leaves_it_dialling() -> None:
 
 
 def test_a_port_that_is_taken_at_a_later_dial_is_a_dial_that_failed() -> None:
-    world, _, player = with_backend(bind="10.1.0.1:40001")
+    world, _, player = with_backend(tuning=tw.Tuning(bind="10.1.0.1:40001"))
     play(world, player, 1)
     make = player._make
 
@@ -476,7 +478,9 @@ def test_mistakes(settings: dict[str, Any], sentence: str) -> None:
 def test_it_goes_in_a_loop() -> None:
     protocol = make_protocol()
     server = tw.Server("127.0.0.1:0", protocol)
-    player = tw.connections.Redialler.connect(server.address, protocol, first_delay=0.01, timeout=1)
+    player = tw.connections.Redialler.connect(
+        server.address, protocol, first_delay=0.01, tuning=tw.Tuning(timeout=1)
+    )
     told: list[tw.connections.Event] = []
     for tick, inbox in enumerate(tw.loop(player, 100)):
         told += inbox.events
@@ -498,7 +502,9 @@ def test_a_loop_ends_when_it_gives_up() -> None:
     protocol = make_protocol()
     with tw.Server("127.0.0.1:0", protocol) as server:
         address = server.address
-    player = tw.connections.Redialler.connect(address, protocol, first_delay=0.01, timeout=1, give_up_after=0)
+    player = tw.connections.Redialler.connect(
+        address, protocol, first_delay=0.01, tuning=tw.Tuning(timeout=1), give_up_after=0
+    )
     told = [event for inbox in tw.loop(player, 100) for event in inbox.events]
     assert names(told) == ["Disconnected"]
 
@@ -507,7 +513,9 @@ def test_it_goes_on_asyncio() -> None:
     protocol = make_protocol()
 
     async def game() -> list[str]:
-        server = tw.Server("127.0.0.1:0", protocol, key=KEY, public_addresses=["127.0.0.1:0"])
+        server = tw.Server(
+            "127.0.0.1:0", protocol, key=KEY, access=tw.tokens.Access(public_addresses=["127.0.0.1:0"])
+        )
         address = server.address
         server.close()
         server = tw.Server(address, protocol, key=KEY)
@@ -527,7 +535,7 @@ def test_it_goes_on_asyncio() -> None:
             async with aio.Driver(server) as driver:
                 async for _ in driver.ticks(60, 0.3):
                     pass
-            server = tw.Server(address, protocol, key=KEY, clock_skew=5)
+            server = tw.Server(address, protocol, key=KEY, access=tw.tokens.Access(clock_skew=5))
             async with aio.Driver(server) as driver:
                 async for _ in driver.ticks(60):
                     pass
@@ -550,16 +558,18 @@ def test_the_new_socket_is_watched_though_it_has_the_number_of_the_old_one() -> 
     protocol = make_protocol()
 
     async def game() -> list[float]:
-        server = tw.Server("127.0.0.1:0", protocol, driver="thread")
+        server = tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="thread"))
         address = server.address
         with tw.Client.connect(address, protocol) as other:
             bind = other.address
-        player = tw.connections.Redialler.connect(address, protocol, first_delay=0.01, bind=bind, timeout=5)
+        player = tw.connections.Redialler.connect(
+            address, protocol, first_delay=0.01, tuning=tw.Tuning(bind=bind, timeout=5)
+        )
         numbers, waits = [player.fileno()], []
         async with aio.Driver(player) as driver:
             await driver.connected()
             server.close()
-            server = tw.Server(address, protocol, driver="thread")
+            server = tw.Server(address, protocol, tuning=tw.Tuning(driver="thread"))
             holes = [os.dup(2)]  # lower numbers that are free
             while holes[-1] < numbers[0]:
                 holes.append(os.dup(2))
@@ -591,7 +601,7 @@ def test_the_new_socket_is_watched_though_it_has_the_number_of_the_old_one() -> 
 
 def test_one_capture_has_all_dials(tmp_path: Path) -> None:
     path = tmp_path / "game.pcapng"
-    game = Game(capture=path)
+    game = Game(debugging=tw.testing.Debugging(capture=path))
     game.run(1)
     game.world.restart(game.server)
     game.run(3)
@@ -630,7 +640,7 @@ def test_a_message_class_keeps_its_own_channel() -> None:
     for _ in range(3):
         player.send(Wave(1))
         play(world, player, 0.1)
-        sent_on.append(player.client.stats().channels[1].sent)
+        sent_on.append(player.client.stats.channels[1].sent)
     assert sent_on == [1, 2, 3]
 
 
@@ -684,7 +694,7 @@ def test_its_player_is_predicted_before_and_after_a_reconnect() -> None:
     world = Simulation(tw.Protocol(1, [Push], ghosts=[Puck], inputs=Push, tick_rate=60), seed=1)
     server = world.server()
     player = tw.connections.Redialler.connect(
-        server.address, world.protocol, network=world.network, timeout=1
+        server.address, world.protocol, network=world.network, tuning=tw.Tuning(timeout=1)
     )
     mine = tw.predict.Prediction(step, Body(), tolerance={"x": 0.5})
     pucks: dict[tw.ClientHandle, tuple[Body, Puck]] = {}

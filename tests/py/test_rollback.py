@@ -167,7 +167,7 @@ def test_who_leaves_is_out_and_the_game_goes_on() -> None:
 
 def test_a_full_window_waits_and_says_for_whom() -> None:
     state = fresh(2)
-    game = tw.rollback.Rollback(None, 6, players=2, me=0, state=state, window=4)
+    game = tw.rollback.Rollback(None, 6, players=2, me=0, state=state, timing=tw.rollback.Timing(window=4))
     frames = [len(list(game.advance(frame))) for frame in range(10)]
     assert frames == [1] * 4 + [0] * 6
     assert game.waiting_for == (1,)
@@ -247,12 +247,16 @@ def test_over_peers_all_agree_and_lies_end_connections() -> None:
             conditions=tw.Conditions(latency=0.04, jitter=0.01, loss=0.05), seed=3
         )
         protocol = tw.Protocol(7, [Word], peers=True)
-        host = tw.peers.Peer.host(protocol, name="0", players=players, bind="10.0.0.1:7", network=network)
+        host = tw.peers.Peer.host(
+            protocol, name="0", players=players, tuning=tw.Tuning(bind="10.0.0.1:7"), network=network
+        )
         peers = [host]
         for number in range(1, players):
             bind = f"10.0.0.{number + 1}:7"
             peers.append(
-                tw.peers.Peer.join("10.0.0.1:7", protocol, name=str(number), bind=bind, network=network)
+                tw.peers.Peer.join(
+                    "10.0.0.1:7", protocol, name=str(number), tuning=tw.Tuning(bind=bind), network=network
+                )
             )
         states = [fresh(players) for _ in peers]
         games: list[tw.rollback.Rollback[int] | None] = [None] * players
@@ -265,7 +269,9 @@ def test_over_peers_all_agree_and_lies_end_connections() -> None:
             for place, peer in enumerate(peers):
                 with peer.tick() as inbox:
                     if any(isinstance(event, tw.peers.Started) for event in inbox.events):
-                        games[place] = tw.rollback.Rollback(peer, 6, delay=3, state=states[place])
+                        games[place] = tw.rollback.Rollback(
+                            peer, 6, timing=tw.rollback.Timing(delay=3), state=states[place]
+                        )
                     game = games[place]
                     if game is not None:
                         for request in game.advance(rng.randrange(64)):
@@ -285,9 +291,6 @@ def test_over_peers_all_agree_and_lies_end_connections() -> None:
         (int, {}, "inputs: .* is neither made by @tickwire.message"),
         (4, {"players": 17}, "players must be 1 to 16, not 17"),
         (4, {"me": 16}, "me must be 0 to 15, not 16"),
-        (4, {"delay": 33}, "delay must be 0 to 32, not 33"),
-        (4, {"window": 0}, "window must be 1 to 32, not 0"),
-        (4, {"rate": 0}, "rate must be 1 to 1000, not 0"),
         (4, {"check_every": -1}, "check_every must be 0 to 100000, not -1"),
         (4, {"players": None}, "players must be given where peer is None"),
         (4, {"me": None}, "me must be given where peer is None"),
@@ -377,3 +380,16 @@ def test_a_game_that_holds_its_rollback_is_collected() -> None:
     del game
     gc.collect()
     assert alive() is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"delay": 33}, "delay must be 0 to 32, not 33"),
+        ({"window": 0}, "window must be 1 to 32, not 0"),
+        ({"rate": 0}, "rate must be 1 to 1000, not 0"),
+    ],
+)
+def test_a_wrong_timing_is_named(settings: dict[str, int], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        tw.rollback.Timing(**settings)

@@ -137,7 +137,7 @@ def test_the_next_in_the_slot_is_not_in_the_room() -> None:
 
 def test_rooms_of_columns() -> None:
     with world() as w:
-        server, player, other = w.server(), w.client(), w.client(columns=[Move])
+        server, player, other = w.server(), w.client(), w.client(tuning=tw.Tuning(columns=[Move]))
         w.run(1)
         room = server.room()
         room.add(handle(server, other))
@@ -291,7 +291,7 @@ def test_retained_columns() -> None:
         server.broadcast_rows(Move, rows, SCORES, key=keys)
         room = server.room()
         room.broadcast_rows(Move, rows[:1], SCORES, key=50)
-        player = w.client(columns=[Move])
+        player = w.client(tuning=tw.Tuning(columns=[Move]))
         seen: list[tuple[int, int]] = []
         for tick in w.ticks(2):
             seen += w.inbox(player).columns(Move)[["key", "tick"]].tolist()

@@ -113,7 +113,7 @@ def test_labels_of_strangers_stay_within_the_folder(tmp_path: Path) -> None:
     assert filedrop.safe_name("") == filedrop.safe_name("..") == "unnamed"
     assert filedrop.safe_name("a\x1b[2J\n/b") == "a__2J__b"
     network = SimulatedNetwork(conditions=Conditions(latency=0.01))
-    settings = {"chunk_directory": tmp_path / ".part", "network": network}
+    settings = {"transfers": tw.transfer.Transfers(directory=tmp_path / ".part"), "network": network}
     server = tw.Server("127.0.0.1:40000", filedrop.PROTOCOL, **settings)  # type: ignore[arg-type]
     clients = [tw.Client.connect(server.address, filedrop.PROTOCOL, network=network) for _ in range(2)]
     sent, answers = False, 0
@@ -218,7 +218,9 @@ def test_a_wrong_key_is_thought_of(
 ) -> None:
     key = tmp_path / "key"
     key.write_text(tw.generate_key().hex())
-    with tw.Server("127.0.0.1:0", protocol, key=tw.generate_key(), driver="thread") as server:
+    with tw.Server(
+        "127.0.0.1:0", protocol, key=tw.generate_key(), tuning=tw.Tuning(driver="thread")
+    ) as server:
         arguments = send_command(name, str(server.address), Path(__file__))
         assert MAINS[name]([*arguments, "--key", str(key)]) == 1
         assert server.counters["netcode.token_not_authentic"] > 0
@@ -227,13 +229,13 @@ def test_a_wrong_key_is_thought_of(
 
 def test_another_game_is_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
     other = tw.Protocol(echo.PROTOCOL.id, [echo.Ping], [tw.reliable_ordered()])
-    with tw.Server("127.0.0.1:0", other, driver="thread") as server:
+    with tw.Server("127.0.0.1:0", other, tuning=tw.Tuning(driver="thread")) as server:
         assert echo.main(["ping", str(server.address)]) == 1
     assert "update the older one" in sentence(capsys)
 
 
 def test_a_server_that_goes_away_ends_its_clients(capsys: pytest.CaptureFixture[str]) -> None:
-    with tw.Server("127.0.0.1:0", echo.PROTOCOL, driver="thread") as server:
+    with tw.Server("127.0.0.1:0", echo.PROTOCOL, tuning=tw.Tuning(driver="thread")) as server:
 
         def close_when_someone_is_here() -> None:
             for _ in tw.ticks(100, PATIENCE):

@@ -298,7 +298,7 @@ def test_the_overlay_says_how_the_connection_does_and_what_hides_it() -> None:
     player = match.players[0]
     player.interpolates = False
     match.run(120)
-    text = overlay.lines("4g", player.client.stats(), player)
+    text = overlay.lines("4g", player.client.stats, player)
     assert text[0].startswith("network: 4g")
     for words in (
         "RTT 2",

@@ -10,7 +10,9 @@ from tickwire.samples.campfire import PROTOCOL, RATE, Camp
 
 def test_the_fire_burns_on_whoever_leaves() -> None:
     network = tw.testing.SimulatedNetwork(conditions=tw.Conditions(latency=0.04, loss=0.05), seed=2)
-    host = tw.peers.Peer.host(PROTOCOL, name="0", players=8, bind="10.0.0.1:7", network=network, timeout=2)
+    host = tw.peers.Peer.host(
+        PROTOCOL, name="0", players=8, tuning=tw.Tuning(bind="10.0.0.1:7", timeout=2), network=network
+    )
     camps = [Camp(host)]
     brought = [0] * 4
 
@@ -26,7 +28,7 @@ def test_the_fire_burns_on_whoever_leaves() -> None:
     for number in range(1, 4):
         bind = f"10.0.0.{number + 1}:7"
         peer = tw.peers.Peer.join(
-            "10.0.0.1:7", PROTOCOL, name=str(number), bind=bind, network=network, timeout=2
+            "10.0.0.1:7", PROTOCOL, name=str(number), tuning=tw.Tuning(bind=bind, timeout=2), network=network
         )
         camps.append(Camp(peer))
         play(1)
@@ -53,7 +55,7 @@ def test_it_says_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         sample.main(["--join", "nowhere"])
     assert "argument --join: 'nowhere' is not a name and a port" in capsys.readouterr().err
-    with tw.peers.Peer.host(PROTOCOL, name="ann", bind="127.0.0.1:0") as taken:
+    with tw.peers.Peer.host(PROTOCOL, name="ann", tuning=tw.Tuning(bind="127.0.0.1:0")) as taken:
         assert sample.main(["--host", str(taken.address), "--seconds", "0.2"]) == 1
     assert "can't open a game: " in capsys.readouterr().err
 

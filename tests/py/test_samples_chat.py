@@ -230,7 +230,9 @@ def test_in_a_terminal_a_server_that_is_not_there_is_told_of() -> None:
 def test_in_a_terminal_a_wrong_key_is_thought_of(tmp_path: Path) -> None:
     key = tmp_path / "key"
     key.write_text(tw.generate_key().hex())
-    with tw.Server("127.0.0.1:0", PROTOCOL, key=tw.generate_key(), driver="thread") as server:
+    with tw.Server(
+        "127.0.0.1:0", PROTOCOL, key=tw.generate_key(), tuning=tw.Tuning(driver="thread")
+    ) as server:
         code, left = joined_in_a_terminal(str(server.address), "--key", str(key))
         assert server.counters["netcode.token_not_authentic"] > 0
     assert code == 1

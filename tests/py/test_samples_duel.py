@@ -15,8 +15,12 @@ def fighters(seed: int = 5) -> tuple[tw.testing.SimulatedNetwork, list[Duel]]:
     network = tw.testing.SimulatedNetwork(
         conditions=tw.Conditions(latency=0.04, jitter=0.02, loss=0.05), seed=seed
     )
-    host = tw.peers.Peer.host(PROTOCOL, name="a", players=2, bind="10.0.0.1:7", network=network)
-    guest = tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, name="b", bind="10.0.0.2:7", network=network)
+    host = tw.peers.Peer.host(
+        PROTOCOL, name="a", players=2, tuning=tw.Tuning(bind="10.0.0.1:7"), network=network
+    )
+    guest = tw.peers.Peer.join(
+        "10.0.0.1:7", PROTOCOL, name="b", tuning=tw.Tuning(bind="10.0.0.2:7"), network=network
+    )
     return network, [Duel(host), Duel(guest)]
 
 
@@ -77,7 +81,9 @@ def test_it_says_what_is_wrong_with_a_command(capsys: pytest.CaptureFixture[str]
 
 def test_a_duel_that_ends_before_it_begins_says_why() -> None:
     network = tw.testing.SimulatedNetwork()
-    guest = tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, name="b", bind="10.0.0.2:7", network=network)
+    guest = tw.peers.Peer.join(
+        "10.0.0.1:7", PROTOCOL, name="b", tuning=tw.Tuning(bind="10.0.0.2:7"), network=network
+    )
     duel = Duel(guest)
     for _ in range(60 * 7):
         duel.tick(0)

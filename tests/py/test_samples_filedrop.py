@@ -45,7 +45,9 @@ def test_a_receiver_that_was_killed_takes_only_the_rest(
     size = file.stat().st_size
     with (
         serving("filedrop", "--folder", str(folder)) as (address, receiver),
-        tw.testing.Proxy("127.0.0.1:0", to=address, up=tw.Conditions(rate=1_500_000)) as slow,
+        tw.testing.Proxy(
+            "127.0.0.1:0", to=address, up=tw.Conditions(bottleneck=tw.testing.Bottleneck(1_500_000))
+        ) as slow,
         sending(file, slow.address) as sender,
     ):
         for _ in tw.ticks(100, PATIENCE):

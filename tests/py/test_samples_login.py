@@ -97,7 +97,9 @@ def test_a_player_logs_in_and_plays(
     assert main(["key", str(key_file)]) == 0
     assert key_file.stat().st_mode & 0o077 == 0
     key = bytes.fromhex(key_file.read_text())
-    with tw.Server("127.0.0.1:0", game.PROTOCOL, key=key, max_token_lifetime=game.TOKEN_SECONDS) as server:
+    with tw.Server(
+        "127.0.0.1:0", game.PROTOCOL, key=key, access=tw.tokens.Access(max_token_lifetime=game.TOKEN_SECONDS)
+    ) as server:
         over = threading.Event()
 
         def serve() -> None:

@@ -26,7 +26,7 @@ from tickwire.samples.rts.rules import FIELDS, MOVING, Battlefield, Thing
 
 
 def turn(*commands: tuple[int, Command], number: int = 1, left: frozenset[int] = frozenset()) -> Turn:
-    return Turn(number, 3, 2, 100, False, frozenset({0, 1}), left, list(commands), tw.lockstep.Random(number))
+    return Turn(number, 3, 2, 100, frozenset({0, 1}), left, list(commands), tw.lockstep.Random(number))
 
 
 def test_bots_play_one_match_and_it_plays_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,9 +64,17 @@ def test_a_player_joins_the_running_match_by_its_code(tmp_path: Path) -> None:
     conditions = tw.Conditions(latency=0.06, jitter=0.02, loss=0.03)
     network = tw.testing.SimulatedNetwork(conditions=conditions, seed=2)
     rendezvous = tw.peers.RendezvousServer("10.0.9.9:9", network=network)
-    common: dict[str, Any] = {"network": network, "rendezvous": "10.0.9.9:9"}
+    common: dict[str, Any] = {
+        "network": network,
+        "rendezvous": tw.peers.Rendezvous("10.0.9.9:9", title="rts"),
+    }
     host = tw.peers.Peer.host(
-        PROTOCOL, name="host", players=4, late_joining=True, bind="10.0.0.1:7", title="rts", **common
+        PROTOCOL,
+        name="host",
+        players=4,
+        late_joining=True,
+        tuning=tw.Tuning(bind="10.0.0.1:7"),
+        **common,
     )
     players = [Player(host, bot=True)]
 
@@ -80,7 +88,11 @@ def test_a_player_joins_the_running_match_by_its_code(tmp_path: Path) -> None:
     def join(number: int, **settings: Any) -> Player:
         assert host.code is not None
         peer = tw.peers.Peer.join(
-            host.code, PROTOCOL, name=f"bot {number}", bind=f"10.0.0.{number + 1}:7", **common
+            host.code,
+            PROTOCOL,
+            name=f"bot {number}",
+            tuning=tw.Tuning(bind=f"10.0.0.{number + 1}:7"),
+            **common,
         )
         players.append(Player(peer, bot=True, **settings))
         return players[-1]

@@ -21,9 +21,11 @@ class Seat:
 
     def __init__(self) -> None:
         self.network = tw.testing.SimulatedNetwork(conditions=tw.Conditions(latency=0.03), seed=1)
-        host = tw.peers.Peer.host(PROTOCOL, name="ann", players=2, bind="10.0.0.1:7", network=self.network)
+        host = tw.peers.Peer.host(
+            PROTOCOL, name="ann", players=2, tuning=tw.Tuning(bind="10.0.0.1:7"), network=self.network
+        )
         guest = tw.peers.Peer.join(
-            "10.0.0.1:7", PROTOCOL, name="bob", bind="10.0.0.2:7", network=self.network
+            "10.0.0.1:7", PROTOCOL, name="bob", tuning=tw.Tuning(bind="10.0.0.2:7"), network=self.network
         )
         self.player, self.other = Player(host), Player(guest)
         self.window = Window(self.player)
@@ -148,12 +150,24 @@ def test_bots_take_the_other_seats(
 def test_a_friend_joins_by_code_and_bots_take_the_rest() -> None:
     with tw.peers.RendezvousServer("127.0.0.1:0") as server:
         where = server.address
-        host = tw.peers.Peer.host(PROTOCOL, name="ann", players=4, bind="127.0.0.1:0", rendezvous=where)
+        host = tw.peers.Peer.host(
+            PROTOCOL,
+            name="ann",
+            players=4,
+            tuning=tw.Tuning(bind="127.0.0.1:0"),
+            rendezvous=tw.peers.Rendezvous(where),
+        )
         lobby, players = Lobby(host, 2, host.address, where), [Player(host)]
         for _ in tw.ticks(120, 30):
             if host.code is not None and len(players) == 1:
                 code = host.code
-                peer = tw.peers.Peer.join(code, PROTOCOL, name="bob", bind="127.0.0.1:0", rendezvous=where)
+                peer = tw.peers.Peer.join(
+                    code,
+                    PROTOCOL,
+                    name="bob",
+                    tuning=tw.Tuning(bind="127.0.0.1:0"),
+                    rendezvous=tw.peers.Rendezvous(where),
+                )
                 players.append(Player(peer))
             for player in players:
                 player.tick()

@@ -228,7 +228,7 @@ def test_servers_and_clients_of_all_threads_at_once() -> None:
                     other.stats(handle)
                     assert other.client(handle.number) is handle
                     assert others_client.connected
-                    others_client.stats()
+                    assert others_client.stats
                     repr(other), repr(others_client), other.counters
                     # Its server's thread takes them.
                     others_client.send(Numbered(mine, number))
@@ -298,8 +298,8 @@ def test_real_sockets_used_and_closed_by_several_threads() -> None:
     def plays() -> None:
         for _ in range(5):
             with (
-                tw.Server("127.0.0.1:0", PROTOCOL, driver="thread") as server,
-                tw.Client.connect(server.address, PROTOCOL, driver="thread") as client,
+                tw.Server("127.0.0.1:0", PROTOCOL, tuning=tw.Tuning(driver="thread")) as server,
+                tw.Client.connect(server.address, PROTOCOL, tuning=tw.Tuning(driver="thread")) as client,
             ):
                 deadline = time.monotonic() + PATIENCE
                 got = 0

@@ -122,7 +122,7 @@ def test_noise_from_strangers_is_counted_and_never_answered(protocol: tw.Protoco
         before = server.counters
         tick_until(lambda: server.counters["socket.too_long"] > 1, server, client)
         client.send(Move(1))
-        (at_server, _) = tick_until(lambda: client.stats().channels[0].queued == 0, server, client)
+        (at_server, _) = tick_until(lambda: client.stats.channels[0].queued == 0, server, client)
         assert [message for _, message in at_server] == [Move(1)]
         counters = server.counters
         dropped = sum(count - before[name] for name, count in counters.items() if name.startswith("netcode"))
@@ -187,7 +187,7 @@ def test_an_address_in_use_is_an_oserror_with_its_errno(protocol: tw.Protocol) -
         assert raised.value.errno == errno.EADDRINUSE
         del kept
     with pytest.raises(OSError, match=r"192\.0\.2\.1:5") as raised:
-        tw.Client.connect(server.address, protocol, bind="192.0.2.1:5")
+        tw.Client.connect(server.address, protocol, tuning=tw.Tuning(bind="192.0.2.1:5"))
     assert raised.value.errno == errno.EADDRNOTAVAIL
 
 
@@ -207,7 +207,10 @@ def test_bad_arguments_are_named(protocol: tw.Protocol) -> None:
             "token must be for the client's protocol, whose id is 0x7469636b, not for 0x1",
         ),
         (lambda: tw.Client.connect("127.0.0.1:0", protocol), "address must have a port to dial"),
-        (lambda: tw.Client.connect("127.0.0.1:5", protocol, timeout=0), "timeout must be 1 to"),
+        (
+            lambda: tw.Client.connect("127.0.0.1:5", protocol, tuning=tw.Tuning(timeout=0)),
+            "timeout must be 1 to",
+        ),
         (lambda: generate(key=b""), "key must be 32 bytes, not 0"),
         (lambda: generate(client_id=2**64), "client_id must be 0 to 18446744073709551615"),
         (lambda: generate(client_id=-1), "client_id must be 0 to"),
@@ -233,7 +236,7 @@ def test_development_mode_warns_beyond_loopback(protocol: tw.Protocol) -> None:
         tw.Server("0.0.0.0:0", protocol, key=KEY)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tw.Server("0.0.0.0:0", protocol, key=KEY, public_addresses=["192.0.2.1:5"])
+        tw.Server("0.0.0.0:0", protocol, key=KEY, access=tw.tokens.Access(public_addresses=["192.0.2.1:5"]))
         client = tw.Client.connect(f"127.0.0.1:{server.address.port}", protocol)
     tick_until(lambda: client.connected, server, client)
 
@@ -241,14 +244,16 @@ def test_development_mode_warns_beyond_loopback(protocol: tw.Protocol) -> None:
 def test_a_simulated_link_in_front_of_a_socket_delays_what_is_sent(protocol: tw.Protocol) -> None:
     bad = tw.Conditions(latency=0.03)
     with (
-        tw.Server("127.0.0.1:0", protocol, conditions=bad, seed=1) as server,
-        tw.Client.connect(server.address, protocol, conditions=bad, seed=2) as client,
+        tw.Server("127.0.0.1:0", protocol, debugging=tw.testing.Debugging(conditions=bad, seed=1)) as server,
+        tw.Client.connect(
+            server.address, protocol, debugging=tw.testing.Debugging(conditions=bad, seed=2)
+        ) as client,
     ):
         start = time.monotonic()
         tick_until(lambda: client.connected, server, client)
         assert 0.1 < time.monotonic() - start < 2, "two round trips"
-        tick_until(lambda: client.stats().rtt_ms > 0, server, client)
-        assert 55 < client.stats().rtt_ms < 200
+        tick_until(lambda: client.stats.rtt_ms > 0, server, client)
+        assert 55 < client.stats.rtt_ms < 200
         assert client.counters["simulator.delivered"] > 0
 
 

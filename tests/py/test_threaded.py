@@ -45,8 +45,8 @@ def receive_for_ever(endpoint: tw.Server | tw.Client) -> None:
 @contextmanager
 def pair(protocol: tw.Protocol, **options: object):
     with (
-        tw.Server("127.0.0.1:0", protocol, driver="thread", **options) as server,
-        tw.Client.connect(server.address, protocol, driver="thread") as client,
+        tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="thread"), **options) as server,
+        tw.Client.connect(server.address, protocol, tuning=tw.Tuning(driver="thread")) as client,
     ):
         wait_until(lambda: client.connected and len(server.clients) == 1, server, client)
         yield server, client
@@ -67,18 +67,18 @@ def threads_are(count: int) -> bool:
 
 def test_the_driver_is_one_of_two_and_none_of_a_simulated_network(protocol: tw.Protocol) -> None:
     with pytest.raises(ValueError, match="driver must be 'polled' or 'thread', not 'threads'"):
-        tw.Server("127.0.0.1:0", protocol, driver="threads")
+        tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="threads"))
     network = tw.testing.SimulatedNetwork()
     with pytest.raises(ValueError, match="driver must be 'polled' on a simulated network"):
-        tw.Server("10.0.0.1:5", protocol, driver="thread", network=network)
+        tw.Server("10.0.0.1:5", protocol, tuning=tw.Tuning(driver="thread"), network=network)
     with pytest.raises(ValueError, match="driver must be"):
-        tw.Client.connect("10.0.0.1:5", protocol, driver="thread", network=network)
+        tw.Client.connect("10.0.0.1:5", protocol, tuning=tw.Tuning(driver="thread"), network=network)
 
 
 def test_a_game_that_stalls_keeps_its_connections(protocol: tw.Protocol) -> None:
     with (
-        tw.Server("127.0.0.1:0", protocol, driver="thread") as server,
-        tw.Client.connect(server.address, protocol, timeout=1, driver="thread") as client,
+        tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="thread")) as server,
+        tw.Client.connect(server.address, protocol, tuning=tw.Tuning(timeout=1, driver="thread")) as client,
     ):
         wait_until(lambda: client.connected and len(server.clients) == 1, server, client)
         server.broadcast(Chat(1, "before"))
@@ -95,9 +95,12 @@ def test_a_game_that_stalls_keeps_its_connections(protocol: tw.Protocol) -> None
 
 def test_what_was_sent_before_a_stall_is_sent_again_when_it_is_lost(protocol: tw.Protocol) -> None:
     with (
-        tw.Server("127.0.0.1:0", protocol, driver="thread") as server,
+        tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="thread")) as server,
         tw.Client.connect(
-            server.address, protocol, driver="thread", conditions=tw.Conditions(loss=0.5), seed=3
+            server.address,
+            protocol,
+            tuning=tw.Tuning(driver="thread"),
+            debugging=tw.testing.Debugging(conditions=tw.Conditions(loss=0.5), seed=3),
         ) as client,
     ):
         wait_until(lambda: client.connected and len(server.clients) == 1, server, client)
@@ -112,12 +115,12 @@ def test_what_was_sent_before_a_stall_is_sent_again_when_it_is_lost(protocol: tw
             with server.tick() as inbox:
                 got += [message.tick for _, message in inbox.messages]
         assert got == list(range(200))
-        assert client.stats().channels[0].resent > 0
+        assert client.stats.channels[0].resent > 0
 
 
 def test_a_tick_has_what_came_before_it_whatever_the_thread_was_given_time_for(protocol: tw.Protocol) -> None:
     with (
-        tw.Server("127.0.0.1:0", protocol, driver="thread") as server,
+        tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="thread")) as server,
         tw.Client.connect(server.address, protocol) as client,
     ):
         wait_until(lambda: client.connected and len(server.clients) == 1, server, client)
@@ -132,7 +135,7 @@ def test_a_tick_has_what_came_before_it_whatever_the_thread_was_given_time_for(p
 
 def test_the_messages_of_a_tick_share_packets(protocol: tw.Protocol) -> None:
     with pair(protocol) as (server, client):
-        wait_until(lambda: client.stats().channels[0].queued == 0, server, client)
+        wait_until(lambda: client.stats.channels[0].queued == 0, server, client)
         before, started = client.counters["packets.sent"], time.monotonic()
         for number in range(60):
             client.send(Move(number))
@@ -142,7 +145,7 @@ def test_the_messages_of_a_tick_share_packets(protocol: tw.Protocol) -> None:
         sent = client.counters["packets.sent"] - before
         # One with messages; keep-alives and acks, the more the slower the machine.
         assert sent <= 3 + 30 * (time.monotonic() - started)
-        (at_server,) = wait_until(lambda: client.stats().channels[0].queued == 0, server)
+        (at_server,) = wait_until(lambda: client.stats.channels[0].queued == 0, server)
         assert [message.tick for _, message in at_server] == list(range(60))
 
 
@@ -151,7 +154,7 @@ def test_an_unread_inbox_is_bounded_and_its_sender_waits() -> None:
         channels=[tw.reliable_ordered(receive_window=16), tw.unreliable(receive_queue=8)]
     )
     with pair(protocol) as (server, client):
-        wait_until(lambda: client.stats().channels[0].queued == 0, server, client)
+        wait_until(lambda: client.stats.channels[0].queued == 0, server, client)
         sent = 0
         before = server.counters["packets.received"]
         while server.counters["packets.received"] < before + 100:
@@ -160,7 +163,7 @@ def test_an_unread_inbox_is_bounded_and_its_sender_waits() -> None:
             client.flush()
         inbox = [message for _, message in server.receive().messages]
         assert [type(message) for message in inbox] == [Move] * 16 + [Chat] * 8
-        (at_server,) = wait_until(lambda: client.stats().channels[0].queued == 0, server)
+        (at_server,) = wait_until(lambda: client.stats.channels[0].queued == 0, server)
         late = [message.tick for _, message in at_server if isinstance(message, Move)]
         assert [message.tick for message in inbox[:16]] + late == list(range(sent))
 
@@ -192,14 +195,14 @@ def test_an_exception_in_the_game_ends_the_thread_and_says_goodbye(protocol: tw.
 def test_endpoints_that_are_dropped_or_in_cycles_end_their_threads(protocol: tw.Protocol) -> None:
     before = threads()
     server = tw.Server("127.0.0.1:0", protocol)
-    client = tw.Client.connect(server.address, protocol, driver="thread")
+    client = tw.Client.connect(server.address, protocol, tuning=tw.Tuning(driver="thread"))
     wait_until(lambda: len(server.clients) == 1, server)
 
     class Pool(tw.messages.MessageFactory):
         pass
 
     pool = Pool()
-    pool.endpoint = tw.Server("127.0.0.1:0", protocol, driver="thread", factory=pool)
+    pool.endpoint = tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="thread", factory=pool))
     gone = weakref.ref(pool)
     del client, pool
     wait_until(lambda: gc.collect() >= 0 and gone() is None)
@@ -216,8 +219,8 @@ class Move:
     tick: tw.u16
 
 protocol = tw.Protocol(1, [Move])
-server = tw.Server("127.0.0.1:0", protocol, driver="thread")
-client = tw.Client.connect(server.address, protocol, driver="thread")
+server = tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="thread"))
+client = tw.Client.connect(server.address, protocol, tuning=tw.Tuning(driver="thread"))
 while not client.connected:
     with server.tick() as inbox, client.tick():
         time.sleep(0.001)
@@ -241,7 +244,7 @@ import tickwire as tw
 class Move:
     tick: tw.u16
 
-client = tw.Client.connect(ADDRESS, tw.Protocol(1, [Move]), driver="thread")
+client = tw.Client.connect(ADDRESS, tw.Protocol(1, [Move]), tuning=tw.Tuning(driver="thread"))
 import builtins
 builtins.kept = client  # outlives every module
 while not client.connected:
@@ -255,7 +258,7 @@ def test_an_interpreter_that_exits_says_goodbye() -> None:
     class Move:
         tick: tw.u16
 
-    with tw.Server("127.0.0.1:0", tw.Protocol(1, [Move]), driver="thread") as server:
+    with tw.Server("127.0.0.1:0", tw.Protocol(1, [Move]), tuning=tw.Tuning(driver="thread")) as server:
         code = LEAVING.replace("ADDRESS", repr(str(server.address)))
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
@@ -276,8 +279,8 @@ class Move:
     tick: tw.u16
 
 protocol = tw.Protocol(1, [Move])
-server = tw.Server("127.0.0.1:0", protocol, driver=DRIVER)
-client = tw.Client.connect(server.address, protocol, driver=DRIVER)
+server = tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver=DRIVER))
+client = tw.Client.connect(server.address, protocol, tuning=tw.Tuning(driver=DRIVER))
 while not (client.connected and server.clients):
     with server.tick() as inbox, client.tick():
         time.sleep(0.001)
@@ -293,7 +296,8 @@ for _ in range(50):
     if child == 0:
         import gc
         calls = [client.receive, client.flush, client.pump, client.step, lambda: client.send(Move(1)),
-                 lambda: client.connected, lambda: client.closed, lambda: client.counters, client.stats,
+                 lambda: client.connected, lambda: client.closed, lambda: client.counters,
+                 lambda: client.stats,
                  server.receive, lambda: server.clients, lambda: server.broadcast(Move(1))]
         good = all("after a fork, make a new one" in (complaint(call) or "") for call in calls)
         repr(client), repr(server)
@@ -302,7 +306,7 @@ for _ in range(50):
         del client, server, calls
         gc.collect()
         # One of its own.
-        with tw.Server("127.0.0.1:0", protocol, driver=DRIVER) as server:
+        with tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver=DRIVER)) as server:
             server.receive()
         os._exit(0 if good else 1)
     deadline = time.monotonic() + 20
@@ -353,7 +357,7 @@ def test_a_flood_doesnt_keep_the_game_from_its_turn(protocol: tw.Protocol) -> No
                 pass
             longest = max(longest, time.monotonic() - before)
         assert longest < 0.5
-        wait_until(lambda: client.stats().channels[0].queued == 0, server, client)
+        wait_until(lambda: client.stats.channels[0].queued == 0, server, client)
         assert server.counters["netcode.unknown_source"] > 1000
 
 
@@ -365,7 +369,7 @@ def test_large_messages_are_paced_while_the_game_stalls() -> None:
             client.send(Blob(bytes(50_000)))
         client.flush()
         # Ten bursts and more: ended connections are sent goodbyes without the game.
-        (at_server,) = wait_until(lambda: client.stats().channels[0].queued == 0, server)
+        (at_server,) = wait_until(lambda: client.stats.channels[0].queued == 0, server)
         assert len(at_server) == 10
 
 
@@ -398,15 +402,15 @@ def test_a_panic_of_the_thread_is_an_exception_and_harms_nothing_else(
         # Its client's thread goes on, and so do other servers.
         assert client.connected
         others_client.send(Move(7))
-        (got,) = wait_until(lambda: others_client.stats().channels[0].queued == 0, other)
+        (got,) = wait_until(lambda: others_client.stats.channels[0].queued == 0, other)
         assert [message.tick for _, message in got] == [7]
         server.close()
         server.close()
         assert threads_are(before + 3)
         # Its port is free for another one.
         with (
-            tw.Server(address, protocol, driver="thread") as again,
-            tw.Client.connect(address, protocol, driver="thread") as newcomer,
+            tw.Server(address, protocol, tuning=tw.Tuning(driver="thread")) as again,
+            tw.Client.connect(address, protocol, tuning=tw.Tuning(driver="thread")) as newcomer,
         ):
             wait_until(lambda: newcomer.connected, again)
             _core._break_thread(newcomer)

@@ -173,7 +173,7 @@ def test_columns_have_all_clients() -> None:
     network, server, client = pair()
     for _ in range(30):
         with server.tick(), client.tick():
-            client.seen(1234.5)
+            client.set_seen(1234.5)
             client.send_input(Move(-1, True))
         network.advance(1 / 60)
     with server.tick():
@@ -192,7 +192,7 @@ def test_the_server_knows_what_the_player_saw() -> None:
     for _ in range(60):
         with client.tick():
             tick = client.clock.tick
-            client.seen(tick - 6.5)
+            client.set_seen(tick - 6.5)
             client.send_input(Move(0))
         with server.tick():
             (handle,) = server.clients
@@ -202,7 +202,7 @@ def test_the_server_knows_what_the_player_saw() -> None:
     assert len(seen) > 20
     assert all(6.5 < age < 14 for age in seen[5:])
     with pytest.raises(ValueError, match="tick must be 0 to 4294967295, not NaN"):
-        client.seen(float("nan"))
+        client.set_seen(float("nan"))
 
 
 def test_time_goes_on_after_pauses_of_either_side() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import tickwire as tw
 from test_sockets import tick_until
@@ -31,7 +33,7 @@ def make_token(server: tw.Server, *, client_id: int = 1, user_data: bytes = b"")
 
 
 def try_token(
-    server_settings: dict[str, int], *, now: int, expires_in: int = 30
+    server_settings: dict[str, Any], *, now: int, expires_in: int = 30
 ) -> tuple[bool, dict[str, int]]:
     """Whether a token made at `now`, seconds after the server's start, lets a client in within a second."""
     network = SimulatedNetwork(seed=1)
@@ -44,23 +46,28 @@ def try_token(
         expires_in=expires_in,
         now=EPOCH + now,
     )
-    client = tw.Client(PROTOCOL, token, bind="10.0.0.2:0", network=network)
+    client = tw.Client(PROTOCOL, token, tuning=tw.Tuning(bind="10.0.0.2:0"), network=network)
     run(network, server, client, seconds=1)
     return client.connected, server.counters
 
 
-@pytest.mark.parametrize("settings", [{}, {"max_token_lifetime": 30}])
-def test_a_token_from_before_the_start_is_refused_and_no_other(settings: dict[str, int]) -> None:
+@pytest.mark.parametrize("lifetime", [None, 30])
+def test_a_token_from_before_the_start_is_refused_and_no_other(lifetime: int | None) -> None:
+    settings = {"access": tw.tokens.Access(max_token_lifetime=lifetime)}
     connected, counters = try_token(settings, now=-5)
     assert not connected
     assert counters["netcode.token_before_start"] > 0
-    assert try_token({**settings, "clock_skew": 5}, now=-5)[0]
+    assert try_token(
+        {**settings, "access": tw.tokens.Access(clock_skew=5, max_token_lifetime=lifetime)}, now=-5
+    )[0]
     assert try_token(settings, now=0)[0]
     assert try_token(settings, now=0, expires_in=10)[0], "a shorter life than the longest makes nobody wait"
 
 
 def test_a_token_that_lives_longer_than_the_maximum_is_refused() -> None:
-    connected, counters = try_token({"max_token_lifetime": 30}, now=0, expires_in=300)
+    connected, counters = try_token(
+        {"access": tw.tokens.Access(max_token_lifetime=30)}, now=0, expires_in=300
+    )
     assert not connected
     assert counters["netcode.token_lifetime"] > 0
 
@@ -69,7 +76,7 @@ def test_clocks_that_differ_are_tolerated_by_a_setting() -> None:
     connected, counters = try_token({}, now=-3, expires_in=1)
     assert not connected
     assert counters["netcode.token_just_expired"] > 0
-    assert try_token({"clock_skew": 5}, now=-3, expires_in=1)[0]
+    assert try_token({"access": tw.tokens.Access(clock_skew=5)}, now=-3, expires_in=1)[0]
 
 
 @pytest.mark.parametrize(
@@ -82,14 +89,14 @@ def test_clocks_that_differ_are_tolerated_by_a_setting() -> None:
 )
 def test_settings_out_of_bounds_are_named(setting: str, value: int, bound: str) -> None:
     with pytest.raises(ValueError, match=f"{setting} must be {bound}, not {value}"):
-        tw.Server("10.0.0.1:1", PROTOCOL, network=SimulatedNetwork(), **{setting: value})
+        tw.tokens.Access(**{setting: value})  # type: ignore[arg-type]
 
 
 def test_a_token_is_one_clients() -> None:
     network = SimulatedNetwork(seed=1)
     server = tw.Server("10.0.0.1:40000", PROTOCOL, key=KEY, network=network)
     token = make_token(server)
-    client = tw.Client(PROTOCOL, token, bind="10.0.0.2:0", network=network)
+    client = tw.Client(PROTOCOL, token, tuning=tw.Tuning(bind="10.0.0.2:0"), network=network)
     sentence = "token must be new, and another client of this process has it"
     with pytest.raises(ValueError, match=sentence):
         tw.Client(PROTOCOL, token, network=network)
@@ -106,13 +113,15 @@ def test_a_token_that_nobody_answered_is_good_for_another_try() -> None:
     server = tw.Server("10.0.0.1:40000", PROTOCOL, key=KEY, network=network)
     token = make_token(server)
     server.close()
-    client = tw.Client(PROTOCOL, token, bind="10.0.0.2:0", network=network)
+    client = tw.Client(PROTOCOL, token, tuning=tw.Tuning(bind="10.0.0.2:0"), network=network)
     run(network, client, seconds=11)
     assert client.disconnect_reason is tw.DisconnectReason.REQUEST_TIMED_OUT
-    tw.Client(PROTOCOL, token, bind="10.0.0.3:0", network=network)
+    tw.Client(PROTOCOL, token, tuning=tw.Tuning(bind="10.0.0.3:0"), network=network)
 
 
-@pytest.mark.parametrize("wrong", [{"columns": [int]}, {"factory": 1}, {"mtu": 1}, {"priority": 1}])
+@pytest.mark.parametrize(
+    "wrong", [{"tuning": tw.Tuning(columns=[int])}, {"ghosts": {int: int}}, {"tuning": 1}, {"transfers": 1}]
+)
 def test_a_setting_that_is_wrong_costs_no_token(wrong: dict[str, object]) -> None:
     network = SimulatedNetwork(seed=1)
     server = tw.Server("10.0.0.1:40000", PROTOCOL, key=KEY, network=network)
@@ -130,17 +139,17 @@ def test_tokens_of_sockets_are_remembered_by_the_process() -> None:
         with tw.Client(PROTOCOL, token):
             copy = tw.ConnectToken.from_bytes(token.to_bytes())
             with pytest.raises(ValueError, match="token must be new"):
-                tw.Client(PROTOCOL, copy, driver="thread")
+                tw.Client(PROTOCOL, copy, tuning=tw.Tuning(driver="thread"))
 
 
 def test_coming_back_takes_the_place_of_the_old_connection() -> None:
     network = SimulatedNetwork(seed=1)
     server = tw.Server("10.0.0.1:40000", PROTOCOL, key=KEY, max_clients=1, network=network)
-    old = tw.Client(PROTOCOL, make_token(server), bind="10.0.0.2:0", network=network)
+    old = tw.Client(PROTOCOL, make_token(server), tuning=tw.Tuning(bind="10.0.0.2:0"), network=network)
     run(network, server, old, seconds=1)
     (before,) = server.clients
     token = make_token(server, user_data=b"back")
-    new = tw.Client(PROTOCOL, token, bind="10.0.0.3:0", network=network)
+    new = tw.Client(PROTOCOL, token, tuning=tw.Tuning(bind="10.0.0.3:0"), network=network)
     received = run(network, server, old, new, seconds=1)
     gone, come = received[0].events
     assert isinstance(gone, tw.Disconnected)
@@ -154,10 +163,16 @@ def test_coming_back_takes_the_place_of_the_old_connection() -> None:
 
 def test_coming_back_waits_where_duplicates_are_not_replaced() -> None:
     network = SimulatedNetwork(seed=1)
-    server = tw.Server("10.0.0.1:40000", PROTOCOL, key=KEY, replace_duplicates=False, network=network)
-    old = tw.Client(PROTOCOL, make_token(server), bind="10.0.0.2:0", network=network)
+    server = tw.Server(
+        "10.0.0.1:40000",
+        PROTOCOL,
+        key=KEY,
+        access=tw.tokens.Access(replace_duplicates=False),
+        network=network,
+    )
+    old = tw.Client(PROTOCOL, make_token(server), tuning=tw.Tuning(bind="10.0.0.2:0"), network=network)
     run(network, server, old, seconds=1)
-    new = tw.Client(PROTOCOL, make_token(server), bind="10.0.0.3:0", network=network)
+    new = tw.Client(PROTOCOL, make_token(server), tuning=tw.Tuning(bind="10.0.0.3:0"), network=network)
     run(network, server, old, new, seconds=1)
     assert (old.connected, new.connected) == (True, False)
     assert server.counters["netcode.client_id_connected"] > 0
@@ -170,7 +185,7 @@ def test_coming_back_waits_where_duplicates_are_not_replaced() -> None:
 def test_whoever_hung_learns_at_once_that_it_was_given_up(hangs: str) -> None:
     network = SimulatedNetwork(seed=1)
     server = tw.Server("10.0.0.1:40000", PROTOCOL, key=KEY, network=network)
-    client = tw.Client(PROTOCOL, make_token(server), bind="10.0.0.2:0", network=network)
+    client = tw.Client(PROTOCOL, make_token(server), tuning=tw.Tuning(bind="10.0.0.2:0"), network=network)
     run(network, server, client, seconds=1)
     (handle,) = server.clients
     awake, hung = (server, client) if hangs == "client" else (client, server)
@@ -191,14 +206,16 @@ def test_a_token_with_servers_of_both_families_reaches_each(driver: str, dead: s
         token = tw.ConnectToken.generate(
             protocol=PROTOCOL, key=KEY, client_id=1, servers=[dead, server.address], timeout=1
         )
-        with tw.Client(PROTOCOL, token, driver=driver) as client:  # type: ignore[call-overload]
+        with tw.Client(PROTOCOL, token, tuning=tw.Tuning(driver=driver)) as client:  # type: ignore[call-overload]
             tick_until(lambda: client.connected, server, client)
             assert client.server_address == server.address
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_a_server_on_all_addresses_has_both_families(host: str) -> None:
-    with tw.Server("[::]:0", PROTOCOL, key=KEY, public_addresses=["127.0.0.1:5", "[::1]:5"]) as server:
+    with tw.Server(
+        "[::]:0", PROTOCOL, key=KEY, access=tw.tokens.Access(public_addresses=["127.0.0.1:5", "[::1]:5"])
+    ) as server:
         token = tw.ConnectToken.generate(
             protocol=PROTOCOL,
             key=KEY,
@@ -222,6 +239,6 @@ def test_a_world_reaches_servers_of_both_families() -> None:
         timeout=1,
         now=EPOCH,
     )
-    client = tw.Client(PROTOCOL, token, bind="10.0.0.2:0", network=network)
+    client = tw.Client(PROTOCOL, token, tuning=tw.Tuning(bind="10.0.0.2:0"), network=network)
     run(network, server, client, seconds=2)
     assert client.connected

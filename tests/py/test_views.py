@@ -296,7 +296,7 @@ def test_dead_reckoning_sends_what_clients_can_not_know() -> None:
     scene = Scene()
     ship = scene.world.spawn(Ship(velocity=(60, 0)))
     scene.run(0.5)
-    before = scene.world.costs()["Ship"]["position"]
+    before = scene.world.costs["Ship"]["position"]
     off = []
     steps: list[float] = []
     for step in range(600):
@@ -309,7 +309,7 @@ def test_dead_reckoning_sends_what_clients_can_not_know() -> None:
         at = view.arrays(Ship)["position"][0]
         steps.append(view.tick)
         off.append((at[0], at[1], view.tick - 65536, scene.world.tick, *ship.position))
-    sent = scene.world.costs()["Ship"]["position"] - before
+    sent = scene.world.costs["Ship"]["position"] - before
     ways = np.diff(steps[60:])
     assert 0.9 < ways.min() <= ways.max() < 1.1, "time doesn't stand because nothing comes"
     ticks = {round(row[3]): row[4:] for row in off}
@@ -365,8 +365,6 @@ def test_rules_are_declared_with_properties() -> None:
     for wrong in (-1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="distance must be"):
             tw.world.threshold(wrong, velocity="velocity")
-    with pytest.raises(ValueError, match="rate must be a number of ticks a second above 0, not 0"):
-        tw.world.hermite("velocity", rate=0)
     with pytest.raises(TypeError, match="velocity must be the name of a property"):
         tw.world.hermite(3)  # type: ignore[arg-type]
 
@@ -409,3 +407,26 @@ def test_views_refuse_what_is_no_tick_or_class() -> None:
     scene.client.close()
     with pytest.raises(tw.errors.ClosedError):
         scene.client.world.view()
+
+
+@pytest.mark.parametrize(("tick_rate", "ticks"), [(20, 20), (None, 60)])
+def test_a_velocity_is_in_units_a_second_of_the_protocols_ticks(tick_rate: int | None, ticks: int) -> None:
+    """Dead reckoning sends nothing while the server moves the ghost by its velocity."""
+
+    @tw.ghost
+    class Ship:
+        place: Annotated[tw.f32, tw.world.threshold(0.01, velocity="speed")] = 0
+        speed: tw.f32 = 0
+
+    network = tw.testing.SimulatedNetwork()
+    protocol = tw.Protocol(1, [], ghosts=[Ship], tick_rate=tick_rate)
+    server = tw.Server("10.0.0.1:4000", protocol, network=network)
+    client = tw.Client.connect(server.address, protocol, network=network)
+    ship = Ship(place=0, speed=6)
+    server.world.spawn(ship)
+    tw.testing.run(network, server, client, seconds=1, rate=ticks)
+    sent = server.world.costs["Ship"]["place"]
+    for _ in range(ticks):
+        ship.place += 6 / ticks
+        tw.testing.run(network, server, client, seconds=1 / ticks, rate=ticks)
+    assert server.world.costs["Ship"]["place"] <= sent + 2 * 32

@@ -157,7 +157,11 @@ for inbox in tw.loop(server, 60):
 def test_the_visitors_end_a_server_that_raises_for_what_they_do(folder: Path, form: str) -> None:
     head = "import tickwire as tw\nfrom game import Chat, protocol\n"
     driver = "thread" if form == "welcomes" else "polled"  # one that sees both in one tick
-    made = f'server = tw.Server("127.0.0.1:0", protocol, strict=True, driver="{driver}")\n'
+    made = (
+        f'tuning = tw.Tuning(driver="{driver}")\n'
+        "debugging = tw.testing.Debugging(strict=True)\n"
+        'server = tw.Server("127.0.0.1:0", protocol, tuning=tuning, debugging=debugging)\n'
+    )
     (folder / "old.py").write_text(head + made + OLD[form], "utf-8")
     ended, out, err = visited(folder, "old.py", number=signal.SIGTERM)
     assert ended == 1, (out, err)

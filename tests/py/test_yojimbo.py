@@ -153,8 +153,8 @@ def test_every_call_has_its_name_in_cpp() -> None:
 def test_messages_of_all_kinds_and_blocks_go_both_ways(driver: str) -> None:
     protocol = make_protocol()
     with (
-        tw.Server("127.0.0.1:0", protocol, driver=driver) as server,
-        tw.Client.connect(server.address, protocol, driver=driver) as client,
+        tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver=driver)) as server,
+        tw.Client.connect(server.address, protocol, tuning=tw.Tuning(driver=driver)) as client,
     ):
         sent = mixed(40)
         received: dict[str, list[Any]] = {"server": [], "client": []}
@@ -303,7 +303,8 @@ def test_with_the_hash_folded_in_sides_that_differ_do_not_connect() -> None:
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("127.0.0.1:40000", ours, network=network)
     clients = [
-        tw.Client.connect(server.address, protocol, network=network, timeout=2) for protocol in (same, theirs)
+        tw.Client.connect(server.address, protocol, network=network, tuning=tw.Tuning(timeout=2))
+        for protocol in (same, theirs)
     ]
     run(network, server, *clients, seconds=4)
     assert [client.connected for client in clients] == [True, False]
@@ -401,8 +402,8 @@ def test_mistakes_are_named() -> None:
     with pytest.raises(tw.errors.MessageTooLargeError, match="the block must be 1 to 4096 bytes, not 4097"):
         client.send(Blob(1, block=bytes(4_097)), channel=1)
     with pytest.raises(ValueError, match="columns must be classes without a block, and .*Blob"):
-        tw.Server("127.0.0.1:40001", make_protocol(), network=network, columns=[Blob])
-    assert client.stats().channels[0].queued == 0
+        tw.Server("127.0.0.1:40001", make_protocol(), network=network, tuning=tw.Tuning(columns=[Blob]))
+    assert client.stats.channels[0].queued == 0
     assert server.clients
     disabled = make_protocol(channels=[tw.reliable_ordered()], yojimbo=NO_BLOCKS)
     _, _, other = connected_pair(disabled)

@@ -523,7 +523,7 @@ fn a_client_that_breaks_the_protocol_is_ended_alone() {
         rogue.update(now, &mut world.out);
         if rogue.state() == ClientState::Connected {
             // A header, then a packet whose first bit says that there is no hello.
-            rogue.send_payload(now, 0, &[0x1E, 0, 0, 0, 0, 0, 0], &mut world.out).unwrap();
+            rogue.send_payload(now, &[0x1E, 0, 0, 0, 0, 0, 0], &mut world.out).unwrap();
         }
         world.carry(address);
     }

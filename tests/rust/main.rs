@@ -13,6 +13,7 @@ mod bulk_scenes;
 mod byte_windows;
 mod channels;
 mod chunks;
+mod congestion_table;
 mod endpoint;
 mod explore;
 mod external;
@@ -55,6 +56,7 @@ mod rollback;
 #[allow(dead_code)]
 mod scenes;
 mod session;
+mod sizes;
 mod slices;
 mod slow_line;
 mod small_packets;

@@ -65,7 +65,7 @@ class Play:
 
     # --- endpoints ---------------------------------------------------------------------------------------
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self, **tuned: Any) -> dict[str, Any]:
         """The settings of both kinds of endpoint."""
         scenario = self.scenario
         congestion = {
@@ -75,13 +75,15 @@ class Play:
         }[scenario.congestion]()
         return {
             "network": self.network,
-            "congestion": congestion,
-            "mtu": scenario.mtu,
-            "chunk_memory": scenario.chunk_memory,
-            "priority": self.prioritize if scenario.priority else None,
-            "factory": tw.messages.MessageFactory() if scenario.factory else None,
-            "columns": [messages.Row] if scenario.columns else None,
-            "slow_hook": 1e6,
+            "transfers": tw.transfer.Transfers(memory=scenario.chunk_memory, congestion=congestion),
+            "tuning": tw.Tuning(
+                mtu=scenario.mtu,
+                priority=self.prioritize if scenario.priority else None,
+                factory=tw.messages.MessageFactory() if scenario.factory else None,
+                columns=[messages.Row] if scenario.columns else None,
+                **tuned,
+            ),
+            "debugging": tw.testing.Debugging(slow_hook=1e6),
         }
 
     def open_server(self) -> tw.Server:
@@ -90,9 +92,8 @@ class Play:
             SERVER,
             self.protocol,
             max_clients=self.scenario.max_clients,
-            admission=admission,
-            stalled_timeout=None,  # games hang for longer, and come back
-            **self.settings(),
+            access=tw.tokens.Access(admission=admission),
+            **self.settings(stalled_timeout=None),  # games hang for longer, and come back
         )
         if self.scenario.budget:
             server.set_budget(*self.scenario.budget)
@@ -110,10 +111,8 @@ class Play:
             SERVER,
             self.protocol,
             client_id=self.attempts,
-            timeout=self.scenario.timeout,
-            bind=self.places[player],
             resume=resume,
-            **self.settings(),
+            **self.settings(timeout=self.scenario.timeout, bind=self.places[player]),
         )
         if self.scenario.budget:
             client.set_budget(*self.scenario.budget)

@@ -47,7 +47,7 @@ def settle(play: Play) -> None:
         before = now
         run(play, 200 + 3000 / play.scenario.rate, lambda: rested(play, live))
     for line in live:
-        stats = line.client.stats()
+        stats = line.client.stats
         play.wraps += stats.packets_sent > 65_536 or any(channel.sent > 65_536 for channel in stats.channels)
         line.up.settled()
         line.down.settled()
@@ -167,7 +167,7 @@ def audit(play: Play) -> None:
             audit_side(play, play.server.stats(line.handle), line.server_connected, line.down)
     for line in open_lines(play):
         if line.client_over is None and line.client.connected:
-            audit_side(play, line.client.stats(), line.client_connected, line.up)
+            audit_side(play, line.client.stats, line.client_connected, line.up)
 
 
 def audit_side(play: Play, stats: tw.connections.ConnectionStats, since: float | None, side: Side) -> None:

@@ -9,7 +9,7 @@ import numpy
 import tickwire as tw
 
 from contenders.endpoint import LOCALHOST, Options
-from contenders.tickwire_messages import PROTOCOL_ID, End, channels, settings
+from contenders.tickwire_messages import PROTOCOL_ID, End, channels, tuning
 
 
 def numbers(name: str, bytes_: int) -> type:
@@ -49,8 +49,7 @@ class ServerEnd(Columns):
             (LOCALHOST, 0),
             protocol(),
             max_clients=max(options.clients, 8),
-            columns=[Request],
-            **settings(variant),
+            tuning=tuning(variant, columns=[Request]),
         )
         super().__init__(server, options, variant)
         self.port = self.endpoint.address.port
@@ -77,7 +76,7 @@ class ClientEnd(Columns):
     outgoing = Request
 
     def __init__(self, variant: str, port: int, options: Options) -> None:
-        client = tw.Client.connect((LOCALHOST, port), protocol(), columns=[Answer], **settings(variant))
+        client = tw.Client.connect((LOCALHOST, port), protocol(), tuning=tuning(variant, columns=[Answer]))
         super().__init__(client, options, variant)
 
     @property

@@ -74,8 +74,8 @@ def run(_variant: str, coroutine: Any) -> None:
     run_polled(coroutine)
 
 
-def settings(variant: str) -> dict[str, Any]:
-    return {"driver": "thread"} if variant.endswith("thread") else {}
+def tuning(variant: str, **more: Any) -> tw.Tuning:
+    return tw.Tuning(driver="thread" if variant.endswith("thread") else "polled", **more)
 
 
 class End(Polled):
@@ -126,13 +126,13 @@ class End(Polled):
 
 class ServerEnd(End):
     def __init__(self, variant: str, options: Options) -> None:
-        more = {"chunk_memory": 64 << 20} if options.block else {}
+        memory = 64 << 20 if options.block else 0
         server = tw.Server(
             (LOCALHOST, 0),
             protocol(options),
             max_clients=max(options.clients, 8),
-            **settings(variant),
-            **more,
+            tuning=tuning(variant),
+            transfers=tw.transfer.Transfers(memory=memory),
         )
         super().__init__(server, options, variant)
         self.port = server.address.port
@@ -160,7 +160,7 @@ class ServerEnd(End):
 class ClientEnd(End):
     def __init__(self, variant: str, port: int, options: Options) -> None:
         super().__init__(
-            tw.Client.connect((LOCALHOST, port), protocol(options), **settings(variant)), options, variant
+            tw.Client.connect((LOCALHOST, port), protocol(options), tuning=tuning(variant)), options, variant
         )
 
     @property

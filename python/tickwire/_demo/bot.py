@@ -33,7 +33,10 @@ class Bot:
     def __init__(self, number: int, address: str, options: Options) -> None:
         seed = options.seed + 1 + number
         self._client = tw.Client.connect(
-            address, PROTOCOL, client_id=number, conditions=options.conditions, seed=seed
+            address,
+            PROTOCOL,
+            client_id=number,
+            debugging=tw.testing.Debugging(conditions=options.conditions, seed=seed),
         )
         self._random = random.Random(seed)
         self._loader = Loader(options) if number == options.loader else None
@@ -102,7 +105,7 @@ class Bot:
 
     def link(self) -> Link:
         if self._client.connected:
-            self._link.measure(self._client.stats())
+            self._link.measure(self._client.stats)
         return self._link
 
     def close(self) -> None:

@@ -38,7 +38,7 @@ class Loader:
             self._start = time.monotonic()
         self._ticks += 1
         if client.connected:
-            self.load.note_rtt(self._ticks, client.stats().rtt_ms)
+            self.load.note_rtt(self._ticks, client.stats.rtt_ms)
         self.load.seconds = time.monotonic() - self._start
         for incoming in client.incoming_chunks():
             self.load.fraction = incoming.fraction

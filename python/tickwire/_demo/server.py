@@ -40,8 +40,7 @@ class GameServer:
             ("127.0.0.1", options.port),
             PROTOCOL,
             max_clients=options.clients,
-            conditions=options.conditions,
-            seed=options.seed,
+            debugging=tw.testing.Debugging(conditions=options.conditions, seed=options.seed),
         )
         self._world = World(options.seed)
         self._guests: dict[tw.ClientHandle, Guest] = {}

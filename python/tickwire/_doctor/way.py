@@ -141,7 +141,7 @@ def _server(address: tw.Address, protocol: tw.Protocol, key: bytes | None) -> Fi
     with warnings.catch_warnings():
         # That it isn't for production is known.
         warnings.simplefilter("ignore")
-        client = tw.Client.connect(address, protocol, key=key, timeout=TIMEOUT)
+        client = tw.Client.connect(address, protocol, key=key, tuning=tw.Tuning(timeout=TIMEOUT))
     with client:
         connected = 0
         for _ in tw.ticks(60, 3 * TIMEOUT):
@@ -150,7 +150,7 @@ def _server(address: tw.Address, protocol: tw.Protocol, key: bytes | None) -> Fi
             if client.disconnect_reason is not None:
                 return refusal(client.disconnect_reason)
             if connected == ROUNDS:
-                stats = client.stats()
+                stats = client.stats
                 times = f"{stats.rtt_min_ms:.1f} to {stats.rtt_max_ms:.1f} ms"
                 return Finding(
                     "server", Verdict.FINE, f"connected in slot {client.slot}, round trips of {times}"

@@ -57,7 +57,7 @@ _SETTINGS = [
         "TIME[:TIME]",
         units.pair(units.duration, units.duration, "10ms:1s", default="1s"),
         "jitter in runs: the same of a delay that changes slowly, and how long it stays similar (1s)",
-        lambda pair: {"random_walk": pair[0], "random_walk_time": pair[1]},
+        lambda pair: {"random_walk": tw.testing.RandomWalk(*pair)},
     ),
     _Setting(
         "loss", "SHARE", units.share, "datagrams lost each by itself, like 2%% or 0.02", lambda p: {"loss": p}
@@ -79,10 +79,10 @@ _SETTINGS = [
     _Setting("duplicate", "SHARE", units.share, "datagrams that arrive twice", lambda p: {"duplicate": p}),
     _Setting(
         "reorder",
-        "SHARE[:TIME]",
-        units.pair(units.share, units.duration, "1%:30ms", default="50ms"),
-        "datagrams held back, so that later ones overtake them, and how long (50ms)",
-        lambda pair: {"reorder": pair[0], "reorder_delay": pair[1]},
+        "SHARE",
+        units.share,
+        "datagrams held back by 50ms, so that later ones overtake them",
+        lambda p: {"reorder": p},
     ),
     _Setting(
         "rate",
@@ -107,8 +107,8 @@ _SETTINGS = [
     ),
 ]
 
-# Useless without the rate.
-_OF_THE_RATE = ("queue", "overhead")
+# The options of the bottleneck; without the rate the others are useless.
+_BOTTLENECK = ("rate", "queue", "overhead")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -197,18 +197,23 @@ def _conditions(arguments: argparse.Namespace, direction: str) -> tw.Conditions:
         up, down = tw.Conditions.preset(arguments.preset)
         conditions = up if direction == "up" else down
     changes: dict[str, Any] = {}
+    slowest: dict[str, int] = {}
+    if (given := conditions.bottleneck) is not None:
+        slowest = {name: getattr(given, name) for name in _BOTTLENECK}
     for setting in _SETTINGS:
         for flag in (setting.name, f"{direction}-{setting.name}"):
             value = getattr(arguments, flag.replace("-", "_"))
             if value is None:
                 continue
             try:
-                changes |= setting.change(value)
+                (slowest if setting.name in _BOTTLENECK else changes).update(setting.change(value))
             except ValueError as error:
                 raise ValueError(f"argument --{flag}: {error}") from None
-            if setting.name in _OF_THE_RATE and not _has_rate(arguments, direction):
+            if setting.name in _BOTTLENECK and not _has_rate(arguments, direction):
                 raise ValueError(f"argument --{flag}: needs a --rate")
     try:
+        if slowest:
+            changes["bottleneck"] = tw.testing.Bottleneck(**slowest)
         return conditions.replace(**changes)
     except ValueError as error:
         raise ValueError(f"the link {direction}: {error}") from None

@@ -142,7 +142,7 @@ def _replay(parsed: argparse.Namespace) -> int:
     if replay.token is None:
         endpoint = tw.Server(replay.address, protocol, key=replay.key, network=network, max_clients=1024)
     else:
-        endpoint = tw.Client(protocol, replay.token, bind=replay.address, network=network)
+        endpoint = tw.Client(protocol, replay.token, tuning=tw.Tuning(bind=replay.address), network=network)
     for seconds in replay:
         with endpoint.tick() as inbox:
             received = [*inbox.events, *inbox.messages, *inbox.latest, *inbox.payloads, *inbox.chunks]

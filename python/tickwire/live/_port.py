@@ -74,7 +74,9 @@ class StatsPort:
         self._server = server
         self._clock = clock
         key = read_or_make_key(key_file)
-        self._port = tw.Server(address, PROTOCOL, key=key, max_clients=watchers, driver="thread")
+        self._port = tw.Server(
+            address, PROTOCOL, key=key, max_clients=watchers, tuning=tw.Tuning(driver="thread")
+        )
         self._started = self._due = clock()
         self._watchers: list[tw.ClientHandle] = []
         self._told: dict[int, int] = {}
@@ -170,7 +172,7 @@ def _costs(server: tw.Server) -> dict[str, int]:
     if not server.protocol.ghosts:
         return {}
     try:
-        costs = server.world.costs()
+        costs = server.world.costs
     except tw.errors.ClosedError:
         return {}
     return {name: sum(each.values()) for name, each in costs.items() if name != "(world)"}

@@ -19,6 +19,7 @@ from tickwire.lockstep._reports import (
     LockstepEvent,
     PaceChanged,
 )
+from tickwire.lockstep._settings import Pace, RecordingFile, Saving
 from tickwire.lockstep._turns import Turn, WaitingFor
 
 __all__ = [
@@ -32,10 +33,13 @@ __all__ = [
     "Joined",
     "Lockstep",
     "LockstepEvent",
+    "Pace",
     "PaceChanged",
     "Random",
     "Recording",
     "RecordingDifference",
+    "RecordingFile",
+    "Saving",
     "Snapshot",
     "Turn",
     "WaitingFor",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from tickwire._checks import check_within
@@ -23,6 +23,7 @@ from tickwire.lockstep._reports import (
     Objects,
     PaceChanged,
 )
+from tickwire.lockstep._settings import Pace, RecordingFile, Saving
 from tickwire.lockstep._turns import Commands, Turn, WaitingFor, members
 from tickwire.lockstep._worlds import REFUSALS, Worlds
 
@@ -44,32 +45,19 @@ class Lockstep:
         peer: its players take part. Make the match after :class:`tickwire.peers.Started`, on all peers.
         started: that event, with the seed and the time of the first turn.
         commands: the classes of commands, made by :func:`tickwire.message`; the same list on all peers.
+        pace: how fast turns follow each other; the same on all peers. None: the default pace.
         objects: by class, the names of the fields that :meth:`check` compares besides the ``id``; the
             same on all peers.
-        step: seconds of a sub-turn; the same on all peers.
-        steps: sub-turns in a turn, 1 to 16; the same on all peers.
-        delay: a command of turn x runs in turn x + ``delay``, 1 to 16; the same on all peers.
-        adapt: whether both grow and shrink with the network; never below the values given here.
-        max_steps, max_delay: their upper bounds; 6 by default.
-        resend: seconds without an ack after which data is sent again; by default a turn.
-        log_turns: how many turns of the world's values are kept, 8 to 256.
-        drop_after: seconds after which a player that is waited for is voted out; None: never.
-        drop_odd: whether a player whose world differs from the majority's is voted out.
-        record: a file for the recording of the match.
-        about: bytes of the game's own for that file: the map, options.
-        save: returns the world as bytes, after a turn: for :meth:`state` and the recording's snapshots.
-        load: restores the world from such bytes.
-        snapshot_every: turns between two snapshots in the recording; 0: none.
-        joining: whether newcomers are let in while the game runs: they load the world of ``save``, which goes
-            to them as a chunk. None: where ``save`` and ``load`` are given. The same on all peers.
-        heal: whether a player whose world differs from that of more than half of the players is sent
-            theirs, by ``save`` and ``load``. The same on all peers.
         arrays: gives arrays of numbers by name, which :meth:`check` compares element by element beside
             ``objects``. On all peers or on none.
+        drop_after: seconds after which a player that is waited for is voted out; None: never.
+        drop_odd: whether a player whose world differs from the majority's is voted out.
+        saving: how the world is saved and loaded: for newcomers, healing and snapshots. None: not at all.
+        recording: the file that records the match; None: none.
 
     Raises:
         ValueError: naming the argument, its value and its bound; or the game started more than 5 s ago, and
-            there is no ``load`` by which one who joins late could take part.
+            ``saving`` has no ``load`` by which one who joins late could take part.
     """
 
     def __init__(
@@ -78,44 +66,33 @@ class Lockstep:
         started: Started,
         commands: Sequence[type],
         *,
+        pace: Pace | None = None,
         objects: Mapping[Any, Sequence[str]] | None = None,
-        step: float = 0.033,
-        steps: int = 3,
-        delay: int = 2,
-        adapt: bool = True,
-        max_steps: int | None = None,
-        max_delay: int | None = None,
-        resend: float | None = None,
-        log_turns: int = 32,
+        arrays: Callable[[], Mapping[str, Any]] | None = None,
         drop_after: float | None = None,
         drop_odd: bool = False,
-        record: str | Path | None = None,
-        about: bytes = b"",
-        save: Callable[[], bytes] | None = None,
-        load: Callable[[bytes], None] | None = None,
-        snapshot_every: int = 0,
-        joining: bool | None = None,
-        heal: bool = False,
-        arrays: Callable[[], Mapping[str, Any]] | None = None,
+        saving: Saving | None = None,
+        recording: RecordingFile | None = None,
     ) -> None:
         for name, value, kind in (("peer", peer, Peer), ("started", started, Started)):
             if not isinstance(value, kind):
                 raise TypeError(f"{name} must be a {kind.__name__}, not {type(value).__name__}")
         if drop_after is not None:
             check_within("drop_after", drop_after, 0, 3600)
-        check_within("snapshot_every", snapshot_every, 0, 1_000_000, int)
-        for name, given in (("save", save), ("load", load), ("arrays", arrays)):
-            if given is not None and not callable(given):
-                raise TypeError(f"{name} must be callable or None, not {type(given).__name__}")
-        must_be_bytes("about", about)
+        settings = (
+            ("pace", pace, Pace),
+            ("saving", saving, Saving),
+            ("recording", recording, RecordingFile),
+        )
+        for name, given, group in settings:
+            if given is not None and not isinstance(given, group):
+                raise TypeError(f"{name} must be a {group.__name__} or None, not {type(given).__name__}")
+        pace, saving = pace or Pace(), saving or Saving()
+        if arrays is not None and not callable(arrays):
+            raise TypeError(f"arrays must be callable or None, not {type(arrays).__name__}")
         if not isinstance(drop_odd, bool):
             raise TypeError(f"drop_odd must be True or False, not {type(drop_odd).__name__}")
-        if not isinstance(heal, bool) or not isinstance(joining, bool | None):
-            name, it = ("heal", heal) if not isinstance(heal, bool) else ("joining", joining)
-            raise TypeError(f"{name} must be True or False, not {type(it).__name__}")
-        for name, wanted in (("joining", joining), ("heal", heal)):
-            if wanted and (save is None or load is None):
-                raise ValueError(f"{name} must be False if save or load isn't given, not True")
+        for name, wanted in (("joining", saving.joining), ("heal", saving.heal)):
             if wanted and all(channel.kind != "chunks" for channel in peer.protocol.channels):
                 raise ValueError(
                     f"{name} must be False if the protocol has no channel of chunks, on which the world "
@@ -123,24 +100,23 @@ class Lockstep:
                 )
         if objects is not None and not isinstance(objects, Mapping):
             raise TypeError(f"objects must be a mapping of classes to names, not {type(objects).__name__}")
-        if record is not None and not isinstance(record, str | Path):
-            raise TypeError(f"record must be a str or a Path, not {type(record).__name__}")
         me, master = peer.me, peer.master
         if me is None or master is None:
             raise ValueError("peer must be in a game that has started")
         # Who was there at the start makes its lockstep then; one with the number of somebody who left comes
         # later.
         is_late = peer.time - started.at > MAX_LATE or me.number not in started.players
-        if is_late and load is None:
+        if is_late and saving.load is None:
             if me.number not in started.players:
                 raise ValueError(
                     "peer must be of a player who was there at the start, "
-                    f"not of player {me.number}, who came later: give load to join the running game"
+                    f"not of player {me.number}, who came later: give saving= to join the running game"
                 )
             seconds = f"{peer.time - started.at:.1f} s"
             raise ValueError(
                 f"started.at must be at most {MAX_LATE:g} s ago, not {seconds}: a player who joins after the "
-                "start needs the others' world; give save and load, or host with late_joining=False"
+                "start needs the others' world; give saving= with save and load, or host with "
+                "late_joining=False"
             )
         self._me = me.number
         self._peer = peer
@@ -156,24 +132,16 @@ class Lockstep:
             # All must agree on who decides the pace, and a new master may be known to some only.
             min(started.players),
             start=peer.time if is_late else started.at,
-            step=step,
-            steps=steps,
-            delay=delay,
-            adapt=adapt,
-            max_steps=max_steps,
-            max_delay=max_delay,
-            resend=resend,
-            log_turns=log_turns,
+            **dataclasses.asdict(pace),
             joins=is_late,
-            admits=joining if joining is not None else save is not None and load is not None,
-            heals=heal,
+            admits=saving.is_whole if saving.joining is None else saving.joining,
+            heals=saving.heal,
         )
         self._random = Random(started.seed)
         self._drop_after = drop_after
         self._drop_odd = drop_odd
-        self._save = save
-        self._load = load
-        self._snapshot_every = snapshot_every
+        self._save, self._load = saving.save, saving.load
+        self._snapshot_every = 0 if recording is None else recording.snapshot_every
         self._kept: deque[Any] = deque(maxlen=MAX_KEPT_TURNS)
         self._again: deque[Any] = deque()
         self._is_healed = False
@@ -181,9 +149,10 @@ class Lockstep:
         self._events: deque[LockstepEvent] = deque(maxlen=1000)
         names = "\0".join(f"{number}={name}" for number, name in sorted(self._names.items()))
         hash_ = self._commands.protocol.hash
-        about_it = (started.seed, hash_, round(step * 1e6), mask, names.encode(), about)
-        self._recorder = Recorder(record, about_it)
-        self._worlds = Worlds(peer, self._core, self._random, save, load)
+        about = b"" if recording is None else recording.about
+        about_it = (started.seed, hash_, round(pace.step * 1e6), mask, names.encode(), about)
+        self._recorder = Recorder(None if recording is None else recording.path, about_it)
+        self._worlds = Worlds(peer, self._core, self._random, saving.save, saving.load)
         commands_mark = self._commands.protocol.hash % 0xFFFF + 1
         self._core.attach(peer, commands_mark, self._objects.mark)
 

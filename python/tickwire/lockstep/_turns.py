@@ -22,8 +22,6 @@ class Turn:
     """Turns between giving a command and running it."""
     speed: int
     """How fast turns follow each other, in percent."""
-    paused: bool
-    """Whether the game is paused."""
     players: frozenset[int]
     """Numbers of the players in this turn."""
     left: frozenset[int]
@@ -36,6 +34,11 @@ class Turn:
     """Whether it has run here before: after :meth:`Lockstep.load_state`, or in a replay."""
     joined: frozenset[int] = frozenset()
     """Numbers of the players that joined the running game and take part from this turn on."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether the game is paused."""
+        return self.steps == 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Commands:
         self.bad = 0
 
     def turn(self, it: Any, random: Random, again: bool = False) -> Turn:
-        number, steps, delay, speed, paused, players, left, given, joined = it
+        number, steps, delay, speed, _paused, players, left, given, joined = it
         commands = []
         for player, data in given:
             try:
@@ -81,7 +84,6 @@ class Commands:
             steps,
             delay,
             speed * 10,
-            paused,
             members(players),
             members(left),
             commands,

@@ -110,10 +110,12 @@ def play(parsed: argparse.Namespace) -> None:
         with command.opening_game():
             if parsed.join is None:
                 name = parsed.name or "host"
-                peer = tw.peers.Peer.host(PROTOCOL, name=name, players=8, bind=parsed.host, timeout=2)
+                peer = tw.peers.Peer.host(
+                    PROTOCOL, name=name, players=8, tuning=tw.Tuning(bind=parsed.host, timeout=2)
+                )
             else:
                 name = parsed.name or f"guest {random.randrange(100)}"
-                peer = tw.peers.Peer.join(parsed.join, PROTOCOL, name=name, timeout=2)
+                peer = tw.peers.Peer.join(parsed.join, PROTOCOL, name=name, tuning=tw.Tuning(timeout=2))
         camp = Camp(stack.enter_context(peer))
         for tick in tw.ticks(RATE, duration=parsed.seconds):
             camp.tick(random.random() < 1 / (RATE * max(1, len(peer.players))))

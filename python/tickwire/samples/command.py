@@ -21,6 +21,8 @@ NETWORKS = ("none", "3g", "4g", "wifi-bad", "transatlantic", "satellite")
 # Seconds: patience with a server that doesn't answer. Short, as the samples' servers are usually near.
 TIMEOUT = 5
 
+DIAL = tw.Tuning()
+
 T = TypeVar("T")
 
 
@@ -86,12 +88,13 @@ def local_address(server: tw.Server) -> tw.Address:
 
 
 def local_clients(
-    parsed: argparse.Namespace, protocol: tw.Protocol, stack: ExitStack, **settings: Any
+    parsed: argparse.Namespace, protocol: tw.Protocol, stack: ExitStack, conditions: tw.Conditions
 ) -> Iterator[tw.Client]:
     """As many clients of ``parsed.address`` as ``--bots`` asks for, over a network of their own."""
     for number in range(parsed.bots):
+        debugging = tw.testing.Debugging(conditions=conditions, seed=number)
         client = tw.Client.connect(
-            parsed.address, protocol, key=parsed.key, client_id=number, seed=number, **settings
+            parsed.address, protocol, key=parsed.key, client_id=number, debugging=debugging
         )
         yield stack.enter_context(client)
 
@@ -173,14 +176,29 @@ def add_peer_options(parser: argparse.ArgumentParser, host: str, join: str) -> N
 
 
 @contextmanager
-def dial(parsed: argparse.Namespace, protocol: tw.Protocol, **settings: Any) -> Iterator[tw.Client]:
+def dial(
+    parsed: argparse.Namespace,
+    protocol: tw.Protocol,
+    *,
+    tuning: tw.Tuning = DIAL,
+    client_id: int | None = None,
+) -> Iterator[tw.Client]:
     """A client of the server, over the network that the options ask for. It is not connected yet."""
     if parsed.network == "none":
-        client = tw.Client.connect(parsed.address, protocol, key=parsed.key, timeout=TIMEOUT, **settings)
+        client = tw.Client.connect(
+            parsed.address,
+            protocol,
+            key=parsed.key,
+            client_id=client_id,
+            tuning=tuning.replace(timeout=TIMEOUT),
+        )
         with client:
             yield client
     else:
-        with open_proxy(parsed) as proxy, dial_through(proxy, parsed, protocol, **settings) as client:
+        with (
+            open_proxy(parsed) as proxy,
+            dial_through(proxy, parsed, protocol, tuning=tuning, client_id=client_id) as client,
+        ):
             yield client
 
 
@@ -192,13 +210,18 @@ def open_proxy(parsed: argparse.Namespace) -> tw.testing.Proxy:
 
 
 def dial_through(
-    proxy: tw.testing.Proxy, parsed: argparse.Namespace, protocol: tw.Protocol, **settings: Any
+    proxy: tw.testing.Proxy,
+    parsed: argparse.Namespace,
+    protocol: tw.Protocol,
+    *,
+    tuning: tw.Tuning = DIAL,
+    client_id: int | None = None,
 ) -> tw.Client:
     """A client of the server behind the proxy. It is not connected yet."""
     if parsed.key is None:
-        return tw.Client.connect(proxy.address, protocol, timeout=TIMEOUT, **settings)
+        tuning = tuning.replace(timeout=TIMEOUT)
+        return tw.Client.connect(proxy.address, protocol, client_id=client_id, tuning=tuning)
     # The token names the proxy for the client to dial, and for the server its own address.
-    client_id = settings.pop("client_id", None)
     token = tw.ConnectToken.generate(
         protocol=protocol,
         key=parsed.key,
@@ -207,7 +230,7 @@ def dial_through(
         internal_servers=[parsed.address],
         timeout=TIMEOUT,
     )
-    return tw.Client(protocol, token, **settings)
+    return tw.Client(protocol, token, tuning=tuning)
 
 
 def conditions(network: str) -> tuple[tw.Conditions, tw.Conditions]:

@@ -63,7 +63,7 @@ class Crowd:
         numpy = command.extra("numpy")
         self._numpy, self._server = numpy, server
         self._random = numpy.random.default_rng(seed)
-        server.world.relevancy(Wanderer, tw.world.Grid("position", radius=SIGHT))
+        server.world.set_relevancy(Wanderer, tw.world.Grid("position", radius=SIGHT))
         server.world.spawn_rows(Wanderer, count)
         self._wanderers = server.world.arrays(Wanderer)
         self._wanderers["position"] = self._random.uniform(-FIELD, FIELD, (count, 2))
@@ -125,7 +125,7 @@ class Watcher:
 
     def summary(self) -> str:
         """A one-line summary of what arrived."""
-        wanderers, stats = self.client.world.arrays(Wanderer), self.client.stats()
+        wanderers, stats = self.client.world.arrays(Wanderer), self.client.stats
         return (
             f"{wanderers.living} wanderers in sight, changed in {self.ticks_with_news} ticks, "
             f"{stats.received_kbps:.0f} kbit/s in the end"
@@ -140,7 +140,9 @@ def serve(parsed: argparse.Namespace) -> None:
         crowd = Crowd(server, parsed.wanderers)
         watchers: list[Watcher] = []
         for _ in range(parsed.watchers):
-            client = tw.Client.connect(server.address, PROTOCOL, key=parsed.key, columns=[Wanderer])
+            client = tw.Client.connect(
+                server.address, PROTOCOL, key=parsed.key, tuning=tw.Tuning(columns=[Wanderer])
+            )
             watchers.append(Watcher(clients.enter_context(client)))
         for _ in tw.ticks(TICKS_PER_SECOND, parsed.seconds):
             crowd.tick()
@@ -154,7 +156,7 @@ def serve(parsed: argparse.Namespace) -> None:
 
 def watch(parsed: argparse.Namespace) -> None:
     """A window onto the crowd of a server elsewhere, or a summary of what would be seen there."""
-    with command.dial(parsed, PROTOCOL, columns=[Wanderer]) as client:
+    with command.dial(parsed, PROTOCOL, tuning=tw.Tuning(columns=[Wanderer])) as client:
         watcher = Watcher(client)
         window = None if parsed.headless else Window()
         for _ in tw.ticks(TICKS_PER_SECOND, parsed.seconds):

@@ -106,7 +106,9 @@ class Duel:
         if isinstance(event, tw.peers.PlayerJoined) and self.peer.is_master and len(self.peer.players) == 2:
             self.peer.start(countdown=1.0)
         elif isinstance(event, tw.peers.Started):
-            self.rollback = tw.rollback.Rollback(self.peer, INPUT_BITS, state=self.state, rate=RATE)
+            self.rollback = tw.rollback.Rollback(
+                self.peer, INPUT_BITS, state=self.state, timing=tw.rollback.Timing(rate=RATE)
+            )
             self.me, self.news = (self.peer.me.number if self.peer.me else 0), "fight!"
         elif isinstance(event, tw.peers.GameEnded):
             self.ended, self.over = event.reason, True
@@ -141,7 +143,9 @@ def play(parsed: argparse.Namespace) -> None:
     with ExitStack() as stack:
         with command.opening_game():
             if parsed.join is None:
-                peer = tw.peers.Peer.host(PROTOCOL, name="host", players=2, bind=parsed.host)
+                peer = tw.peers.Peer.host(
+                    PROTOCOL, name="host", players=2, tuning=tw.Tuning(bind=parsed.host)
+                )
             else:
                 peer = tw.peers.Peer.join(parsed.join, PROTOCOL, name="guest")
         duel, bot = Duel(stack.enter_context(peer)), None

@@ -63,7 +63,7 @@ def ping(parsed: argparse.Namespace) -> int:
             waited = now - begun_at - sent * parsed.interval
             if len(times) == parsed.count or (sent == parsed.count and waited > 1):
                 break
-        stats = client.stats()
+        stats = client.stats
     lost = parsed.count - len(times)
     print(f"{len(times)} of {parsed.count} came back, {lost} lost; RTT {stats.rtt_ms:.0f} ms")
     return 0 if times else 1

@@ -47,7 +47,9 @@ def serve(parsed: argparse.Namespace) -> None:
         text = f"can't keep files in {folder}: {error.strerror}; choose another --folder"
         raise command.SampleError(text) from None
     limit = round(parsed.limit * 2**20)
-    with command.open_server(parsed, PROTOCOL, chunk_directory=parts, chunk_file_limit=limit) as server:
+    with command.open_server(
+        parsed, PROTOCOL, transfers=tw.transfer.Transfers(directory=parts, file_limit=limit)
+    ) as server:
         print(f"Files sent to {server.address} go into {folder}; Ctrl-C ends it.", flush=True)
         for inbox in tw.loop(server, TICKS_PER_SECOND):
             take(server, inbox, folder)
@@ -95,8 +97,8 @@ def send(parsed: argparse.Namespace) -> None:
     transfer: tw.transfer.Transfer | None = None
     saved: list[Saved] = []
     # A thread sends as fast as the link carries it, also between ticks.
-    settings = {"driver": "thread", "client_id": client_id(chunk)}
-    with command.dial(parsed, PROTOCOL, **settings) as client, _progress(name) as show:
+    dial = command.dial(parsed, PROTOCOL, tuning=tw.Tuning(driver="thread"), client_id=client_id(chunk))
+    with dial as client, _progress(name) as show:
         for _ in tw.ticks(TICKS_PER_SECOND):
             with client.tick() as inbox:
                 for event in inbox.events:

@@ -14,17 +14,30 @@ For many endpoints, with scripts, restarts and reconnecting players, use :class:
 
 from __future__ import annotations
 
-from tickwire._core import Bursts, Conditions, Link, Outages, Proxy, SimulatedNetwork
+from tickwire._core import (
+    Bottleneck,
+    Bursts,
+    Conditions,
+    Debugging,
+    Link,
+    Outages,
+    Proxy,
+    RandomWalk,
+    SimulatedNetwork,
+)
 from tickwire.testing._pair import Collected, connected_pair, run
 from tickwire.testing._simulation import Simulation
 
 __all__ = [
+    "Bottleneck",
     "Bursts",
     "Collected",
     "Conditions",
+    "Debugging",
     "Link",
     "Outages",
     "Proxy",
+    "RandomWalk",
     "SimulatedNetwork",
     "Simulation",
     "connected_pair",

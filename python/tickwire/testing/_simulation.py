@@ -18,6 +18,7 @@ from tickwire._core import (
     Protocol,
     Server,
     SimulatedNetwork,
+    Tuning,
 )
 from tickwire.testing._pair import Collected
 
@@ -122,11 +123,13 @@ class Simulation(Generic[_P]):
             server = self.servers[0]
         self._players += 1
         number = self._players
+        tuning: Tuning = settings.get("tuning") or Tuning()
+        place = f"10.{1 + number // 65_536}.{number // 256 % 256}.{number % 256}:0" if at is None else at
         settings = {
             "address": server.address if isinstance(server, Server) else server,
-            "bind": f"10.{1 + number // 65_536}.{number // 256 % 256}.{number % 256}:0" if at is None else at,
             "client_id": number,
             **settings,
+            "tuning": tuning.replace(bind=tuning.bind or place),
         }
         client = Client.connect(protocol=self.protocol, network=self.network, **settings)
         return self._add(client, client.address, settings)
@@ -153,7 +156,8 @@ class Simulation(Generic[_P]):
         """
         self._known(client)
         client.close()
-        settings = {**self._settings[client], "bind": self._places[client], "resume": client, **changes}
+        settings = {**self._settings[client], "resume": client, **changes}
+        settings["tuning"] = settings["tuning"].replace(bind=self._places[client])
         self._forget(client)
         new = Client.connect(protocol=self.protocol, network=self.network, **settings)
         del settings["resume"]

@@ -453,6 +453,50 @@ mod tests {
         assert_eq!(outcomes(&mut early, &first, 1..20), [Slice::New; 19]);
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn the_note_of_a_large_file_takes_room() {
+        let directory = TestDirectory::new("notes");
+        let mut store = DirectoryStore::new(directory.0.clone(), 1 << 30, 1 << 30).unwrap();
+        let mut large = offer(&content(1, 512));
+        large.size = 1 << 30;
+        let mut part = store.open(7, &large).unwrap();
+        part.handle(&large, 0, &[0; 512]).unwrap();
+        // A bit for each of 2^21 slices.
+        assert!((262_144..262_200).contains(&lock(&store.space).bytes), "more than the block of the slice");
+        part.discard();
+        assert_eq!(lock(&store.space).bytes, 0);
+    }
+
+    #[test]
+    fn a_file_that_replaces_another_counts_once() {
+        let directory = TestDirectory::new("replaced");
+        let mut store = DirectoryStore::new(directory.0.clone(), 1000, 2000).unwrap();
+        let content = content(1, 1000);
+        let mut parts: Vec<_> = (0..2).map(|peer| store.open(peer, &offer(&content)).unwrap()).collect();
+        for mut part in parts.drain(..) {
+            put(&mut part, &offer(&content), &content, 0..2);
+            finish(part).unwrap();
+        }
+        let space = lock(&store.space);
+        assert_eq!((space.files, space.bytes), (1, 1000));
+    }
+
+    #[test]
+    fn a_directory_of_small_leftovers_is_cleared_in_steps() {
+        let directory = TestDirectory::new("steps");
+        let hash = "0".repeat(64);
+        for number in 0..2000 {
+            std::fs::write(directory.0.join(format!("{hash}.{number}.part")), [0; 10]).unwrap();
+        }
+        let mut store = DirectoryStore::new(directory.0.clone(), 20_000, 20_000).unwrap();
+        let large = offer(&content(1, 20_000));
+        assert_eq!(store.open(0, &large).unwrap_err(), Rejection::NoRoom);
+        assert_eq!(directory.names().len(), 2000 - 1024);
+        lock(&store.space).look_after = None;
+        assert!(store.open(0, &large).is_ok());
+    }
+
     #[test]
     fn offers_without_slices_take_no_room() {
         let directory = TestDirectory::new("offers");

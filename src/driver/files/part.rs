@@ -49,8 +49,8 @@ pub(super) struct PartFile {
     stays: bool,
     /// It was renamed or removed.
     over: bool,
-    /// Bytes of the room that it takes: all blocks with a received slice.
-    taken: u64,
+    /// Bytes of all blocks with a received slice.
+    written: u64,
     room: Room,
 }
 
@@ -108,7 +108,7 @@ impl PartFile {
             Ok(()) => true,
         };
         let bits = vec![0; offer.slices().div_ceil(8) as usize];
-        room.take_file();
+        room.take_file(least_taken(offer));
         let mut part = Self::new(file, path, whole, offer, bits, room.clone());
         part.stays = locked;
         // On an error, remove the file.
@@ -140,7 +140,7 @@ impl PartFile {
             }
         }
         let mut part = Self::new(file, path, whole, offer, bits, room);
-        part.taken = blocks(0..part.size, part.size).filter(|block| part.has_any(block)).map(length).sum();
+        part.written = blocks(0..part.size, part.size).filter(|block| part.has_any(block)).map(length).sum();
         Found::Part(Box::new(part), there)
     }
 
@@ -158,7 +158,7 @@ impl PartFile {
             unnoted_slices: 0,
             stays: true,
             over: false,
-            taken: 0,
+            written: 0,
             room,
         }
     }
@@ -170,10 +170,21 @@ impl PartFile {
         slices.any(|index| self.bits[(index / 8) as usize] >> (index % 8) & 1 == 1)
     }
 
-    /// Bytes of the room that a new slice takes: the blocks that it starts.
-    fn needs(&self, offset: u64, bytes: usize) -> u64 {
+    /// Bytes of the room that it takes with this many written ones: those or its note, whichever is more. The sum would
+    /// leave no room for the last slices of a file as large as the directory.
+    fn taken(&self, written: u64) -> u64 {
+        written.max(note_bytes(self.size, self.bits.len()))
+    }
+
+    /// The written bytes with a new slice: those of the blocks that it starts are added.
+    fn written_with(&self, offset: u64, bytes: usize) -> u64 {
         let started = blocks(offset..offset + bytes as u64, self.size);
-        started.filter(|block| !self.has_any(block)).map(length).sum()
+        self.written + started.filter(|block| !self.has_any(block)).map(length).sum::<u64>()
+    }
+
+    /// Bytes of the room that a new slice takes.
+    fn needs(&self, offset: u64, bytes: usize) -> u64 {
+        self.taken(self.written_with(offset, bytes)) - self.taken(self.written)
     }
 
     /// Where the bits are.
@@ -189,9 +200,8 @@ impl PartFile {
     }
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let needs = self.needs(offset, bytes.len());
-        self.room.take(needs);
-        self.taken += needs;
+        self.room.take(self.needs(offset, bytes.len()));
+        self.written = self.written_with(offset, bytes.len());
         self.file.seek(SeekFrom::Start(offset))?;
         self.file.write_all(bytes)?;
         let index = (offset / u64::from(self.slice_bytes)) as usize;
@@ -212,9 +222,19 @@ impl PartFile {
     fn end(&mut self) {
         // If it can't be removed, nobody is left to be told.
         if !std::mem::replace(&mut self.over, true) && remove(&self.file, &self.path) {
-            self.room.free(self.taken);
+            self.room.free(self.taken(self.written));
         }
     }
+}
+
+/// Bytes of a note, counted up to the file's size.
+fn note_bytes(size: u64, bits: usize) -> u64 {
+    size.min((HEAD_BYTES + bits) as u64)
+}
+
+/// Bytes of the room that an offer's partial file takes before anything is written to it.
+fn least_taken(offer: &Offer) -> u64 {
+    note_bytes(offer.size, offer.slices().div_ceil(8) as usize)
 }
 
 /// The beginning of a note.
@@ -264,9 +284,11 @@ impl Sink for PartFile {
 
     fn finish(mut self: Box<Self>) -> Result<Stored, StorageError> {
         // The note goes before the rename, so that a process that has the partial file open finds none.
+        let replaced = std::fs::metadata(&self.whole).map(|file| file.len());
         let finished = self.file.set_len(self.size).and_then(|()| std::fs::rename(&self.path, &self.whole));
         finished.map_err(|error| failed("rename", &self.path, &error))?;
         self.over = true;
+        replaced.iter().for_each(|bytes| self.room.free_whole(*bytes));
         self.room.note_whole(&self.whole);
         Ok(Stored::File(self.whole.clone()))
     }
@@ -281,7 +303,8 @@ impl Sink for NewPart {
         if let Some(file) = &self.file {
             return file.make_room(offset, bytes);
         }
-        self.room.make_room(true, blocks(offset..offset + bytes as u64, self.offer.size).map(length).sum())
+        let written = blocks(offset..offset + bytes as u64, self.offer.size).map(length).sum::<u64>();
+        self.room.make_room(true, written.max(least_taken(&self.offer)))
     }
 
     fn write_at(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StorageError> {

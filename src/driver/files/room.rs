@@ -17,6 +17,9 @@ const MAX_FILES: usize = 16_384;
 /// Places among them that clearing up leaves free.
 const SPARE_FILES: usize = 1024;
 
+/// Files that are removed at once, which takes some 50 ms: the game waits for it.
+const MAX_REMOVED: usize = SPARE_FILES;
+
 /// The minimum interval between scans of a full directory: an offer that doesn't fit may be repeated a thousand times
 /// a second.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -34,8 +37,8 @@ pub(super) struct Space {
     /// Bytes of the largest allowed file.
     max_file_bytes: u64,
     max_bytes: u64,
-    files: usize,
-    bytes: u64,
+    pub(super) files: usize,
+    pub(super) bytes: u64,
     /// When the next scan is allowed.
     pub(super) look_after: Option<Instant>,
     /// Whether a file takes only the blocks of the disk that were written.
@@ -68,11 +71,11 @@ impl Room {
         space.make_room(usize::from(is_new), bytes)
     }
 
-    /// Takes the place of a partial file.
-    pub(super) fn take_file(&self) {
+    /// Takes the place of a partial file with this many bytes.
+    pub(super) fn take_file(&self, bytes: u64) {
         let mut space = lock(&self.space);
         space.files += 1;
-        space.bytes += if space.has_holes { 0 } else { self.bytes };
+        space.bytes += if space.has_holes { bytes } else { self.bytes };
     }
 
     /// Takes this many bytes of the disk.
@@ -86,6 +89,11 @@ impl Room {
         let mut space = lock(&self.space);
         let bytes = if space.has_holes { taken } else { self.bytes };
         space.without(bytes);
+    }
+
+    /// Frees the place of a whole file that another one replaced.
+    pub(super) fn free_whole(&self, bytes: u64) {
+        lock(&self.space).without(bytes);
     }
 }
 
@@ -125,11 +133,16 @@ impl Space {
     fn clear(&mut self) -> io::Result<()> {
         let mut parts = self.count()?;
         parts.sort();
+        let mut removed = 0;
         for (_, path, length) in parts {
+            if removed == MAX_REMOVED {
+                break;
+            }
             if self.files < MAX_FILES - SPARE_FILES && self.fits(1, self.max_file_bytes) {
                 break;
             }
             if remove_unused(&path) {
+                removed += 1;
                 self.without(length);
             }
         }

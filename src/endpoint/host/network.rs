@@ -130,7 +130,7 @@ impl Host {
         }
         let has_chunks = self.protocol.has_chunks();
         let awake = now < self.awake_until;
-        // The next wake of many connections is for another one; that of a client's only one visits it anyway.
+        // With many connections, the next wake-up is usually for another connection. A client's only one is visited anyway.
         let foretells = awake && self.links.listener.is_some();
         self.peers.visit_due(now, pace, |peer| {
             if has_chunks && peer.closing.is_none() {
@@ -149,20 +149,10 @@ impl Host {
                 }
             };
             let news = peer.news(has_chunks);
-            let other = match pace {
-                // After a datagram, most ticks have nothing to do and needn't find that out by a visit.
-                Pace::Between => Some(peer.connection.next_tick()),
-                Pace::Tick => {
-                    let chunks_move = has_chunks && !peer.connection.chunks().is_idle();
-                    let changed = !self.packets.is_empty() || peer.connection.packets_lost() != lost;
-                    if foretells && changed && !chunks_move {
-                        // To find out by a visit at the next wake would cost more.
-                        Some(peer.connection.next_between(now))
-                    } else {
-                        (changed || chunks_move).then_some(Instant::ZERO)
-                    }
-                }
-            };
+            let chunks_move = has_chunks && !peer.connection.chunks().is_idle();
+            let changed = !self.packets.is_empty() || peer.connection.packets_lost() != lost;
+            let other =
+                next_of_other_pace(now, pace, &mut peer.connection, (changed, chunks_move), foretells);
             peer.connection.swap_scratch(&mut self.scratch);
             for (number, packet) in self.packets.iter() {
                 self.links.send_payload(now, peer.handle, number, packet, out);
@@ -225,4 +215,23 @@ impl Host {
         peer.closing = closing;
         words
     }
+}
+
+/// When the pace other than this one has something to do, after a visit; None if that is unchanged.
+fn next_of_other_pace(
+    now: Instant,
+    pace: Pace,
+    connection: &mut Connection,
+    (changed, chunks_move): (bool, bool),
+    foretells: bool,
+) -> Option<Instant> {
+    if pace == Pace::Between {
+        // After a datagram, most ticks have nothing to do and needn't find that out by a visit.
+        return Some(connection.next_tick());
+    }
+    if foretells && changed && !chunks_move {
+        // A visit at the next wake-up would cost more.
+        return Some(connection.next_between(now));
+    }
+    (changed || chunks_move).then_some(Instant::ZERO)
 }

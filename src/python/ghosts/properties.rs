@@ -17,6 +17,9 @@ use crate::wire::{self, BitReader, BitWriter, Kind, Property as CoreProperty, Sc
 /// The maximum of a class's ghosts: ids have this many bits.
 const MAX_CAPACITY: u32 = 1 << 16;
 
+/// The ticks a second of a server whose protocol has no rate.
+pub(super) const DEFAULT_RATE: f64 = 60.0;
+
 /// What the names of conditions that the game decides itself begin with.
 const WHEN: &str = "when:";
 
@@ -165,22 +168,32 @@ impl Properties {
         let numbered = GhostClass::new(self.name.clone(), properties, conditions, class.capacity);
         let numbered = numbered.map_err(value_error)?.with_coding(class.coded);
         let numbered = numbered.with_rules(class.rules.iter().copied().enumerate());
+        let class = numbered.map_err(|error| wrong(&error))?;
+        Ok(self.with_class(py, class, Some(self.len())))
+    }
+
+    /// The same for a server with this many ticks a second: properties move by their velocities.
+    pub(in crate::python) fn at_rate(&self, py: Python<'_>, rate: f64) -> Properties {
+        self.with_class(py, (*self.class).clone().at_rate(rate), self.number_column)
+    }
+
+    fn with_class(&self, py: Python<'_>, class: GhostClass, number_column: Option<usize>) -> Properties {
         let attributes = self.attributes.iter().map(|attribute| Attribute {
             name: attribute.name.clone_ref(py),
             shape: attribute.shape.clone(),
             field_type: attribute.field_type.clone_ref(py),
             reference: attribute.reference.as_ref().map(|reference| reference.clone_ref(py)),
         });
-        Ok(Properties {
+        Properties {
             name: self.name.clone(),
-            class: Arc::new(numbered.map_err(|error| wrong(&error))?),
+            class: Arc::new(class),
             attributes: attributes.collect(),
             defaults: self.defaults.clone(),
             names: Mutex::default(),
             rules: self.rules.clone(),
-            number_column: Some(self.len()),
+            number_column,
             chosen: self.chosen.clone(),
-        })
+        }
     }
 
     /// The column of network ids, if the class has it.
@@ -344,7 +357,7 @@ fn with_rules(class: GhostClass, said: &HashMap<String, RuleSpec>) -> Result<Gho
         let velocity = || {
             let other = velocity.as_deref().unwrap_or_default();
             let property = place(other).ok_or_else(|| format!("{name}: there is no property {other:?}"))?;
-            Ok::<_, String>(Velocity { property, rate: *first })
+            Ok::<_, String>(Velocity { property, rate: DEFAULT_RATE })
         };
         let natural = Rule::of(class.properties.each()[property].field());
         let rule = match rule.as_str() {
@@ -353,7 +366,7 @@ fn with_rules(class: GhostClass, said: &HashMap<String, RuleSpec>) -> Result<Gho
             "angular" => Rule::Angle { lo: *first, turn: second - first },
             "slerp" => Rule::Slerp,
             "hermite" => Rule::Hermite(velocity()?),
-            "threshold" => Rule::Reckoned { velocity: velocity()?, threshold: *second },
+            "threshold" => Rule::Reckoned { velocity: velocity()?, threshold: *first },
             _ => Rule::Step,
         };
         let rule = if matches!(rule, Rule::Step) && said[name].0 == "angular" {

@@ -435,8 +435,10 @@ impl GhostRows {
     /// The row's owner: on a server a client's number, on a client 1 if it owns the row.
     pub(super) fn owner(&self, row: u32) -> u64 {
         let mut bytes = [0; 8];
-        self.owners.read(row as usize, &mut bytes[..self.owners.size()]);
-        u64::from_le_bytes(bytes)
+        let cell = &mut bytes[..self.owners.size()];
+        self.owners.read(row as usize, cell);
+        // A flag, or a number in the byte order of the machine, as NumPy reads it.
+        if let [flag] = cell { u64::from(*flag) } else { u64::from_ne_bytes(bytes) }
     }
 
     pub(super) fn set_owner(&self, row: u32, owner: u64) {

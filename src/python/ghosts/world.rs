@@ -16,6 +16,7 @@ use super::ghost::{Ghost, Live};
 use super::hooks::Hooks;
 use super::names;
 use super::population::Population;
+use super::properties::DEFAULT_RATE;
 use super::relevancy;
 use super::rows::{Checked, GhostRows, NOBODY};
 use crate::python::errors::{GhostError, closed_error, stale_client};
@@ -25,9 +26,6 @@ use crate::python::shared::Shared;
 use crate::python::state::State;
 use crate::python::time;
 use crate::replication::{GhostName, Interests, MAX_PAST, Publisher, Relevancy};
-
-/// Ticks a second of a protocol without a tick rate.
-const DEFAULT_RATE: f64 = 60.0;
 
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct World {
@@ -129,7 +127,7 @@ impl World {
         self.population.live(ghost).map(|live| live.row)
     }
 
-    fn relevancy(&self, class_: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn set_relevancy(&self, class_: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         let (rule, hook) = relevancy::rule(rows.properties.get(), rule)?;
         let classes = self.publish(|it| Some(it.classes().clone()))?;
@@ -141,14 +139,19 @@ impl World {
         Ok(())
     }
 
-    fn priority(&self, class_: &Bound<'_, PyAny>, hook: Option<Py<PyAny>>) -> PyResult<()> {
+    fn set_priority(&self, class_: &Bound<'_, PyAny>, hook: Option<Py<PyAny>>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         hooks::check(class_.py(), "hook", hook.as_ref())?;
         self.set_hook(rows, |hooks| &mut hooks.priority, hook);
         Ok(())
     }
 
-    fn condition(&self, class_: &Bound<'_, PyAny>, name: &str, hook: Option<Py<PyAny>>) -> PyResult<()> {
+    fn set_condition_hook(
+        &self,
+        class_: &Bound<'_, PyAny>,
+        name: &str,
+        hook: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         World::check_condition(rows, name)?;
         hooks::check(class_.py(), "hook", hook.as_ref())?;
@@ -223,6 +226,7 @@ impl World {
         self.publish(|it| it.set_must_know(class.index, rows))
     }
 
+    #[getter]
     fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let costs = self.publish(|it| it.costs())?;
         let all = PyDict::new(py);
@@ -249,14 +253,14 @@ impl World {
         self.publish(|it| it.peer_bits(client))
     }
 
-    fn remember(&self, seconds: f64, rate: Option<f64>) -> PyResult<()> {
+    fn remember(&self, seconds: f64) -> PyResult<()> {
         let own = self.with(|state| state.host().protocol().time().map(|time| f64::from(time.rate)))?;
-        let rate = rate.or(own).unwrap_or(DEFAULT_RATE);
+        let rate = own.unwrap_or(DEFAULT_RATE);
         let ticks = (seconds * rate).ceil();
         let most = f64::from(MAX_PAST);
-        if !(rate.is_finite() && rate > 0.0 && (0.0..=most).contains(&ticks)) {
+        if !(0.0..=most).contains(&ticks) {
             return Err(PyValueError::new_err(format!(
-                "seconds must be 0 to {MAX_PAST} ticks at a rate above 0, not {seconds} at {rate} a second"
+                "seconds must be 0 to {MAX_PAST} ticks at {rate} a second, not {seconds}"
             )));
         }
         self.publish(|it| it.remember(ticks as u32))
@@ -407,7 +411,7 @@ impl World {
         }
         let name = rows.name();
         Err(GhostError::new_err(format!(
-            "{method}() is for a class with the rule {wanted}, which {name} has not: say world.relevancy({name}, {wanted}) \
+            "{method}() is for a class with the rule {wanted}, which {name} has not: say world.set_relevancy({name}, {wanted}) \
              first"
         )))
     }

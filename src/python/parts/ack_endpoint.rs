@@ -5,20 +5,19 @@ use std::collections::VecDeque;
 use crate::python::prelude::*;
 
 use super::counts;
+use super::fragments::{Fragments, MAX_BYTES};
+use crate::python::arguments::argument;
 use crate::python::errors::MessageTooLargeError;
 use crate::python::fields::within;
 use crate::transport::ack_endpoint::{self, AckEndpointConfig};
 use crate::transport::acks::{Acked, RttSampling};
-use crate::transport::fragment::{FRAGMENT_HEADER_SIZE, MAX_FRAGMENTS};
+use crate::transport::fragment::FRAGMENT_HEADER_SIZE;
 use crate::transport::header::Header;
 use crate::transport::packet::LossBound;
 use crate::transport::{self};
 
 /// A day: a longer time until a packet counts as lost is a mistake.
 pub(super) const MAX_LOSS: f64 = 86_400.0;
-
-/// The maximum of packet sizes and memory bounds, in bytes.
-const MAX_BYTES: usize = 1 << 30;
 
 /// How many acks are kept for a caller that doesn't fetch them: half of the sequence numbers.
 const MAX_UNREPORTED: usize = 32_768;
@@ -44,10 +43,7 @@ impl AckEndpoint {
     fn new(
         profile: &str,
         #[within(1, MAX_BYTES)] max_packet_size: Option<usize>,
-        #[within(1, MAX_BYTES)] fragment_above: Option<usize>,
-        #[within(1, usize::from(u16::MAX))] fragment_size: Option<usize>,
-        #[within(1, MAX_FRAGMENTS)] max_fragments: Option<usize>,
-        #[int] reassembly_bytes: Option<i128>,
+        fragments: Option<&Bound<'_, PyAny>>,
         #[within(1, 32_768)] sent_window: Option<usize>,
         #[within(1, 32_768)] received_window: Option<usize>,
         #[number] rtt_smoothing: Option<f64>,
@@ -66,18 +62,23 @@ impl AckEndpoint {
         let AckEndpointConfig { max_packet_size: largest, fragment_above: above, reassembly, acks, .. } =
             &mut config;
         for (given, setting) in [
-            (fragment_size, &mut reassembly.fragment_size),
-            (max_fragments, &mut reassembly.max_fragments),
             (sent_window, &mut acks.sent_window),
             (received_window, &mut acks.received_window),
             (max_packet_size, largest),
-            (fragment_above, above),
         ] {
             *setting = given.unwrap_or(*setting);
         }
+        let fragments: Option<Bound<'_, Fragments>> =
+            fragments.map(|given| argument("fragments", given, "a Fragments or None")).transpose()?;
+        let fragments = fragments.map(|given| *given.get());
+        if let Some(Fragments { above: from, size, count, .. }) = fragments {
+            *above = from.unwrap_or(*above);
+            reassembly.fragment_size = size.unwrap_or(reassembly.fragment_size);
+            reassembly.max_fragments = count.unwrap_or(reassembly.max_fragments);
+        }
         let one_packet = reassembly.fragment_size * reassembly.max_fragments;
-        reassembly.max_bytes = match reassembly_bytes {
-            Some(bytes) => within("reassembly_bytes", bytes, one_packet, MAX_BYTES)?,
+        reassembly.max_bytes = match fragments.and_then(|given| given.reassembly_bytes) {
+            Some(bytes) => within("reassembly_bytes", bytes as i128, one_packet, MAX_BYTES)?,
             None => reassembly.max_bytes.max(one_packet),
         };
         acks.rtt_smoothing = rtt_smoothing.unwrap_or(acks.rtt_smoothing);

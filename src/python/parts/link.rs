@@ -6,7 +6,7 @@ use pyo3::types::PyByteArray;
 use super::{counts, to_seconds};
 use crate::netsim::conditions;
 use crate::netsim::link;
-use crate::python::network::Conditions;
+use crate::python::conditions::Conditions;
 
 /// A terabyte: larger items are mistakes.
 const MAX_ITEM: usize = 1 << 40;

@@ -3,6 +3,7 @@
 mod events;
 mod open;
 mod path;
+mod rendezvous;
 mod states;
 
 use std::collections::HashMap;
@@ -18,6 +19,7 @@ use self::events::reason_to_python;
 pub(crate) use self::events::{GameEnded, MasterChanged, Player, PlayerJoined, PlayerLeft, Started};
 use self::open::{Opening, open};
 pub(crate) use self::path::PlayerPath;
+pub(crate) use self::rendezvous::Rendezvous;
 use super::address::{Address, AddressLike};
 use super::arguments::{argument, int, number, optional_int, shared, truth};
 use super::chunks::{Chunk, Transfer};
@@ -29,13 +31,13 @@ use super::lock;
 use super::log::{Level, log};
 use super::network::SimulatedNetwork;
 use super::protocol::{Protocol, seconds};
-use super::settings::Settings;
+use super::settings::{Given, Settings};
 use super::setup::{class_name, entropy, random, send_options};
 use super::stats::ConnectionStats;
 use crate::endpoint::{ChunkLimits, Event, PeerHandle};
 use crate::mesh::{Happening, Phase, Start};
 use crate::python::tick::{Tick, Ticking};
-use crate::rendezvous::{LobbyCode, MAX_TITLE_BYTES, is_title, lobby_address};
+use crate::rendezvous::{LobbyCode, lobby_address};
 use crate::session::PeerPart;
 use crate::time::Instant;
 
@@ -62,61 +64,45 @@ struct Known {
 #[pymethods]
 impl Peer {
     #[staticmethod]
-    #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, bind = None, key = None, timeout = 5,
-                        rendezvous = None, title = "", relaying = true, **settings))]
-    #[pyo3(text_signature = "(protocol, *, name='', players=4, late_joining=False, bind=None, key=None, \
-                             timeout=5, rendezvous=None, title='', relaying=True, factory=None, priority=None, slow_hook=0.005, \
-                             chunk_memory=67108864, chunk_directory=None, chunk_file_limit=None, \
-                             chunk_directory_limit=None, congestion=None, driver='polled', conditions=None, \
-                             seed=None, network=None, columns=None, capture=None, mtu=1280, \
-                             packet_notifications=False, strict=False)")]
-    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+    #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, key = None, **settings))]
+    #[pyo3(
+        text_signature = "(protocol, *, name='', players=4, late_joining=False, key=None, rendezvous=None, \
+                             network=None, transfers=None, tuning=None, debugging=None)"
+    )]
     fn host<'py>(
         py: Python<'py>,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         name: &str,
         #[pyo3(from_py_with = int::players)] players: i128,
         #[pyo3(from_py_with = truth::late_joining)] late_joining: bool,
-        bind: Option<AddressLike>,
         key: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = int::timeout)] timeout: i128,
-        rendezvous: Option<AddressLike>,
-        title: &str,
-        #[pyo3(from_py_with = truth::relaying)] relaying: bool,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let settings = Self::settings(py, "Peer.host", settings, &protocol)?;
-        let late = late_joining;
-        let rendezvous = server(rendezvous, title)?;
+        let given = Given::new(py, "Peer.host", settings)?;
+        let rendezvous = given.settings("rendezvous")?;
+        let settings = Self::settings(given, &protocol)?;
         let (places, contact) = (players, None);
-        let opening = Opening { bind, key, name, timeout, places, late, contact, relaying, rendezvous };
+        let opening =
+            Opening { key, name, places, late: late_joining, contact, rendezvous: rendezvous.get() };
         Ok(Self::over(open(py, protocol, opening, settings)?))
     }
 
     #[staticmethod]
-    #[pyo3(signature = (address, protocol, *, name = "", bind = None, key = None, timeout = 5, rendezvous = None,
-                        relaying = true, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, name='', bind=None, key=None, timeout=5, \
-                             rendezvous=None, relaying=True, factory=None, \
-                             priority=None, slow_hook=0.005, chunk_memory=67108864, chunk_directory=None, \
-                             chunk_file_limit=None, chunk_directory_limit=None, congestion=None, \
-                             driver='polled', conditions=None, seed=None, network=None, columns=None, \
-                             capture=None, mtu=1280, packet_notifications=False, strict=False)")]
-    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+    #[pyo3(signature = (address, protocol, *, name = "", key = None, **settings))]
+    #[pyo3(text_signature = "(address, protocol, *, name='', key=None, rendezvous=None, network=None, \
+                             transfers=None, tuning=None, debugging=None)")]
     fn join<'py>(
         py: Python<'py>,
         address: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         name: &str,
-        bind: Option<AddressLike>,
         key: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = int::timeout)] timeout: i128,
-        rendezvous: Option<AddressLike>,
-        #[pyo3(from_py_with = truth::relaying)] relaying: bool,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let rendezvous = server(rendezvous, "")?;
-        let address = match rendezvous {
+        let given = Given::new(py, "Peer.join", settings)?;
+        let rendezvous = given.settings::<Rendezvous>("rendezvous")?;
+        let rendezvous = rendezvous.get();
+        let address = match rendezvous.server() {
             Some(_) => {
                 let code: LobbyCode =
                     argument::<String>("address", address, "a code")?.parse().map_err(value_error)?;
@@ -129,10 +115,9 @@ impl Peer {
                 "address must be where a player can be reached, with its port, not {address}"
             )));
         }
-        let settings = Self::settings(py, "Peer.join", settings, &protocol)?;
+        let settings = Self::settings(given, &protocol)?;
         let contact = Some(address);
-        let opening =
-            Opening { bind, key, name, timeout, places: 1, late: false, contact, relaying, rendezvous };
+        let opening = Opening { key, name, places: 1, late: false, contact, rendezvous };
         Ok(Self::over(open(py, protocol, opening, settings)?))
     }
 
@@ -410,14 +395,9 @@ impl Peer {
 }
 
 impl Peer {
-    fn settings<'py>(
-        py: Python<'py>,
-        function: &'static str,
-        settings: Option<Bound<'py, PyDict>>,
-        protocol: &Py<Protocol>,
-    ) -> PyResult<Settings<'py>> {
+    fn settings<'py>(given: Given<'py>, protocol: &Py<Protocol>) -> PyResult<Settings<'py>> {
         let mut settings =
-            Settings::new(py, function, settings, ChunkLimits::CLIENT.memory_bytes, protocol.get())?;
+            Settings::new(given, ChunkLimits::CLIENT.memory_bytes, protocol.get(), Vec::new())?;
         settings.pending.has_senders = true;
         Ok(settings)
     }
@@ -575,22 +555,5 @@ impl Peer {
                 Some(Py::new(py, GameEnded { reason })?.into_any())
             }
         })
-    }
-}
-
-/// Checks the rendezvous server's address and the game's title in its list.
-fn server(address: Option<AddressLike>, title: &str) -> PyResult<Option<(core::net::SocketAddr, String)>> {
-    if !is_title(title) {
-        let complaint =
-            format!("title must be up to {MAX_TITLE_BYTES} bytes in UTF-8 without control characters");
-        return Err(value_error(format!("{complaint}, not {title:?}")));
-    }
-    match address.map(|address| address.0) {
-        Some(address) if address.port() == 0 || address.ip().is_unspecified() => Err(value_error(format!(
-            "rendezvous must be an address to send to, with its port, not {address}"
-        ))),
-        Some(address) => Ok(Some((address, title.to_owned()))),
-        None if title.is_empty() => Ok(None),
-        None => Err(value_error("title must be '' without a rendezvous: nobody lists the game")),
     }
 }

@@ -9,12 +9,12 @@ use crate::driver::{OsEntropy, VirtualNetwork};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, ServerConfig};
 use crate::mesh::{MAX_NAME_BYTES, MAX_PLAYERS, Mesh, MeshConfig};
 use crate::netcode;
-use crate::python::address::AddressLike;
-use crate::python::capture::{self, Secrets};
+use crate::python::capture::Secrets;
 use crate::python::development;
 use crate::python::endpoint::{Endpoint, PEER};
 use crate::python::errors::value_error;
 use crate::python::fields::within;
+use crate::python::peer::rendezvous::Rendezvous;
 use crate::python::protocol::Protocol;
 use crate::python::settings::Settings;
 use crate::python::setup::{REPLAY_WINDOW, open_driver};
@@ -28,22 +28,20 @@ use crate::time::Duration;
 const GUESTS: usize = 8;
 
 /// The longest silence that may end a link, in seconds.
-const MAX_TIMEOUT: i128 = 60;
+const MAX_TIMEOUT: u32 = 60;
+
+/// The seconds of silence that end a link, by default.
+const TIMEOUT: u32 = 5;
 
 /// A peer's settings beyond those of all endpoints.
 pub(super) struct Opening<'a, 'py> {
-    pub(super) bind: Option<AddressLike>,
     pub(super) key: Option<&'a Bound<'py, PyAny>>,
     pub(super) name: &'a str,
-    pub(super) timeout: i128,
     pub(super) places: i128,
     pub(super) late: bool,
     /// An address of a member; None: this is the game's first peer.
     pub(super) contact: Option<SocketAddr>,
-    /// Whether two players that don't reach each other may play through a third.
-    pub(super) relaying: bool,
-    /// The rendezvous server, and the title under which it lists the game.
-    pub(super) rendezvous: Option<(SocketAddr, String)>,
+    pub(super) rendezvous: &'a Rendezvous,
 }
 
 pub(super) fn open(
@@ -52,7 +50,8 @@ pub(super) fn open(
     opening: Opening<'_, '_>,
     mut settings: Settings<'_>,
 ) -> PyResult<Endpoint> {
-    let Opening { bind, key, name, timeout, places, late, contact, relaying, rendezvous } = opening;
+    let Opening { key, name, places, late, contact, rendezvous } = opening;
+    let (rendezvous, relaying) = (rendezvous.server(), rendezvous.relaying);
     let near = rendezvous.as_ref().map(|(server, _)| *server).or(contact);
     check_protocol(protocol.get())?;
     if name.len() > MAX_NAME_BYTES || name.contains('\0') {
@@ -61,7 +60,10 @@ pub(super) fn open(
             "name must be 0 to {MAX_NAME_BYTES} bytes in UTF-8 without NUL, not {bytes}"
         )));
     }
-    let timeout: u32 = within("timeout", timeout, 1, MAX_TIMEOUT as u32)?;
+    let timeout = settings.tuning.get().timeout.unwrap_or(TIMEOUT);
+    if timeout > MAX_TIMEOUT {
+        return Err(value_error(format!("timeout must be 1 to {MAX_TIMEOUT} between peers, not {timeout}")));
+    }
     let places: u8 = within("players", places, 1, MAX_PLAYERS as u8)?;
     let has_key = key.is_some();
     let join_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
@@ -75,7 +77,7 @@ pub(super) fn open(
         ),
         _ => SocketAddr::new(IpAddr::V4(ip), 0),
     };
-    let address = bind.map_or(unbound, |bind| bind.0);
+    let address = settings.tuning.get().bind.map_or(unbound, |bind| bind.0);
     let asked = near.unwrap_or(address).ip();
     if !has_key && network.is_none() && !asked.is_loopback() && !address.ip().is_loopback() {
         let sentence = format!(
@@ -83,7 +85,7 @@ pub(super) fn open(
         );
         development::warn(py, sentence)?;
     }
-    let capture = capture::chosen(py, settings.capture.take())?;
+    let capture = settings.debugging.get().capture(py)?;
     let mut driver = open_driver(py, address, &settings)?;
     let address = driver.local_address();
     let mut source: Box<dyn Entropy + Send> = match &network {

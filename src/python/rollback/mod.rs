@@ -7,12 +7,14 @@ mod requests;
 mod session;
 mod states;
 mod sync_test;
+mod timing;
 mod watching;
 
 pub(super) use events::{Desync, PlayerOut, SpectatorLost};
 pub(super) use requests::{Advance, Load, Save};
 pub(super) use session::Rollback;
 pub(super) use sync_test::SyncTest;
+pub(super) use timing::Timing;
 pub(super) use watching::Spectator;
 
 use std::sync::OnceLock;

@@ -9,13 +9,12 @@ use super::inputs::InputKind;
 use super::moment;
 use super::requests::Sums;
 use super::states::StateKind;
+use super::timing::Timing;
 use crate::python::arguments::argument;
 use crate::python::fields::{bounded, within};
 use crate::python::parts::counts;
 use crate::python::peer::Peer;
-use crate::rollback::{
-    self as core, Config, GameEvent, GameInput, MAX_DELAY, MAX_PLAYERS, MAX_WINDOW, Request, Status,
-};
+use crate::rollback::{self as core, Config, GameEvent, GameInput, MAX_DELAY, MAX_PLAYERS, Request, Status};
 use crate::session::SharedRollback;
 use crate::wire::BitWriter;
 
@@ -161,31 +160,29 @@ impl Rollback {
 #[pymethods]
 impl Rollback {
     #[new]
-    #[pyo3(signature = (peer, inputs, *, players = None, me = None, delay = 2, window = 8, state = None, save = None,
-                        load = None, check = None, check_every = 16, rate = 60))]
+    #[pyo3(signature = (peer, inputs, *, players = None, me = None, timing = None, state = None, save = None,
+                        load = None, check = None, check_every = 16))]
     #[allow(clippy::too_many_arguments)] // Keywords in Python.
     fn new(
         peer: Option<Py<Peer>>,
         inputs: &Bound<'_, PyAny>,
         players: Option<&Bound<'_, PyAny>>,
         #[int] me: Option<i128>,
-        #[within(0, MAX_DELAY)] delay: u32,
-        #[within(1, MAX_WINDOW)] window: u32,
+        timing: Option<&Bound<'_, PyAny>>,
         state: Option<&Bound<'_, PyAny>>,
         save: Option<&Bound<'_, PyAny>>,
         load: Option<&Bound<'_, PyAny>>,
         check: Option<&Bound<'_, PyAny>>,
         #[within(0, 100_000)] check_every: u32,
-        #[within(1, 1_000)] rate: u32,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
         let (players, me) = seats(peer.as_ref(), players, me)?;
         let mut config = Config::new(1, me, kind.shape());
         config.players = players;
-        config.delay = delay;
-        config.window = window;
+        let timing = timing.map(|given| argument("timing", given, "a Timing or None")).transpose()?;
+        let timing = Timing::or_default(timing.as_ref());
+        (config.delay, config.window, config.rate) = (timing.delay, timing.window, timing.rate);
         config.check_every = check_every;
-        config.rate = rate;
         let states = StateKind::new(state, save, load, check)?;
         config.state = states.mark();
         let count = config.window as usize + 2;

@@ -1,5 +1,6 @@
 //! A dedicated server for Python: the sans-IO server, its settings and methods.
 
+mod access;
 mod calls;
 mod objects;
 mod retained;
@@ -14,13 +15,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyDict, PyTuple};
 
+pub(crate) use self::access::Access;
 use self::retained::Retained;
 pub(crate) use self::rooms::Room;
 use self::rooms::{Members, Rooms};
-use super::address::{Address, AddressLike, AddressList};
-use super::arguments::{int, number, optional_int, optional_number, shared, truth};
+use super::address::{Address, AddressLike};
+use super::arguments::{int, number, optional_int, shared, truth};
 use super::arrays::{Recipients, Rows};
-use super::capture::{self, Secrets};
+use super::capture::Secrets;
 use super::chunks::{Chunk, IncomingChunk, Transfer};
 use super::congestion::Congestion;
 use super::development;
@@ -30,12 +32,11 @@ use super::events::ClientHandle;
 use super::fields::within;
 use super::ghosts::World;
 use super::goodbye::goodbye;
-use super::hooks;
 use super::inbox::{Inbox, payload};
 use super::lock;
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
-use super::settings::Settings;
+use super::settings::{Given, Settings};
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, send_options};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::time::Inputs;
@@ -47,27 +48,8 @@ use crate::endpoint::{
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode;
 use crate::python::tick::{Tick, Ticking};
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::transport::{self, BudgetConfig, Message, SendOptions};
-
-/// The maximum lifetime of tokens in seconds: a year.
-const MAX_TOKEN_LIFETIME: u64 = 365 * 24 * 3600;
-
-/// The maximum difference of clocks in seconds, an hour: fix clocks that are further apart.
-const MAX_CLOCK_SKEW: u64 = 3600;
-
-/// Bounds of the seconds that a reliable channel may stay full: no game waits longer for one player.
-const STALLED_TIMEOUT: core::ops::RangeInclusive<f64> = 0.1..=3600.0;
-
-fn extract_stalled_timeout(seconds: f64) -> PyResult<Duration> {
-    if STALLED_TIMEOUT.contains(&seconds) {
-        return Ok(Duration::from_secs_f64(seconds));
-    }
-    let (low, high) = (STALLED_TIMEOUT.start(), STALLED_TIMEOUT.end());
-    Err(PyValueError::new_err(format!(
-        "stalled_timeout must be {low} to {high} seconds, or None, not {seconds}"
-    )))
-}
 
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Server {
@@ -105,42 +87,28 @@ struct Players {
 #[pymethods]
 impl Server {
     #[new]
-    #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, public_addresses = None,
-                        max_token_lifetime = None, clock_skew = 0, replace_duplicates = true,
-                        stalled_timeout = Some(5.0), admission = None, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, key=None, max_clients=64, public_addresses=None, \
-                             max_token_lifetime=None, clock_skew=0, replace_duplicates=True, \
-                             stalled_timeout=5.0, strict=False, factory=None, \
-                             priority=None, admission=None, slow_hook=0.005, chunk_memory=0, \
-                             chunk_directory=None, chunk_file_limit=None, chunk_directory_limit=None, \
-                             congestion=None, driver='polled', conditions=None, seed=None, network=None, \
-                             columns=None, capture=None, mtu=1280, \
-                             packet_notifications=False)")]
-    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
+    #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, **settings))]
+    #[pyo3(text_signature = "(address, protocol, *, key=None, max_clients=64, access=None, network=None, \
+                             transfers=None, tuning=None, debugging=None)")]
     fn new<'py>(
         py: Python<'py>,
         address: AddressLike,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = int::max_clients)] max_clients: i128,
-        public_addresses: Option<AddressList>,
-        #[pyo3(from_py_with = optional_int::max_token_lifetime)] max_token_lifetime: Option<i128>,
-        #[pyo3(from_py_with = int::clock_skew)] clock_skew: i128,
-        #[pyo3(from_py_with = truth::replace_duplicates)] replace_duplicates: bool,
-        #[pyo3(from_py_with = optional_number::stalled_timeout)] stalled_timeout: Option<f64>,
-        admission: Option<Py<PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        hooks::check(py, "admission", admission.as_ref())?;
         let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
         let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
-        let lifetime = |seconds| within("max_token_lifetime", seconds, 1, MAX_TOKEN_LIFETIME);
-        let max_token_lifetime = max_token_lifetime.map(lifetime).transpose()?;
-        let clock_skew = within("clock_skew", clock_skew, 0, MAX_CLOCK_SKEW)?;
-        let stalled_timeout = stalled_timeout.map(extract_stalled_timeout).transpose()?;
-        let none = ChunkLimits::SERVER.memory_bytes;
-        let mut settings = Settings::new(py, "Server.__new__", settings, none, protocol.get())?;
+        let given = Given::new(py, "Server.__new__", settings)?;
+        let access: Bound<'py, Access> = given.settings("access")?;
+        let access = access.get();
+        let mut settings =
+            Settings::new(given, ChunkLimits::SERVER.memory_bytes, protocol.get(), Vec::new())?;
         settings.pending.has_senders = true;
+        if settings.tuning.get().bind.is_some() {
+            return Err(value_error("bind must be None of a server, which is at its address"));
+        }
         let (network, address) = (settings.network.clone(), address.0);
         if key.is_none() && network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
@@ -148,24 +116,24 @@ impl Server {
                  Give it the key it shares with your login backend"
             );
             development::warn(py, sentence)?;
-        } else if key.is_some() && public_addresses.is_none() && address.ip().is_unspecified() {
+        } else if key.is_some() && access.public_addresses.is_none() && address.ip().is_unspecified() {
             let sentence = format!(
                 "connect tokens can't name a server at {address}: \
-                 give public_addresses, the addresses that your tokens have"
+                 give access=tickwire.tokens.Access(public_addresses=), the addresses that your tokens have"
             );
             development::warn(py, sentence)?;
         }
 
-        let capture = capture::chosen(py, settings.capture.take())?;
+        let capture = settings.debugging.get().capture(py)?;
         let mut driver = open_driver(py, address, &settings)?;
         let address = driver.local_address();
-        let mut names = public_addresses.map_or_else(|| vec![address], |given| given.0);
+        let public = access.public_addresses.as_ref();
+        let mut names =
+            public.map_or_else(|| vec![address], |given| given.iter().map(|each| each.0).collect());
         names.push(DEVELOPMENT_ADDRESS);
         let mut netcode = netcode::ServerConfig::new(protocol.get().id, private_key, max_clients, names);
         netcode.replay_window = REPLAY_WINDOW;
-        netcode.max_token_lifetime = max_token_lifetime.map(Duration::from_secs);
-        netcode.clock_skew = Duration::from_secs(clock_skew);
-        netcode.replace_duplicates = replace_duplicates;
+        access.apply(&mut netcode);
         // The well-known key keeps nobody out. With a key of its own a server doesn't explain refusals even on
         // loopback: a relay may listen in front of it, and strangers ask through that.
         netcode.explains = key.is_none();
@@ -184,10 +152,10 @@ impl Server {
         if let Some(directory) = settings.arrivals.directory.take() {
             host.set_chunk_store(Box::new(directory.per_client()));
         }
-        if admission.is_some() {
+        if access.admission.is_some() {
             host.ask_admission();
         }
-        host.set_stalled_timeout(stalled_timeout);
+        host.set_stalled_timeout(settings.tuning.get().stalled_timeout());
         static SERVERS: AtomicU64 = AtomicU64::new(0);
         let id = SERVERS.fetch_add(1, Ordering::Relaxed);
         let endpoint = Endpoint::new(py, &SERVER, host, driver, protocol, settings)?;
@@ -196,7 +164,7 @@ impl Server {
         Ok(Server {
             id,
             max_clients,
-            admission,
+            admission: access.admission.as_ref().map(|hook| hook.clone_ref(py)),
             endpoint,
             world: Py::new(py, world)?,
             players: Mutex::default(),
@@ -545,7 +513,7 @@ impl Server {
         Some(handle.clone_ref(py))
     }
 
-    #[pyo3(signature = (client, *, reason = None, linger = 0.0))]
+    #[pyo3(signature = (client, reason = None, *, linger = 0.0))]
     fn disconnect(
         &self,
         client: &Bound<'_, ClientHandle>,
@@ -569,6 +537,7 @@ impl Server {
         self.endpoint.stats(self.core_handle(client.get())?, client.get().end.get())
     }
 
+    #[getter]
     fn channel_stats(&self) -> PyResult<ChannelSnapshot> {
         let state = self.endpoint.state.lock()?;
         let mut snapshot = SnapshotColumns::default();

@@ -5,8 +5,8 @@
 
 use sha2::{Digest, Sha256};
 
+use super::items::{ContentHash, Offer};
 use super::storage::{Sink, StorageError, Stored};
-use super::{ContentHash, Offer};
 use crate::store::BitSet;
 use crate::time::Instant;
 

@@ -3,11 +3,10 @@
 use std::collections::VecDeque;
 
 use super::assembly::{Assembly, Slice};
+use super::events::{ChunkEvent, ChunkFailure};
+use super::items::{Carried, Item, MAX_RUNS, Offer, Rejection, Selection, Verdict};
+use super::progress::{ChunkCounters, Progress, Rate};
 use super::storage::Stored;
-use super::{
-    Carried, ChunkCounters, ChunkEvent, ChunkFailure, Item, MAX_RUNS, Offer, Progress, Rate, Rejection,
-    Selection, Verdict,
-};
 use crate::time::Instant;
 
 /// A chunk of the peer.

@@ -1,4 +1,4 @@
-//! Large blocks beside game traffic: chunks, cut into slices that fill packets, in both directions at once.
+//! Chunks beside game traffic: cut into slices that fill packets, in both directions at once.
 //!
 //! A chunk is offered with its size, its hash and a label; its slices follow without waiting, up to a bound, until
 //! the receiver has answered that it accepts the chunk and which slices it has. Packets' acks are the slices' acks:
@@ -11,17 +11,27 @@
 //! no chunk are dropped and counted ([`ChunkCounters`]): a peer harms only its own chunks.
 
 mod assembly;
+mod events;
 mod incoming;
+mod items;
 mod offer_pace;
 mod outgoing;
+mod progress;
 mod storage;
 
 pub use assembly::Assembly;
 #[cfg(test)]
 pub(crate) use assembly::Slice;
+pub use events::{ChunkError, ChunkEvent, ChunkFailure};
+pub(super) use items::MAX_BURST_CHUNK_BYTES;
+use items::SLICE_PACKET_OVERHEAD;
+pub(crate) use items::{Carried, Item, MAX_OPEN, MAX_RUNS, SLICE_LENGTH_BITS, Selection, Verdict};
+pub use items::{
+    ContentHash, MAX_CHUNK_BYTES, MAX_LABEL_BYTES, MAX_QUEUED_CHUNKS, Offer, Rejection, SLICE_BYTES,
+};
+pub use progress::{ChunkCounters, Progress};
 pub use storage::{BytesSource, MemorySink, Sink, Source, StorageError, Stored};
 
-use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
 
@@ -30,331 +40,8 @@ use incoming::Incoming;
 use offer_pace::OfferPace;
 use outgoing::Outgoing;
 
-use crate::exact::decay;
-use crate::store::counters::counters;
 use crate::store::sequence::distance;
 use crate::time::Instant;
-
-/// The largest chunk that may go out at once: the article has some 100 KiB, and warns of more.
-pub(super) const MAX_BURST_CHUNK_BYTES: u64 = 256 * 1024;
-
-/// Bytes of a slice: as many as leave room in a datagram for its headers, an entry and some acks.
-pub const SLICE_BYTES: usize = 1152;
-
-/// Bits of a slice's length on the wire.
-pub(crate) const SLICE_LENGTH_BITS: u32 = 11;
-
-/// The maximum overhead of a packet with a slice.
-const SLICE_PACKET_OVERHEAD: usize = 39;
-
-/// The largest chunk: 40 bits of size on the wire.
-pub const MAX_CHUNK_BYTES: u64 = (1 << 40) - 1;
-
-pub const MAX_LABEL_BYTES: usize = 64;
-
-/// Chunks waiting to be sent, those under way included.
-pub const MAX_QUEUED_CHUNKS: usize = 256;
-
-/// Chunks under way in one direction: the standard's. One would cost a round trip between two of them.
-pub(crate) const MAX_OPEN: u16 = 4;
-
-/// Runs of slices in an answer; slices beyond them are sent again.
-pub(crate) const MAX_RUNS: usize = 128;
-
-/// Identifies a chunk's content: its SHA-256.
-pub type ContentHash = [u8; 32];
-
-/// A sender's description of a chunk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
-    /// The chunk's number in its direction.
-    pub id: u16,
-    /// Bytes of the chunk.
-    pub size: u64,
-    /// Bytes of each slice but the last.
-    pub slice_bytes: u16,
-    /// The hash of the whole content.
-    pub hash: ContentHash,
-    /// The sender's name for it.
-    pub label: Box<str>,
-}
-
-impl Offer {
-    /// How many slices the chunk has; at least one, of no bytes for an empty chunk.
-    pub(crate) fn slices(&self) -> u32 {
-        // At most 2^40 bytes in slices of at least 512: below 2^32.
-        self.size.div_ceil(u64::from(self.slice_bytes)).max(1) as u32
-    }
-
-    /// The place of a slice in the chunk.
-    pub(crate) fn slice(&self, index: u32) -> core::ops::Range<u64> {
-        let start = u64::from(index) * u64::from(self.slice_bytes);
-        start..(start + u64::from(self.slice_bytes)).min(self.size)
-    }
-}
-
-/// Why a chunk is refused, or given up. The numbers are the standard's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rejection {
-    /// The receiver has no room for a chunk of this size.
-    TooLarge,
-    /// The receiving application doesn't want it.
-    Cancelled,
-    /// The received content is not the offered one.
-    Damaged,
-    /// The receiver could not store it.
-    Storage,
-    /// There is no room for it now where the receiver stores chunks.
-    NoRoom,
-}
-
-impl Rejection {
-    pub(crate) fn number(self) -> u8 {
-        match self {
-            Rejection::TooLarge => 1,
-            Rejection::Cancelled => 2,
-            Rejection::Damaged => 3,
-            Rejection::Storage => 4,
-            Rejection::NoRoom => 5,
-        }
-    }
-
-    pub(crate) fn from_number(number: u8) -> Self {
-        match number {
-            1 => Rejection::TooLarge,
-            3 => Rejection::Damaged,
-            4 => Rejection::Storage,
-            5 => Rejection::NoRoom,
-            _ => Rejection::Cancelled,
-        }
-    }
-}
-
-impl fmt::Display for Rejection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Rejection::TooLarge => {
-                "the receiver takes no chunk of this size: give it more chunk_memory, or a chunk_directory; a server has \
-                 neither unless told"
-            }
-            Rejection::Cancelled => "the receiver cancelled it",
-            Rejection::Damaged => "what arrived is not what was offered: its hash differs",
-            Rejection::Storage => "the receiver could not store it",
-            Rejection::NoRoom => "the receiver's directory for chunks is full",
-        })
-    }
-}
-
-/// A receiver's word on a chunk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It is accepted; these runs of slices are here: (first, count), ascending. While it is paused no more should be
-    /// sent.
-    Accepted {
-        have: Vec<(u32, u32)>,
-        paused: bool,
-    },
-    /// It is here, complete and verified.
-    Complete,
-    Rejected(Rejection),
-}
-
-/// An item in an entry of a chunk channel. The bytes of slices are in the packet's arena.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Item {
-    Offer(Offer),
-    Slice { id: u16, index: u32, bytes: core::ops::Range<usize> },
-    Answer { id: u16, verdict: Verdict },
-    Withdraw { id: u16 },
-}
-
-/// The chunk items in a packet, for when its outcome is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Carried {
-    Offer { id: u16 },
-    Slice { id: u16, index: u32 },
-    Answer { id: u16, last: bool },
-    Withdraw { id: u16 },
-}
-
-/// Why a chunk failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChunkFailure {
-    /// The receiver refused it.
-    Rejected(Rejection),
-    /// This side's application cancelled it.
-    Cancelled,
-    /// The sender cancelled it, or couldn't read it any more.
-    Withdrawn,
-    /// This side could not store it, or could not read it any more.
-    Storage(StorageError),
-    /// The connection ended first.
-    Disconnected,
-}
-
-impl fmt::Display for ChunkFailure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ChunkFailure::Rejected(rejection) => rejection.fmt(f),
-            ChunkFailure::Cancelled => f.write_str("it was cancelled"),
-            ChunkFailure::Withdrawn => f.write_str("the sender withdrew it"),
-            ChunkFailure::Storage(error) => error.fmt(f),
-            ChunkFailure::Disconnected => f.write_str("the connection ended before it was through"),
-        }
-    }
-}
-
-/// Something happened to a chunk.
-#[derive(Debug)]
-pub enum ChunkEvent {
-    /// The peer offers a chunk: to be answered by [`Connection::accept_chunk`](super::Connection::accept_chunk) or
-    /// [`Connection::reject_chunk`](super::Connection::reject_chunk), sooner or later. It is offered again if it was
-    /// accepted as complete and the content turned out to be different.
-    Offered(Offer),
-    /// One of ours is at the peer, verified.
-    Sent { number: u64 },
-    /// One of ours is not going to be.
-    NotSent { number: u64, failure: ChunkFailure },
-    /// A chunk of the peer's is here, verified.
-    Received { offer: Offer, stored: Stored },
-    /// One of the peer's is not going to be.
-    NotReceived {
-        /// The offer of the failed chunk.
-        offer: Offer,
-        failure: ChunkFailure,
-    },
-}
-
-/// Why a chunk can't be queued. Nothing was queued then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChunkError {
-    /// The queue of chunks is full.
-    Full,
-    /// The chunk is too large.
-    TooLarge { bytes: u64 },
-    /// The chunk is too large to go out at once.
-    Burst { bytes: u64 },
-    /// The label is too long.
-    Label {
-        /// Its bytes in UTF-8.
-        bytes: usize,
-    },
-    /// The protocol has no channel for chunks.
-    NoChannel,
-}
-
-impl fmt::Display for ChunkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ChunkError::Full => {
-                write!(
-                    f,
-                    "{MAX_QUEUED_CHUNKS} chunks wait to be sent, which is the maximum: send more when some are over"
-                )
-            }
-            ChunkError::TooLarge { bytes } => {
-                write!(f, "the chunk must be at most {MAX_CHUNK_BYTES} bytes, not {bytes}")
-            }
-            ChunkError::Burst { bytes } => {
-                write!(
-                    f,
-                    "a chunk with burst must be at most {MAX_BURST_CHUNK_BYTES} bytes, not {bytes}: more would flood the \
-                     queues on its way and hold up all other traffic"
-                )
-            }
-            ChunkError::Label { bytes } => {
-                write!(f, "label must be at most {MAX_LABEL_BYTES} bytes in UTF-8, not {bytes}")
-            }
-            ChunkError::NoChannel => {
-                f.write_str("the protocol has no channel of chunks: add tickwire.chunks() to its channels")
-            }
-        }
-    }
-}
-
-impl core::error::Error for ChunkError {}
-
-/// How far a chunk is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Progress {
-    /// Bytes of the chunk.
-    pub size: u64,
-    /// Bytes received: on the sending side, known to be received.
-    pub bytes: u64,
-    /// Slices of the chunk.
-    pub slices: u32,
-    /// How many slices were received.
-    pub slices_done: u32,
-    /// Bytes per second in the recent past.
-    pub rate: f64,
-    /// This side paused it.
-    pub paused: bool,
-    /// The receiver paused it: known on the sending side.
-    pub paused_by_peer: bool,
-}
-
-impl Progress {
-    /// The remaining time at the recent rate; None before there is one, and while the chunk is paused.
-    pub fn time_left(&self) -> Option<Duration> {
-        if self.paused || self.paused_by_peer {
-            return None;
-        }
-        let seconds = (self.size - self.bytes) as f64 / self.rate;
-        // Bounded by a year.
-        (self.rate > 0.0).then(|| Duration::from_secs_f64(seconds.min(3.2e7)))
-    }
-}
-
-counters! {
-    /// Counts of chunks, and of dropped items of the peer's.
-    pub struct ChunkCounters {
-        /// Slices sent, each counted once.
-        slices_sent,
-        slices_resent,
-        /// Bytes of slices sent, each time they were sent.
-        bytes_sent,
-        /// Slices received, each counted once.
-        slices_received,
-        slice_duplicates,
-        /// Slices of chunks that are not open: unknown, over, or not accepted yet.
-        slices_unexpected,
-        /// Slices whose place or length doesn't fit the chunk.
-        slices_invalid,
-        /// Offers out of turn, or that contradict themselves.
-        offers_invalid,
-        /// Packets not taken, and not acked, because offers and withdrawals came too fast.
-        offers_too_fast,
-        /// Chunks that were here before they were offered, and were not sent.
-        chunks_reused,
-        /// Answers for chunks that were never offered, or with slices that these don't have.
-        answers_invalid,
-    }
-}
-
-/// A recent rate: amounts from a second ago count 1 / e.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Rate {
-    bytes: f64,
-    seconds: f64,
-    at: Option<Instant>,
-}
-
-impl Rate {
-    pub(crate) fn add(&mut self, now: Instant, bytes: u64) {
-        let past = (now - self.at.replace(now).unwrap_or(now)).as_secs_f64();
-        let keep = decay(past);
-        self.bytes = self.bytes * keep + bytes as f64;
-        self.seconds = self.seconds * keep + past;
-    }
-
-    // Bytes per second.
-    pub(crate) fn per_second(&self, now: Instant) -> f64 {
-        let past = (now - self.at.unwrap_or(now)).as_secs_f64();
-        let keep = decay(past);
-        let seconds = self.seconds * keep + past;
-        if seconds > 0.0 { self.bytes * keep / seconds } else { 0.0 }
-    }
-}
 
 /// The chunks of one connection, both directions.
 #[derive(Debug, Default)]
@@ -377,22 +64,6 @@ pub struct Chunks {
     offer_pace: OfferPace,
     events: VecDeque<ChunkEvent>,
     counters: ChunkCounters,
-}
-
-/// The chunk items selected for a packet, with the bytes of the slices.
-#[derive(Debug, Default)]
-pub(crate) struct Selection {
-    pub(crate) items: Vec<Item>,
-    pub(crate) carried: Vec<Carried>,
-    pub(crate) arena: Vec<u8>,
-}
-
-impl Selection {
-    pub(crate) fn clear(&mut self) {
-        self.items.clear();
-        self.carried.clear();
-        self.arena.clear();
-    }
 }
 
 impl Chunks {

@@ -4,7 +4,7 @@
 //! An honest sender has four chunks open and opens the next when one is over, so it only gets here with more than a
 //! thousand small ones a second. Its packets then count as lost, and it repeats their contents.
 
-use super::Offer;
+use super::items::Offer;
 use crate::time::Instant;
 use crate::transport::pacing::{Budget, RateConfig};
 

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
+use super::items::{Carried, Item, Offer, SLICE_BYTES, SLICE_LENGTH_BITS, Selection};
+use super::progress::{ChunkCounters, Progress, Rate};
 use super::storage::{Source, StorageError};
-use super::{Carried, ChunkCounters, Item, Offer, Progress, Rate, SLICE_BYTES, SLICE_LENGTH_BITS, Selection};
 use crate::store::BitSet;
 use crate::time::{Duration, Instant};
 

@@ -22,8 +22,10 @@
 //! - **Against flows that fill the queue** it competes: [`competition`](super::competition), after Copa.
 
 use super::competition::{Circumstances, Competition};
+use super::constants::{BASE_BUCKET, BLUR, FRUITFUL, LESS, LONG, MAX_DOUBLINGS, MIN_JITTER, PACKET};
 use super::delay::{Delay, MAX_TICK};
-use super::delivery::{Epoch, PACKET, Passage, Signs};
+use super::delivery::{Epoch, Passage, Signs};
+use super::flight::Flight;
 use super::loss::Loss;
 use super::startup::{Path, Startup};
 use super::{AdaptiveConfig, CongestionConfig, Controller, RoundTrip, SentStamp};
@@ -31,15 +33,14 @@ use crate::time::{Duration, Instant};
 use crate::transport::pacing::Pacer;
 use crate::transport::peer_clock::PeerClock;
 
-/// The queue to aim for, in seconds, is this over the root of bytes a second: 7 ms at 10 Mbit/s, 2 ms at 100.
+/// The queue to aim for, in seconds, is this over the root of bytes a second: 7 ms at 10 Mbit/s, 2 ms at 100. It is at
+/// least twice [`BLUR`].
 const TARGET: f64 = 8.0;
-const MIN_TARGET: f64 = 0.002;
 const MAX_TARGET: f64 = 0.010;
 
 /// We aim at no more than this part of the wait at which the queue overflowed, so that others' packets find room, and at
-/// no less than these seconds.
+/// no less than [`BLUR`].
 const FILLED: f64 = 0.5;
-const MIN_FILLED: f64 = 0.001;
 
 /// The part of both ends' ticks that is added to the target, because ticks blur the measurement.
 const TARGET_TICKS: f64 = 0.25;
@@ -49,10 +50,6 @@ const MAX_TARGET_TICKS: f64 = 0.025;
 const TARGET_JITTER: f64 = 3.0;
 const MAX_TARGET_JITTER: f64 = 0.030;
 
-/// Below this part of the greatest capacity, of which this part is kept in each epoch, jitter may have slowed us down.
-const SLOWED: f64 = 0.95;
-const KEEP_BEST: f64 = 0.999;
-
 /// How strongly the queue steers: this part of the difference to the target should be gone after a round trip.
 /// Effects show a round trip later, and at 1 / e that doesn't oscillate.
 const STEERING: f64 = 0.35;
@@ -61,22 +58,13 @@ const STEERING: f64 = 0.35;
 const MAX_SLOWER: f64 = 0.5;
 const MAX_FASTER: f64 = 0.15;
 
-/// How much more is sent in a round trip while the queue is shorter than its target, and the largest part of the
-/// rate.
-const ADDED: f64 = PACKET;
-const MAX_ADDED: f64 = FIRST_GROWTH;
-
-/// How much faster to send while the queue is empty: this, or what makes this many seconds of queue in a round trip; doubled
-/// each time that more arrived, up to the number of times.
+/// How much faster to send while the queue is empty: by this part, or by what makes a queue of [`MIN_JITTER`] in a round
+/// trip, but by at least half of this part, or filling the longest paths would take minutes. It doubles each time that more
+/// arrived, up to [`MAX_DOUBLINGS`] times. A queue shorter than its target lets us send a packet a round trip more, up to
+/// this part.
 const FIRST_GROWTH: f64 = 0.05;
-const FIRST_GROWTH_TIME: f64 = 0.004;
-const MAX_DOUBLINGS: u32 = 4;
 
-/// And at least this: otherwise filling a link would take minutes over the longest paths.
-const MIN_FIRST_GROWTH: f64 = 0.025;
-
-/// More counts as arriving if it exceeds the amount before by this share and this many packets: chance explains less.
-const FRUITFUL: f64 = 0.02;
+/// More counts as arriving if it exceeds the amount before by [`FRUITFUL`] and this many packets: chance explains less.
 const CHANCE: f64 = 1.5 * PACKET;
 
 /// Ticks blur what arrives in an epoch if they are more than this part of it. Then more is taken to have arrived if no queue shows
@@ -84,9 +72,8 @@ const CHANCE: f64 = 1.5 * PACKET;
 const BLURRED: f64 = 0.15;
 const MAX_UNHINDERED_LOSS: f64 = 0.12;
 
-/// Waits tell little of a queue where more than this share of packets is overtaken; it is smoothed over this many.
+/// Waits tell little of a queue where more than this share of packets is overtaken; it is smoothed over [`LONG`] packets.
 const MAX_OVERTAKEN: f64 = 0.005;
-const OVERTAKEN_OF: f64 = 1_000.0;
 
 /// How much less than the capacity goes out in ProbeRTT: twice what drains the queue if all of it were ours, since
 /// of a queue that is shared we drain no more than our part.
@@ -102,9 +89,6 @@ const MIN_OUTAGE: f64 = 0.05;
 
 /// A longer round trip than this, in seconds, counts as none.
 const MAX_RTT: f64 = 60.0;
-
-/// Knowledge of the link is dropped after this long without bulk.
-const FORGET: Duration = Duration::from_secs(10);
 
 /// The adaptive controller. Rates are bytes a second, amounts bytes, and times seconds where they aren't [`Duration`]s.
 #[derive(Debug)]
@@ -143,47 +127,9 @@ pub(super) struct Adaptive {
     judged: bool,
 }
 
-/// The packets in flight, with bytes.
-#[derive(Debug, Default)]
-struct Flight {
-    bytes: f64,
-    /// Bytes sent since the rate is known.
-    in_flight_since_startup: f64,
-    /// Nothing was acked since, though packets were in flight.
-    waiting_since: Instant,
-    last_sent: Instant,
-}
-
-impl Flight {
-    fn add(&mut self, stamp: &SentStamp) {
-        if self.bytes <= 0.0 {
-            self.waiting_since = stamp.sent_at;
-        }
-        self.last_sent = stamp.sent_at;
-        self.change(stamp, 1.0);
-    }
-
-    fn remove(&mut self, stamp: &SentStamp) {
-        self.change(stamp, -1.0);
-    }
-
-    fn change(&mut self, stamp: &SentStamp, sign: f64) {
-        self.bytes += sign * f64::from(stamp.bytes);
-        if !stamp.sent_in_startup {
-            self.in_flight_since_startup += sign * f64::from(stamp.bytes);
-        }
-    }
-
-    /// Whether acks have been missing for so long that one more packet should ask for some.
-    fn is_stalled(&self, now: Instant, rtt: f64) -> bool {
-        (now - self.waiting_since).as_secs_f64() > 2.0 * rtt + 0.05
-            && (now - self.last_sent).as_secs_f64() > 0.5 * rtt
-    }
-}
-
 /// The wait in the queue to aim for at this rate, where nothing blurs it.
 fn own_target(rate: f64) -> f64 {
-    (TARGET / rate.max(1.0).sqrt()).clamp(MIN_TARGET, MAX_TARGET)
+    (TARGET / rate.max(1.0).sqrt()).clamp(2.0 * BLUR, MAX_TARGET)
 }
 
 fn startup(config: &AdaptiveConfig) -> Startup {
@@ -239,7 +185,7 @@ impl Adaptive {
             let mut correction = correction.clamp(-MAX_SLOWER, MAX_FASTER);
             if queue < self.target() {
                 // As TCP: much for a slow flow, so that it catches up with a fast one.
-                correction += (ADDED / (self.full_rate().max(1.0) * feedback)).min(MAX_ADDED);
+                correction += (PACKET / (self.full_rate().max(1.0) * feedback)).min(FIRST_GROWTH);
             }
             self.full_rate()
                 * (1.0
@@ -268,13 +214,13 @@ impl Adaptive {
     }
 
     fn first_growth(&self) -> f64 {
-        (FIRST_GROWTH_TIME / self.delay.feedback()).clamp(MIN_FIRST_GROWTH, FIRST_GROWTH)
+        (MIN_JITTER / self.delay.feedback()).clamp(0.5 * FIRST_GROWTH, FIRST_GROWTH)
     }
 
     /// The wait in the queue to aim for.
     fn target(&self) -> f64 {
         let full = self.loss.as_ref().and_then(|loss| loss.full_queue()).unwrap_or(f64::INFINITY);
-        let own = own_target(self.capacity).min((FILLED * full).max(MIN_FILLED));
+        let own = own_target(self.capacity).min((FILLED * full).max(BLUR));
         let spacing = PACKET / self.capacity.max(20.0 * PACKET);
         own + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS)
             + (TARGET_JITTER * (self.delay.jitter() - spacing).max(0.0)).min(MAX_TARGET_JITTER)
@@ -389,8 +335,8 @@ impl Adaptive {
         self.judged = true;
         let (rate, queue, target) = (epoch.rate(now, until), epoch.least_queue, self.target());
         if !self.competition.is_testing() {
-            self.best = self.capacity.max(self.best * KEEP_BEST);
-            self.delay.end_epoch(queue, own_target(self.best), self.capacity < SLOWED * self.best);
+            self.best = self.capacity.max(self.best * (1.0 - 1.0 / LONG));
+            self.delay.end_epoch(queue, own_target(self.best), self.capacity < LESS * self.best);
         }
         self.competition.end_epoch(queue, target, self.capacity, epoch.lost > 0.0);
         let quiet = queue <= 0.5 * target && self.is_unhindered(&epoch);
@@ -510,7 +456,7 @@ impl Controller for Adaptive {
         for (stamp, late) in acked {
             let bytes = f64::from(stamp.bytes);
             let overtaken = if stamp.sent_at < self.newest_acked { 1.0 } else { 0.0 };
-            self.overtaken += (overtaken - self.overtaken) / OVERTAKEN_OF;
+            self.overtaken += (overtaken - self.overtaken) / LONG;
             if !late {
                 self.flight.remove(stamp);
             } else if self.counts_if_lost(stamp) {
@@ -565,7 +511,8 @@ impl Controller for Adaptive {
 
     fn can_send(&mut self, now: Instant) -> bool {
         self.delay.on_send(now);
-        if self.startup.is_none() && now - self.last_bulk > FORGET {
+        if self.startup.is_none() && now - self.last_bulk > BASE_BUCKET * 2 {
+            // The round trip without queues isn't known any more.
             self.startup = Some(startup(&self.config));
         }
         // Unsent data isn't made up for.
@@ -604,25 +551,4 @@ impl Controller for Adaptive {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn of_silences_in_a_row_only_the_first_is_an_outage() {
-        let mut adaptive = Adaptive::new(AdaptiveConfig::default());
-        adaptive.startup = None;
-        let round_trip = Some(RoundTrip { time: Duration::from_millis(50), received_at: None });
-        let mut silence_until = |millis| {
-            let stamp = adaptive.on_sent(Instant::from_millis(millis - 50), 1_200);
-            let now = Instant::from_millis(millis);
-            // It goes on asking for packets all the time.
-            adaptive.can_send(now);
-            adaptive.on_acked(now, &[(stamp, false)], round_trip);
-            adaptive.on_sent(now, 1_200);
-            adaptive.resumed
-        };
-        // Before the first, nothing was in flight.
-        let resumed = [1_000, 2_000, 3_000, 9_000].map(&mut silence_until);
-        assert_eq!(resumed, [0, 2_000, 2_000, 9_000].map(Instant::from_millis));
-    }
-}
+mod tests;

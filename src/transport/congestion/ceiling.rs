@@ -1,25 +1,16 @@
 //! The rate after a queue overflowed: how far below it goes, and how it rises again.
 
-use super::delivery::{PACKET, Signs};
+use super::constants::{CUBIC, CUBIC_KEEP, FRUITFUL, PACKET, RENO};
+use super::delivery::Signs;
 use crate::exact::cube_root;
 use crate::time::{Duration, Instant};
 
-/// The rate after an overflow, as a part of what arrived: alone, and beside others (Cubic's).
+/// The rate after an overflow, as a part of what arrived. Beside others it is [`CUBIC_KEEP`].
 const ALONE: f64 = 0.97;
-const CONTENDED: f64 = 0.7;
 
-/// How long the rate is held alone before more is tried, and how much more for each epoch then.
+/// How long the rate is held alone before more is tried: [`FRUITFUL`] in each epoch, and a fifth of it while the rate is
+/// near what overflowed, so that little doesn't fit.
 const HOLD: Duration = Duration::from_secs(2);
-const RAISE: f64 = 1.02;
-
-/// How much more while it is at most this many times what overflowed: slowly, so that little doesn't fit.
-const NEAR: f64 = 1.04;
-const RAISE_NEAR: f64 = 1.004;
-
-/// Beside others: packets by which Reno's window grows in a round trip if it keeps 0.7 of it, and Cubic's by the cubed
-/// seconds (RFC 9438).
-const RENO: f64 = 0.53;
-const CUBIC: f64 = 0.4;
 
 /// Beside others, more is tried when Reno would be back, or after this many seconds (like BBR version 3's time between
 /// probes): what is spread evenly overflows a queue less often than what TCP sends.
@@ -41,7 +32,7 @@ pub(super) struct Ceiling {
 impl Ceiling {
     /// After this rate overflowed the queue, beside others or alone; at least `floor`, unless that overflowed it.
     pub(super) fn new(now: Instant, overflowed: f64, contended: bool, floor: f64) -> Self {
-        let part = if contended { CONTENDED } else { ALONE };
+        let part = if contended { CUBIC_KEEP } else { ALONE };
         let rate = (part * overflowed).max(floor.min(overflowed));
         Ceiling { rate, overflowed, since: now, contended }
     }
@@ -62,14 +53,14 @@ impl Ceiling {
         } else if self.contended {
             self.rate *= 1.0 + RAISE_A_SECOND * seconds;
         } else if now - self.since > HOLD {
-            let near = signs.clear && self.rate < NEAR * self.overflowed;
-            self.rate *= if near { RAISE_NEAR } else { RAISE };
+            let near = signs.clear && self.rate < (1.0 + 2.0 * FRUITFUL) * self.overflowed;
+            self.rate *= if near { 1.0 + 0.2 * FRUITFUL } else { 1.0 + FRUITFUL };
         }
     }
 
     /// As Cubic or Reno with half of the link, of which `max_rate` once arrived, but later and half as fast.
     fn raise_beside_tcp(&mut self, now: Instant, seconds: f64, max_rate: f64, rtt: f64) {
-        let lost = (1.0 - CONTENDED) * 0.5 * max_rate * rtt / PACKET;
+        let lost = (1.0 - CUBIC_KEEP) * 0.5 * max_rate * rtt / PACKET;
         let reno = RENO / rtt;
         let cubic = lost / cube_root(lost / CUBIC);
         if (now - self.since).as_secs_f64() > (lost / reno).min(MAX_CONTENDED_HOLD) {

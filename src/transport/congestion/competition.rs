@@ -5,25 +5,13 @@
 //! round trip we send so much less that a queue of our own would drain (ProbeRtt). If it doesn't drain, it is not
 //! ours, and until two such tests find it empty a window is held that grows and shrinks like Cubic's.
 
+use super::constants::{BASE_BUCKET, BLUR, CUBIC, CUBIC_KEEP, ENOUGH, MAX_FLOOR_LOSS, PACKET};
 use crate::exact::cube_root;
 use crate::time::{Duration, Instant};
 
-/// Bytes that the window grows by in a round trip: a packet of TCP.
-const GROWTH: f64 = 1_215.0;
-
-/// The part of the window that is kept when the queue overflowed: Cubic's (RFC 9438).
-const KEEP: f64 = 0.7;
-
-/// Seconds by which the wait in a queue changes at least when less is sent for a round trip.
-const UNCHANGED: f64 = 0.001;
-
-/// How fast the window grows with time: packets a second cubed (RFC 9438).
-const CUBIC: f64 = 0.4;
-
 /// The part of the link to hold beside flows that keep the queue full whatever is lost (BBR), as long as we lose no
-/// more than this share.
+/// more than [`MAX_FLOOR_LOSS`].
 const FLOOR: f64 = 0.3;
-const MAX_FLOOR_LOSS: f64 = 0.03;
 
 /// A newcomer doubles its window up to this part of the link.
 const SLOW_START: f64 = 0.25;
@@ -31,20 +19,11 @@ const SLOW_START: f64 = 0.25;
 /// The share of the window that must be in flight for it to grow.
 const USED: f64 = 0.7;
 
-const MIN_CWND: f64 = 4.0 * GROWTH;
-
 /// A queue counts as long above this many times its target: others keep it full so that we keep yielding.
 const CROWDED: f64 = 1.3;
 
 /// Epochs with a long queue before it is tested.
 const CROWDED_EPOCHS: u32 = 10;
-
-/// The time between tests.
-const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(1);
-const PROBE_RTT_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_secs(5);
-
-/// If the minimum round trip wasn't seen for this long, it is probed.
-const BASE_UNSEEN: Duration = Duration::from_secs(4);
 
 /// Competing flows on the link. Times are seconds.
 #[derive(Debug, Default)]
@@ -92,8 +71,8 @@ impl Cwnd {
             self.window += acked;
             return;
         }
-        let (window, plateau) = (self.window / GROWTH, self.plateau / GROWTH);
-        let after = cube_root((plateau - window.min(KEEP * plateau)).max(0.0) / CUBIC);
+        let (window, plateau) = (self.window / PACKET, self.plateau / PACKET);
+        let after = cube_root((plateau - window.min(CUBIC_KEEP * plateau)).max(0.0) / CUBIC);
         let since = (now - self.cut_at).as_secs_f64() + rtt - after;
         let target = (plateau + CUBIC * since * since * since).clamp(window, 1.5 * window);
         self.window += (target - window).max(1.0) * acked / window;
@@ -102,8 +81,8 @@ impl Cwnd {
     /// Less, and less far, if the window was smaller already than the time before; not below `floor`.
     fn cut(&mut self, now: Instant, floor: f64) {
         let falling = self.window < self.plateau;
-        self.plateau = self.window * if falling { 0.5 * (1.0 + KEEP) } else { 1.0 };
-        self.window = (self.window * KEEP).max(floor).max(MIN_CWND);
+        self.plateau = self.window * if falling { 0.5 * (1.0 + CUBIC_KEEP) } else { 1.0 };
+        self.window = (self.window * CUBIC_KEEP).max(floor).max(ENOUGH);
         self.cut_at = now;
         self.threshold = 0.0;
     }
@@ -130,9 +109,11 @@ impl Competition {
     pub(super) fn probe_rtt_is_due(&self, now: Instant) -> bool {
         let since = now - self.last_probe_rtt;
         if self.cwnd.is_some() {
-            return since > PROBE_RTT_INTERVAL_BESIDE_OTHERS;
+            return since > BASE_BUCKET;
         }
-        now - self.base_seen > BASE_UNSEEN || (self.crowded >= CROWDED_EPOCHS && since > PROBE_RTT_INTERVAL)
+        // Before the least round trip is forgotten.
+        now - self.base_seen > BASE_BUCKET * 4 / 5
+            || (self.crowded >= CROWDED_EPOCHS && since > BASE_BUCKET / 5)
     }
 
     /// Begins to send less for the time `base`, the round trip without queue; `shows` after it and the queue the rest of that
@@ -172,7 +153,7 @@ impl Competition {
         let probe_rtt = self.probe_rtt.take_if(|probe_rtt| now >= probe_rtt.judged_at)?;
         let (before, least) = (probe_rtt.queue_before, probe_rtt.least_queue);
         let long = before > CROWDED * link.target && least.is_finite();
-        if long && self.lossless >= CROWDED_EPOCHS && least > before - UNCHANGED.max(0.1 * before) {
+        if long && self.lossless >= CROWDED_EPOCHS && least > before - BLUR.max(0.1 * before) {
             (self.crowded, self.cwnd) = (0, None);
             return Some(least);
         }
@@ -180,7 +161,7 @@ impl Competition {
         self.alone = if others { 0 } else { self.alone + 1 };
         if others && self.cwnd.is_none() {
             // Half of our former rate, within reach.
-            let ours = link.in_flight.max(MIN_CWND);
+            let ours = link.in_flight.max(ENOUGH);
             let all = self.capacity_before.max(self.startup_rate) * link.rtt;
             let window = (0.5 * all).clamp(ours, 2.0 * ours);
             let plateau = (0.5 * all).max(window);
@@ -269,9 +250,9 @@ mod tests {
         let link = Circumstances { in_flight: 50_000.0, ..LINK };
         (0..50).for_each(|_| competition.on_delivered(Instant::from_millis(150), 1_000.0, link));
         let grown = competition.cwnd().unwrap();
-        assert!(grown > 50_000.0 + 0.5 * GROWTH && grown < 60_000.0, "{grown}");
+        assert!(grown > 50_000.0 + 0.5 * PACKET && grown < 60_000.0, "{grown}");
         (0..3).for_each(|_| competition.on_overflow(Instant::from_millis(500), 0.1, 0.05));
-        assert_eq!(competition.cwnd(), Some(grown * KEEP));
+        assert_eq!(competition.cwnd(), Some(grown * CUBIC_KEEP));
     }
 
     #[test]

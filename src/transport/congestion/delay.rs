@@ -4,11 +4,9 @@
 //! before that counts, so that a queue in front of its ack isn't taken for ours. Round trips bound it, because clocks
 //! drift.
 
+use super::constants::{BASE_BUCKET, BLUR, MIN_JITTER};
 use crate::time::{Duration, Instant};
 use crate::transport::windowed_min::WindowedMin;
-
-/// How long the least round trip is believed without being seen again: one to two of these.
-const BASE_BUCKET: Duration = Duration::from_secs(5);
 
 /// Taken for the round trip before one was measured, in seconds.
 const UNKNOWN_RTT: f64 = 0.1;
@@ -20,24 +18,14 @@ pub(super) const MAX_TICK: f64 = 1.1;
 /// clock that was read before the host was busy makes a single one too short, down to zero.
 const AGREEING: usize = 3;
 
-/// On any link, waits vary by this much, in seconds.
-const MIN_JITTER: f64 = 0.004;
-
-/// Epochs over which waits and their deviation are smoothed.
+/// Epochs over which waits and their deviation are smoothed. Over a longer time they are learned in four times as many, and
+/// forgotten in eight times: about as slowly as the least round trip, and not because somebody else began.
 const SMOOTHED: f64 = 8.0;
 
 /// Our own steering makes waits differ by this part of the wait that it aims for, or by these seconds if that is more. With
 /// less, two flows of our own take each other for jitter.
 const STEERED: f64 = 0.65;
 const MIN_STEERED: f64 = 0.003;
-
-/// Epochs in which the deviation is learned for longer, and forgotten: about as slowly as the least round trip, and not because
-/// somebody else began.
-const LEARNED: f64 = 32.0;
-const FORGOTTEN: f64 = 64.0;
-
-/// Seconds by which clocks blur a round trip.
-const SHORTER: f64 = 0.001;
 
 /// How quickly the estimate of an ack's wait falls: acks in a queue come in groups.
 const ACK_WAIT_FALLS: f64 = 1.0 / 16.0;
@@ -90,7 +78,7 @@ impl Delay {
             wait = wait.min(there);
         }
         // An even shorter one isn't true, unless the next ones agree.
-        if counts && wait >= -SHORTER {
+        if counts && wait >= -BLUR {
             // Long enough for its minimum to be free of jitter and of the wait for other packets of a tick.
             let bucket = (self.base() / 8.0).max(self.ticks()).max(2.0 * spacing);
             self.recent.push(now, Duration::from_secs_f64(bucket), wait);
@@ -107,8 +95,8 @@ impl Delay {
             self.smoothed += (queue - self.smoothed) / SMOOTHED;
             // From the mean of a longer time: a path that changes slowly carries the other one along.
             let more = (queue - self.usual).abs() - self.usual_deviation;
-            self.usual += (queue - self.usual) / LEARNED;
-            self.usual_deviation += more / if more > 0.0 { LEARNED } else { FORGOTTEN };
+            self.usual += (queue - self.usual) / (4.0 * SMOOTHED);
+            self.usual_deviation += more / if more > 0.0 { 4.0 * SMOOTHED } else { 8.0 * SMOOTHED };
         }
     }
 

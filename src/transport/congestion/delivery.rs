@@ -1,28 +1,19 @@
 //! How much arrives.
 
+use super::constants::{BLUR, KEEP_WAITS, MIN_LOSSES};
 use crate::time::Instant;
-
-/// Bytes of a packet that carries bulk, with all headers, more or less.
-pub(super) const PACKET: f64 = 1_215.0;
 
 /// A rate of arrival is never believed above this many times the rate of sending: a queue may be draining, or a
 /// peer's clock may lie.
 const MAX_COMPRESSION: f64 = 2.0;
 
-/// The part of former epochs' waits that counts after one more.
-const KEEP_WAITS: f64 = 0.97;
-
-/// Waits before losses are longer than others if their mean is by this many standard deviations, and by this many
-/// seconds.
+/// Waits before losses are longer than others if their mean is by this many standard deviations, and by this
+/// many seconds.
 const DEVIATIONS: f64 = 3.0;
 const MIN_LONGER: f64 = 0.0003;
 
-/// Fewer losses than this tell nothing of waits.
-const MIN_LOSSES: f64 = 2.5;
-
-/// A queue stands if waits are longer than this part of the target, and than clocks and ticks blur them, in seconds.
+/// A queue stands if waits are longer than this part of the target, and than [`BLUR`].
 const MIN_STAYING: f64 = 0.25;
-const BLUR: f64 = 0.001;
 
 /// When a packet was sent, by our clock, and came, by the peer's.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,7 +11,10 @@
 //! ticks are long, waits show no queue, and nothing is concluded about others from them.
 
 use super::ceiling::Ceiling;
-use super::delivery::{Epoch, PACKET, Signs, Waits};
+use super::constants::{
+    BASE_BUCKET, KEEP_WAITS, LESS, LONG, MAX_DOUBLINGS, MAX_FLOOR_LOSS, MIN_BYTES, MIN_LOSSES, PACKET,
+};
+use super::delivery::{Epoch, Signs, Waits};
 use super::share_test::{MIN_OTHERS_LOSSES, ShareTest};
 use crate::time::{Duration, Instant};
 
@@ -21,9 +24,8 @@ const KEEP: f64 = 0.75;
 /// More than the known share by this is new.
 const MIN_EXCESS: f64 = 0.002;
 
-/// Chance adds less than this many standard deviations: on a lossless link, and on a lossy one.
+/// Chance adds less than this many standard deviations on a lossless link, and twice as many on a lossy one.
 const DEVIATIONS: f64 = 1.0;
-const DEVIATIONS_IF_LOSSY: f64 = 2.0;
 
 /// An epoch that lost more than this share is an outage, from which nothing is learned.
 const MAX_EPOCH_LOSS: f64 = 0.6;
@@ -31,47 +33,28 @@ const MAX_EPOCH_LOSS: f64 = 0.6;
 /// The weight of former tests.
 const KEEP_TESTS: f64 = 0.8;
 
-/// The weight of an epoch before a test, after the next one: a test that began because many were lost by chance would
-/// otherwise compare with too few.
-const KEEP_BEFORE: f64 = 0.97;
+/// The wait at which the queue overflowed is taken for more by this much each second.
+const FULL_QUEUE_RAISE_A_SECOND: f64 = 0.1;
 
 /// The link itself loses no larger share than this.
 const MAX_LOSS: f64 = 0.2;
 
-/// Fewer bytes than this determine no share.
-const MIN_BYTES: f64 = 40.0 * PACKET;
-const MIN_LOSSES: f64 = 2.5;
-
 /// Fewer than this part of the share before are lost if the queue overflowed.
 const FEWER: f64 = 0.34;
 
-/// The interval between tests, doubled each time that the link was found to lose by itself.
+/// The interval between tests, doubled each time that the link was found to lose by itself. A share above twice
+/// [`MAX_FLOOR_LOSS`] may have been others', so it is tested again after twice this time.
 const TEST_INTERVAL: Duration = Duration::from_millis(500);
-const MAX_LOSSY_TESTS: u32 = 4;
 
-/// A share that is known and larger than this may have been others': it is tested again at this interval, doubled as well.
-const LARGE: f64 = 0.06;
-const AGAIN: Duration = Duration::from_secs(1);
-
-/// Others contend if less arrived when the queue overflowed than this part of what once did, or twice in a row less than
-/// the second part. What once arrived is forgotten in this many seconds.
-const CONTENDED_BELOW: f64 = 0.95;
+/// Others contend if less arrived when the queue overflowed than [`LESS`] of what once did, or twice in a row less than this
+/// part. What once arrived is forgotten in [`LONG`] seconds.
 const SOMEWHAT_BELOW: f64 = 0.985;
-const MAX_RATE_SECONDS: f64 = 1_000.0;
 
-/// The same where waits are blurred, and with them what arrived in an epoch.
-const CONTENDED_BELOW_IF_BLURRED: f64 = 0.9;
+/// The same where waits are blurred, and with them what arrived in an epoch. There, only twice as much less counts.
 const MAX_RATE_SECONDS_IF_BLURRED: f64 = 30.0;
 
-/// The wait at which the queue overflowed is taken for more by this much each second.
-const FULL_QUEUE_RAISE_A_SECOND: f64 = 0.1;
-
-/// While we lose no more than this share beside others, at least this part of what once arrived stays ours.
+/// While we lose no more than [`MAX_FLOOR_LOSS`] beside others, at least this part of what once arrived stays ours.
 const FLOOR: f64 = 0.4;
-const MAX_FLOOR_LOSS: f64 = 0.03;
-
-/// For this long others are taken to be there still.
-const OTHERS_STAY: Duration = Duration::from_secs(20);
 
 /// The losses of recent epochs, and the conclusions. Rates are bytes a second.
 #[derive(Debug, Default)]
@@ -143,11 +126,11 @@ impl Loss {
         self.judged = self.judged * KEEP + epoch.lost + epoch.delivered;
         self.seconds = self.seconds * KEEP + seconds;
         self.before = [
-            self.before[0] * KEEP_BEFORE + epoch.lost,
-            self.before[1] * KEEP_BEFORE + epoch.lost + epoch.delivered,
+            self.before[0] * KEEP_WAITS + epoch.lost,
+            self.before[1] * KEEP_WAITS + epoch.lost + epoch.delivered,
         ];
         let arrived = (self.judged - self.lost) / self.seconds;
-        let forgotten_in = if signs.clear { MAX_RATE_SECONDS } else { MAX_RATE_SECONDS_IF_BLURRED };
+        let forgotten_in = if signs.clear { LONG } else { MAX_RATE_SECONDS_IF_BLURRED };
         self.max_rate = arrived.max(self.max_rate * (1.0 - seconds / forgotten_in));
         self.rates.rotate_right(1);
         self.rates[0] = epoch.delivered / seconds;
@@ -155,7 +138,7 @@ impl Loss {
         if share < self.share {
             self.share += (share - self.share) * 0.1;
         }
-        let deviations = if self.share > MIN_EXCESS { DEVIATIONS_IF_LOSSY } else { DEVIATIONS };
+        let deviations = if self.share > MIN_EXCESS { 2.0 * DEVIATIONS } else { DEVIATIONS };
         let chance = deviations * (share * (1.0 - share) * PACKET / self.judged.max(PACKET)).sqrt();
         let beside_others = self.is_beside_others(now);
         let rested = now - self.tested_at > TEST_INTERVAL * (1 << self.lossy_tests);
@@ -165,9 +148,9 @@ impl Loss {
         let known = self.judged > MIN_BYTES && self.before[0] > MIN_LOSSES * PACKET;
         let excess = share - self.share;
         let queue_stands = signs.clear && self.waits.mean() > signs.standing_wait();
-        let again = (self.share > LARGE || beside_others && self.share > MIN_EXCESS)
+        let again = (self.share > 2.0 * MAX_FLOOR_LOSS || beside_others && self.share > MIN_EXCESS)
             && queue_stands
-            && now - self.tested_at > AGAIN * (1 << self.lossy_tests);
+            && now - self.tested_at > TEST_INTERVAL * 2 * (1 << self.lossy_tests);
         let new = known && excess > MIN_EXCESS.max(chance).max(self.share);
         if rested && !signs.unhindered && (bounded || again || new) {
             let before = (self.before[0] / self.before[1].max(1.0)).clamp(1e-4, 1.0);
@@ -181,7 +164,7 @@ impl Loss {
     }
 
     fn is_beside_others(&self, now: Instant) -> bool {
-        self.others_seen.is_some_and(|seen| now - seen < OTHERS_STAY)
+        self.others_seen.is_some_and(|seen| now - seen < BASE_BUCKET * 4)
     }
 
     fn recent(&self) -> f64 {
@@ -227,9 +210,9 @@ impl Loss {
             let less = if signs.clear {
                 let somewhat = test.arrived_before < SOMEWHAT_BELOW * self.max_rate;
                 let before = core::mem::replace(&mut self.was_less, somewhat);
-                somewhat && before || test.most_before < CONTENDED_BELOW * self.max_rate
+                somewhat && before || test.most_before < LESS * self.max_rate
             } else {
-                test.arrived_before < CONTENDED_BELOW_IF_BLURRED * self.max_rate
+                test.arrived_before < (1.0 - 2.0 * (1.0 - LESS)) * self.max_rate
             };
             let mut contended = others || test.unprovoked || less;
             if contended && signs.clear {
@@ -247,7 +230,7 @@ impl Loss {
         } else {
             self.share = (0.5 * (share + before)).min(MAX_LOSS);
             self.ceiling = None;
-            self.lossy_tests = (self.lossy_tests + 1).min(MAX_LOSSY_TESTS);
+            self.lossy_tests = (self.lossy_tests + 1).min(MAX_DOUBLINGS);
         }
         (self.lost, self.judged) = (test.lost, test.judged);
         self.seconds = test.judged / test.rate().max(1.0);

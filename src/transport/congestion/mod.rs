@@ -10,9 +10,11 @@ mod adaptive;
 mod binary;
 mod ceiling;
 mod competition;
+mod constants;
 mod delay;
 mod delivery;
 mod fixed;
+mod flight;
 #[cfg(test)]
 mod links;
 mod loss;

@@ -1,6 +1,7 @@
 //! A test of a share of losses: for some round trips less is sent, and what is lost then tells whose losses they are.
 
-use super::delivery::{Epoch, PACKET, Signs};
+use super::constants::PACKET;
+use super::delivery::{Epoch, Signs};
 
 /// The rate in a test, as a part of what arrived before it.
 const TEST_RATE: f64 = 0.92;
@@ -10,7 +11,6 @@ const DEEP_RATE: f64 = 0.6;
 
 /// Epochs until the test's effect shows in losses: a round trip, and the time to notice them.
 const TEST_SKIPS: u32 = 2;
-const MIN_TEST_EPOCHS: u32 = 2;
 const MAX_TEST_EPOCHS: u32 = 16;
 const MIN_TEST_BYTES: f64 = 30.0 * PACKET;
 
@@ -87,7 +87,7 @@ impl ShareTest {
         let epochs = self.epochs - TEST_SKIPS;
         let least = if self.deep { MIN_OTHERS_LOSSES } else { MIN_TEST_LOSSES };
         let enough = MIN_TEST_BYTES.max(least * PACKET / self.share_before);
-        epochs >= MIN_TEST_EPOCHS && (self.judged >= enough || epochs >= MAX_TEST_EPOCHS)
+        epochs >= TEST_SKIPS && (self.judged >= enough || epochs >= MAX_TEST_EPOCHS)
     }
 
     /// How many packets would have been lost if the share were still the same.

@@ -18,28 +18,23 @@
 //! of it is known, and the next is less faster.
 
 use super::SentStamp;
+use super::constants::{BLUR, ENOUGH, MIN_JITTER, PACKET};
 use crate::time::{Duration, Instant};
-
-/// Bytes of a packet that carries bulk, with all headers, more or less.
-const PACKET: f64 = 1_215.0;
 
 /// How much faster each round is than the one before.
 const STEP: f64 = 4.0;
 
 /// And with jitter, which hides how much longer a round takes: the excess of the next one would wait in the queue.
-const STEP_IN_JITTER: f64 = 2.0;
+const STEP_IN_JITTER: f64 = 0.5 * STEP;
 
-/// Waits that fall by less than this, in seconds, show no jitter; and no more than this part of a round trip is taken
-/// for it.
-const MIN_JITTER: f64 = 0.004;
+/// Waits that fall by less than [`MIN_JITTER`] show no jitter, and no more than this part of a round trip is taken for it.
 const MAX_JITTER: f64 = 0.5;
 
 /// How long it is remembered by how much waits fell.
 const DROPS_KEPT: Duration = Duration::from_secs(2);
 
-/// A round goes out in this part of a round trip, but in no less time than this, in seconds.
+/// A round goes out in this part of a round trip, but in no less time than [`MIN_JITTER`].
 const SPREAD: f64 = 0.5;
-const MIN_SPREAD: f64 = 0.004;
 
 /// A round [`STEP`] times as fast as the one before goes out in this part: a queue of one round trip holds what a link as fast
 /// as the one before leaves. Of a round as long as the first, such a link drops a quarter.
@@ -57,16 +52,6 @@ const SETTLED_AT_LAST: f64 = 0.8;
 /// After a drop of waits fewer bytes than this don't tell a queue from packets that were held back.
 const FEW: f64 = 12.0 * PACKET;
 
-/// Nearer to taking longer than this, in seconds, it isn't clear.
-const UNCLEAR: f64 = 0.002;
-
-/// Clocks blur a round trip by this many seconds: a round that ticks spread over just a round trip counts as one.
-const CLOCKS_BLUR: f64 = 0.0002;
-
-/// Packets that arrive this many seconds later than a tick of the peer after the previous ones may have been acked
-/// before.
-const MISSING_ACK: f64 = 0.004;
-
 /// Longer ticks than this, in seconds, blur a round's duration as much as a queue does. With ticks above the upper
 /// end a round has too few of them.
 const COARSE_TICKS: core::ops::Range<f64> = 0.005..0.06;
@@ -81,27 +66,24 @@ const MIN_TICKS: f64 = 4.0;
 const LONGER: f64 = 1.25;
 
 /// A round that isn't longer arrived at no less than this part of its pace.
-const MIN_MEASURED: f64 = 0.75;
+const MIN_MEASURED: f64 = 2.0 - LONGER;
 
 /// The same beside others: a flow as fast as all of them together, on a link that they fill, takes twice as long.
 /// With 2.5 ten times as much is dropped when a newcomer begins, with 1.25 it begins with a sixth of the link.
-const LONGER_BESIDE_OTHERS: f64 = 1.5;
+const LONGER_BESIDE_OTHERS: f64 = 1.0 + 2.0 * (LONGER - 1.0);
 
 /// Others are there if the first packet of a round waited longer than this, in seconds.
 const MIN_WAIT: f64 = 0.0015;
 
-/// Or if two rounds in a row lose more than this share: one may by chance.
-const MAX_LOSS: f64 = 0.4;
+/// Clocks blur a round trip by this many seconds: a round that ticks spread over just a round trip counts as one.
+const CLOCKS_BLUR: f64 = 0.0002;
 
-/// Bytes that must have arrived after the first packet before a rate is computed.
-const ENOUGH: f64 = 4.0 * PACKET;
+/// Others are there, too, if two rounds in a row lose more than this share: one may by chance.
+const MAX_LOSS: f64 = 0.4;
 
 /// A burst is spread over this part of a round trip: slowly enough that a link which can't hold it
 /// drops only some of each part, so that losses show as soon as the rest is acked.
 const BURST_SPREAD: f64 = 0.72;
-
-/// How much else may be in flight with a burst.
-const BESIDE_BURST: f64 = 8.0 * PACKET;
 
 /// The path's times, in seconds.
 #[derive(Clone, Copy, Debug)]
@@ -276,7 +258,7 @@ impl Startup {
     /// Whether the round goes on, with this many bytes in flight.
     pub(super) fn has_room(&self, in_flight: f64) -> bool {
         // Offers and acks are on their way too: the last slice of a burst mustn't wait for a round trip.
-        let most = if self.bursting { self.window + BESIDE_BURST } else { 0.0 };
+        let most = if self.bursting { self.window + MIN_ROUND } else { 0.0 };
         self.round.as_ref().is_some_and(|round| round.sent < self.window || in_flight < most)
     }
 
@@ -301,7 +283,7 @@ impl Startup {
             self.drops.pause();
         }
         let spread = |round_trips: f64| {
-            (round_trips * path.rtt).max(path.send_tick).max(0.25 * path.receive_tick).max(MIN_SPREAD)
+            (round_trips * path.rtt).max(path.send_tick).max(0.25 * path.receive_tick).max(MIN_JITTER)
         };
         let (spread, short) = (spread(SPREAD), spread(SHORT_SPREAD));
         self.pace = (self.whole / spread).min(self.max_rate(path));
@@ -373,14 +355,14 @@ impl Startup {
             return;
         }
         let before = round.arrivals.map_or(at, |[_, last]| last.1);
-        let at =
-            if newest > round.ended && (at - before).as_secs_f64() > 1.5 * path.receive_tick + MISSING_ACK {
-                // The ack of its own was lost, and the pause after the round is no wait.
-                Instant::from_nanos(at.as_nanos().saturating_sub((newest - stamp.sent_at).as_nanos() as u64))
-                    .max(before)
-            } else {
-                at
-            };
+        let at = if newest > round.ended && (at - before).as_secs_f64() > 1.5 * path.receive_tick + MIN_JITTER
+        {
+            // The ack of its own was lost, and the pause after the round is no wait.
+            Instant::from_nanos(at.as_nanos().saturating_sub((newest - stamp.sent_at).as_nanos() as u64))
+                .max(before)
+        } else {
+            at
+        };
         let arrival = (stamp.sent_at, at);
         let [first, last] = *round.arrivals.get_or_insert([arrival; 2]);
         // Packets that arrived with the first one began before.
@@ -399,6 +381,37 @@ impl Startup {
     /// Draws the conclusions from a round when enough is known of it: the bytes a second that are ours, once the link is full.
     pub(super) fn judge(&mut self, now: Instant, path: Path) -> Option<f64> {
         let round = self.round.as_ref()?;
+        let findings = self.examine(now, round, path)?;
+        // Acks that come before an honest peer's could don't hurry us.
+        if (now - round.began).as_secs_f64() < path.rtt - CLOCKS_BLUR {
+            return None;
+        }
+        let Findings { sending, arriving, known, longer, .. } = findings;
+        let rate =
+            if known { round.arrived / arriving } else { round.acked / sending.max(0.5 * path.receive_tick) };
+        let rate = rate.min(self.pace);
+        let lossy = round.lost > MAX_LOSS * (round.acked + round.lost);
+        self.round = None;
+        // The remains of a round after an outage give no rate.
+        if longer && !lossy {
+            return Some(rate);
+        }
+        let before = core::mem::replace(&mut self.lossy, lossy.then_some(rate));
+        if lossy {
+            // An outage may have hit a short round.
+            self.short = false;
+            return before.map(|before| rate.max(before));
+        }
+        if self.pace >= self.max_rate(path) && self.whole >= MIN_TICKS * path.receive_tick * self.pace {
+            let blurred = arriving < 1.5 * path.tick();
+            return Some(if blurred { self.pace } else { rate });
+        }
+        self.lengthen(&findings, rate, path);
+        None
+    }
+
+    /// What is known of a round; None while it isn't enough.
+    fn examine(&self, now: Instant, round: &Round, path: Path) -> Option<Findings> {
         let (mut sending, mut arriving) = (path.send_tick, 0.0);
         if let Some([first, last]) = round.arrivals {
             // A tick's packets cover the time until the next tick.
@@ -409,7 +422,7 @@ impl Startup {
         let times = if beside_others { LONGER_BESIDE_OTHERS } else { LONGER };
         let jitter = self.drops.jitter(now, path);
         let blur = path.receive_tick.max(jitter);
-        let clear = !(0.0..=blur + UNCLEAR).contains(&(arriving - times * sending));
+        let clear = !(0.0..=blur + 2.0 * BLUR).contains(&(arriving - times * sending));
         let known = round.arrived >= ENOUGH;
         // With ticks a span is only known to a tick or two. But as long as more is to come, each tick's arrivals are
         // what the link carries.
@@ -435,200 +448,33 @@ impl Startup {
             return None;
         }
         let longer = longer && stands;
-        // Acks that come before an honest peer's could don't hurry us.
-        if !(settled || longer) || (now - round.began).as_secs_f64() < path.rtt - CLOCKS_BLUR {
-            return None;
-        }
-        let rate =
-            if known { round.arrived / arriving } else { round.acked / sending.max(0.5 * path.receive_tick) };
-        let rate = rate.min(self.pace);
-        let lossy = round.lost > MAX_LOSS * (round.acked + round.lost);
-        self.round = None;
-        // The remains of a round after an outage give no rate.
-        if longer && !lossy {
-            return Some(rate);
-        }
-        let before = core::mem::replace(&mut self.lossy, lossy.then_some(rate));
-        if lossy {
-            // An outage may have hit a short round.
-            self.short = false;
-            return before.map(|before| rate.max(before));
-        }
-        if self.pace >= self.max_rate(path) && self.whole >= MIN_TICKS * path.receive_tick * self.pace {
-            let blurred = arriving < 1.5 * tick;
-            return Some(if blurred { self.pace } else { rate });
-        }
+        (settled || longer).then_some(Findings { sending, arriving, jitter, known, beside_others, longer })
+    }
+
+    /// Makes the next round longer.
+    fn lengthen(&mut self, findings: &Findings, rate: f64, path: Path) {
+        let Findings { jitter, known, beside_others, .. } = *findings;
         let measured = known && !beside_others && jitter == 0.0 && !path.has_coarse_ticks();
         let step = if jitter > 0.0 { STEP_IN_JITTER } else { STEP };
         self.whole *= step * if measured { (rate / self.pace).max(MIN_MEASURED) } else { 1.0 };
         self.short = step == STEP && !beside_others;
-        None
     }
+}
+
+/// What is known of a round that is judged.
+struct Findings {
+    /// The seconds from the first packet's sending to the last one's, and of their arrivals.
+    sending: f64,
+    arriving: f64,
+    /// The link's jitter in seconds, if it may hide a queue.
+    jitter: f64,
+    /// Enough of it arrived.
+    known: bool,
+    /// Another flow was in the queue.
+    beside_others: bool,
+    /// It arrived in a longer time than it was sent in: the link is full.
+    longer: bool,
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PATH: Path = Path { rtt: 0.05, send_tick: 0.001, receive_tick: 0.001 };
-
-    fn us(micros: u64) -> Instant {
-        Instant::from_nanos(micros * 1_000)
-    }
-
-    /// A round that begins then, over a link of `rate` bytes a second; `lost` says which packets are lost.
-    fn play(startup: &mut Startup, began: u64, rate: f64, lost: impl Fn(u64) -> bool) -> Option<f64> {
-        play_over(startup, PATH, began, rate, lost)
-    }
-
-    fn play_over(
-        startup: &mut Startup,
-        path: Path,
-        began: u64,
-        rate: f64,
-        lost: impl Fn(u64) -> bool,
-    ) -> Option<f64> {
-        startup.begin(us(began), path, true).unwrap();
-        let (bytes, pace) = (1_000.0, startup.rate());
-        let packets = (startup.window() / bytes).ceil() as u64;
-        let stamp = |n: u64| SentStamp {
-            sent_at: us(began + (n as f64 * bytes / pace * 1e6) as u64),
-            bytes: bytes as u32,
-            bulk: true,
-            sent_in_startup: true,
-            app_limited: false,
-        };
-        (0..packets).for_each(|n| startup.on_sent(&stamp(n)));
-        assert!(!startup.has_room(0.0), "the round is out");
-        let spacing = bytes / rate.min(pace) * 1e6;
-        let mut verdict = None;
-        for n in 0..packets {
-            let at = us(began + 25_000 + (n as f64 * spacing) as u64);
-            if lost(n) {
-                startup.on_lost(&stamp(n));
-            } else {
-                startup.on_acked(at, stamp(n).sent_at, path, &stamp(n));
-            }
-            verdict = verdict.or(startup.judge(at + core::time::Duration::from_millis(25), path));
-        }
-        verdict
-    }
-
-    #[test]
-    fn rounds_grow_until_one_takes_longer_to_arrive() {
-        let mut startup = Startup::new(32_768, 262_144, 125e6);
-        let mut paces = Vec::new();
-        let rate = (0..9).find_map(|round| {
-            let rate = play(&mut startup, round * 200_000, 6e6, |_| false);
-            paces.push(startup.rate() / (32_768.0 / 0.025));
-            rate
-        });
-        assert!((rate.unwrap() - 6e6).abs() < 0.2e6, "{rate:?}");
-        assert_eq!(paces.iter().map(|pace| pace.round()).collect::<Vec<_>>(), [1.0, 4.0, 16.0]);
-    }
-
-    #[test]
-    fn the_greatest_rate_ends_it_with_ticks_of_some_milliseconds() {
-        for tick in [0.001, 0.002, 0.003, 0.004] {
-            let path = Path { rtt: 0.03, send_tick: tick, receive_tick: tick };
-            let mut startup = Startup::new(32_768, 262_144, 2e6);
-            let rate =
-                (0..20).find_map(|round| play_over(&mut startup, path, round * 200_000, 9e6, |_| false));
-            assert!(rate.is_some_and(|rate| rate > 1.5e6), "{tick}: {startup:?}");
-        }
-    }
-
-    #[test]
-    fn many_that_share_a_link_learn_their_part_in_the_first_round() {
-        let mut startup = Startup::new(32_768, 262_144, 125e6);
-        let rate = play(&mut startup, 0, 0.3e6, |_| false).unwrap();
-        assert!((rate - 0.3e6).abs() < 0.02e6, "{rate}");
-    }
-
-    #[test]
-    fn a_short_path_gets_a_shorter_first_round() {
-        let path = Path { rtt: 0.02, ..PATH };
-        let mut startup = Startup::new(32_768, 262_144, 125e6);
-        startup.begin(Instant::ZERO, path, true);
-        assert!((startup.window() - 0.4 * 32_768.0).abs() < 1.0 && startup.rate() < 1.32e6, "{startup:?}");
-    }
-
-    #[test]
-    fn one_round_may_lose_most_by_chance_and_two_may_not() {
-        let mut startup = Startup::new(32_768, 262_144, 125e6);
-        assert_eq!(play(&mut startup, 0, 6e6, |n| n % 2 == 0), None);
-        assert_eq!(startup.window(), 32_768.0, "it is repeated");
-        let rate = play(&mut startup, 200_000, 6e6, |n| n % 2 == 0);
-        assert!(rate.is_some_and(|rate| rate <= startup.rate()), "{rate:?}");
-    }
-
-    #[test]
-    fn what_an_outage_leaves_of_a_round_on_a_full_link_is_no_rate() {
-        let mut startup = Startup::new(32_768, 262_144, 125e6);
-        assert_eq!(play(&mut startup, 0, 0.6e6, |n| n < 20), None, "most of it was lost");
-        let rate = play(&mut startup, 200_000, 0.6e6, |_| false).unwrap();
-        assert!((rate - 0.6e6).abs() < 0.05e6, "{rate}");
-    }
-
-    #[test]
-    fn an_ack_that_was_lost_does_not_lengthen_a_round() {
-        for (pause, longest) in [(0, 0.030), (40_000, 0.035)] {
-            let mut startup = Startup::new(32_768, 262_144, 125e6);
-            startup.begin(us(0), PATH, true);
-            let stamp = |n: u64| SentStamp {
-                sent_at: us(n * 760),
-                bytes: 1_000,
-                bulk: true,
-                sent_in_startup: true,
-                app_limited: false,
-            };
-            (0..33).for_each(|n| startup.on_sent(&stamp(n)));
-            (0..20).for_each(|n| startup.on_acked(us(25_000 + n * 760), us(n * 760), PATH, &stamp(n)));
-            // The rest is acked together with a packet that was sent after the pause.
-            let newest = us(32 * 760 + pause);
-            let at = newest + core::time::Duration::from_millis(25);
-            (20..33).for_each(|n| startup.on_acked(at, newest, PATH, &stamp(n)));
-            let [first, last] = startup.round.as_ref().unwrap().arrivals.unwrap();
-            assert!((last.1 - first.1).as_secs_f64() < longest, "{startup:?}");
-        }
-    }
-
-    #[test]
-    fn beside_others_a_round_may_take_longer() {
-        for (wait, done) in [(0.0, true), (0.004, false)] {
-            let mut startup = Startup::new(32_768, 262_144, 125e6);
-            startup.begin(Instant::ZERO, PATH, true);
-            startup.on_wait(Instant::ZERO, wait);
-            let arriving = 0.6 * startup.rate();
-            let rate = play_on(&mut startup, arriving);
-            assert_eq!(rate.is_some(), done, "{wait}: {rate:?}");
-        }
-    }
-
-    /// Acks of a round that arrived at this many bytes a second.
-    fn play_on(startup: &mut Startup, rate: f64) -> Option<f64> {
-        let pace = startup.rate();
-        (0..33).find_map(|n| {
-            let sent_at = us((f64::from(n) * 1e9 / pace) as u64);
-            let stamp =
-                SentStamp { sent_at, bytes: 1_000, bulk: true, sent_in_startup: true, app_limited: false };
-            startup.on_sent(&stamp);
-            let at = us(25_000 + (f64::from(n) * 1e9 / rate) as u64);
-            startup.on_acked(at, stamp.sent_at, PATH, &stamp);
-            startup.judge(at + core::time::Duration::from_millis(50), PATH)
-        })
-    }
-
-    #[test]
-    fn a_round_that_the_application_cut_short_is_begun_again() {
-        let mut startup = Startup::new(32_768, 262_144, 125e6);
-        startup.begin(Instant::ZERO, PATH, true).unwrap();
-        assert_eq!(startup.begin(us(1_000), PATH, true), None, "nothing of it went out");
-        let sent_at = us(1_000);
-        let stamp =
-            SentStamp { sent_at, bytes: 1_000, bulk: true, sent_in_startup: true, app_limited: false };
-        startup.on_sent(&stamp);
-        assert_eq!(startup.begin(us(2_000), PATH, false), None, "it is under way");
-        assert!(startup.begin(us(90_000), PATH, true).is_some());
-    }
-}
+mod tests;

@@ -13,6 +13,7 @@ use crate::transport::stream::{Pool, WindowViolation};
 /// Settings of one connection's transport.
 #[derive(Clone, Debug)]
 pub struct ConnectionConfig {
+    /// The framing sets the header, and bounds datagrams.
     pub packets: AckEndpointConfig,
     /// How much may be sent in messages.
     pub budget: BudgetConfig,
@@ -33,10 +34,8 @@ pub struct ConnectionConfig {
 impl Default for ConnectionConfig {
     fn default() -> Self {
         let mut packets = AckEndpointConfig::large();
-        packets.numbered = true;
+        // As at the default MTU, whichever the framing.
         packets.fragment_above = MAX_PAYLOAD - numbered::MAX_SIZE;
-        // Fragments are refused before that many numbers anyway.
-        packets.reassembly.window = packets.acks.received_window;
         packets.acks.early_loss = true;
         packets.acks.sent_window = 16;
         packets.acks.loss_bound = LossBound::Rtt { multiple: 2.0, at_least: LossBound::DEFAULT_TIME };

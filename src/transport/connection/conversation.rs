@@ -10,11 +10,10 @@ use super::record::Record;
 use super::scratch::Scratch;
 use crate::store::{List, Packets};
 use crate::time::{Duration, Instant};
-use crate::transport::ack_endpoint::Piece;
 use crate::transport::chunks::Chunks;
 use crate::transport::error::ConfigError;
 use crate::transport::ledger::Reported;
-use crate::transport::packet::AckEndpointConfig;
+use crate::transport::packet::{AckEndpointConfig, HeaderKind};
 use crate::transport::protocol::Protocol;
 use crate::transport::stream::{ResendTimer, Streams};
 
@@ -100,8 +99,8 @@ impl Conversation {
     /// Sends the packet in the scratch memory's writer, and records its contents.
     pub(super) fn send_written(&mut self, now: Instant, out: &mut Packets, written: Written) {
         let Written { hello, messages, reported, carried, .. } = written;
-        let is_numbered = self.ledger.endpoint.is_numbered();
-        let skipped = if is_numbered { self.skip_numbers(now) } else { 0 };
+        let kind = self.ledger.endpoint.header_kind();
+        let skipped = if kind == HeaderKind::Numbered { self.skip_numbers(now) } else { 0 };
         self.make_room_in_ledger(now);
         let (before, datagrams) = (out.total_bytes(), out.len());
         let awaited = !carried.is_empty() || self.ledger.notifications.keeps_packets();
@@ -115,8 +114,7 @@ impl Conversation {
         };
         let sequence = packet.sequence();
         for (number, piece) in (self.ledger.next_number..).zip(packet.pieces()) {
-            let write = if is_numbered { Piece::write_numbered } else { Piece::write };
-            out.push_with(number, |arena| write(&piece, arena));
+            out.push_with(number, |arena| piece.write_as(kind, arena));
         }
         let datagrams = out.len() - datagrams;
         self.ledger.next_number += datagrams as u64;
@@ -144,7 +142,7 @@ impl Conversation {
         let before = self.ledger.endpoint.next_sequence();
         for _ in before..number {
             self.make_room_in_ledger(now);
-            let passed = self.ledger.endpoint.acks_mut().skip_number(now);
+            let passed = self.ledger.endpoint.acks_mut().skip_number();
             self.ledger.forget(passed);
         }
         u8::try_from(number - before).unwrap_or(u8::MAX)

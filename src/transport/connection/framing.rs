@@ -5,6 +5,7 @@ use core::fmt::Debug;
 use super::conversation::Conversation;
 use super::yojimbo::UnreadPackets;
 use super::{ConnectionConfig, End, native, yojimbo};
+use crate::limits::MAX_PAYLOAD;
 use crate::store::Packets;
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
@@ -12,7 +13,7 @@ use crate::transport::direct_tables::DirectTables;
 use crate::transport::error::{ConfigError, SendError};
 use crate::transport::framing::CloseReason;
 use crate::transport::message::Message;
-use crate::transport::packet::AckEndpointConfig;
+use crate::transport::packet::{AckEndpointConfig, HeaderKind, numbered};
 use crate::transport::protocol::{MAX_CONTROL_BYTES, Protocol};
 use crate::transport::stream::external::Fill;
 
@@ -116,7 +117,34 @@ pub(super) fn open(config: &ConnectionConfig, protocol: &Protocol) -> Result<Ope
     )?;
     Ok(Opened {
         framing: Box::<native::Native>::default(),
-        packets: config.packets.clone(),
+        packets: native_packets(&config.packets),
         skip_seed: config.skip_seed,
     })
+}
+
+/// The settings of packets of our own framing: each datagram fits a payload of the layer below, which numbers it.
+fn native_packets(config: &AckEndpointConfig) -> AckEndpointConfig {
+    let mut packets = config.clone();
+    packets.header = HeaderKind::Numbered;
+    packets.fragment_above = packets.fragment_above.min(MAX_PAYLOAD - numbered::MAX_SIZE);
+    // Fragments are refused before this many numbers anyway.
+    packets.reassembly.window = packets.acks.received_window;
+    packets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::protocol::{Body, ChannelConfig, MessageType};
+
+    #[test]
+    fn settings_of_other_framings_cannot_break_our_own() {
+        let message = MessageType { name: "A".into(), body: Body::Opaque { max_bytes: 10 } };
+        let protocol = Protocol::new(vec![message], vec![ChannelConfig::unreliable()]).unwrap();
+        let config = ConnectionConfig { packets: AckEndpointConfig::large(), ..ConnectionConfig::default() };
+        let packets = open(&config, &protocol).unwrap().packets;
+        assert_eq!(packets.header, HeaderKind::Numbered);
+        assert!(packets.fragment_above + numbered::MAX_SIZE <= MAX_PAYLOAD);
+        assert_eq!(packets.reassembly.window, packets.acks.received_window);
+    }
 }

@@ -37,14 +37,14 @@ impl Conversation {
                         });
                     }
                     Carried::Credit { channel, mark } => {
-                        self.streams.receive(channel.into(), |receiving| receiving.credit_known(mark));
+                        self.streams.receive_reliable(channel.into(), |reliable| reliable.credit_known(mark));
                     }
                     Carried::Chunk(carried) => {
                         self.chunks.handle_ack(now, acked.sequence, carried);
                     }
                     Carried::Fragment { channel, mark, index } => {
-                        let Some(sending) = self.streams.sending(channel.into()) else { continue };
-                        let fate = sending.handle_fragment_ack(now, mark, index.into());
+                        let Some(reliable) = self.streams.sending_reliable(channel.into()) else { continue };
+                        let fate = reliable.handle_fragment_ack(now, mark, index.into());
                         notifications.extend(notification(channel, fate, true));
                         fragments.count(true);
                     }
@@ -97,8 +97,8 @@ impl Conversation {
                 }
                 Carried::Chunk(carried) => self.chunks.handle_lost(carried),
                 Carried::Fragment { channel, mark, index } => {
-                    if let Some(sending) = self.streams.sending(channel.into()) {
-                        sending.handle_fragment_lost(mark, index.into());
+                    if let Some(reliable) = self.streams.sending_reliable(channel.into()) {
+                        reliable.handle_fragment_lost(mark, index.into());
                     }
                     fragments.count(false);
                 }

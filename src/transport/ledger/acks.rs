@@ -14,6 +14,8 @@
 use std::collections::VecDeque;
 
 use super::estimate::{RTT_HISTORY, Recent, Rtt, STANDARD_RTT_HISTORY, Stats, whole_nanoseconds};
+pub use super::not_new::NotNew;
+use super::reordering::Reordering;
 use super::sent::{Fate, Sent, SentPackets};
 use super::standard_estimate::StandardEstimate;
 use crate::store::SequenceSet;
@@ -22,11 +24,7 @@ use crate::store::sequence::ahead;
 use crate::time::{Duration, Instant};
 pub use crate::transport::error::ConfigError;
 pub use crate::transport::packet::{AcksConfig, Estimation, LossBound};
-use core::fmt;
 use core::ops::Range;
-
-/// After this many acks the measured jitter of round trips is trusted.
-const SAMPLES_TO_TRUST: u32 = 50;
 
 /// The timeout before a round trip was measured, as in RFC 6298. Acks of later packets reveal losses sooner.
 const INITIAL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -50,31 +48,6 @@ const MAX_UNREPORTED: usize = 32_768;
 
 /// How far back numbers that no packet of the peer had are known.
 const SKIPPED_WINDOW: usize = 1024;
-
-/// Why a received packet is not new.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NotNew {
-    /// It is older than the window of received packets.
-    Stale,
-    /// It was received before.
-    Duplicate,
-    /// It is older than the newest received packet, and order was asked for.
-    OutOfOrder,
-}
-
-impl fmt::Display for NotNew {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            NotNew::Stale => "The packet is older than the window of received packets.",
-            NotNew::Duplicate => "The packet was received before.",
-            NotNew::OutOfOrder => {
-                "The packet is older than the newest received one, and order was asked for."
-            }
-        })
-    }
-}
-
-impl std::error::Error for NotNew {}
 
 /// Which newly acked packets count as round trip samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,40 +103,6 @@ counters! {
         lost,
         /// Acks of packets already given up.
         late_acks,
-    }
-}
-
-/// How far packets overtake each other on this link (after RACK, RFC 8985: a packet is lost when one sent
-/// sufficiently later has arrived).
-#[derive(Clone, Debug, Default)]
-struct Reordering {
-    /// When the newest packet that was acked had been sent.
-    newest_acked: Instant,
-    /// Packets acked in time so far.
-    acked: u32,
-    /// By how much later packets were ahead of one that was wrongly taken for lost.
-    seen: Duration,
-}
-
-impl Reordering {
-    fn learn(&mut self, sent_at: Instant, late: bool) {
-        if late {
-            self.seen = self.seen.max(self.newest_acked - sent_at);
-        } else {
-            // Old samples are forgotten over some hundred packets.
-            self.seen -= self.seen / 256;
-            self.acked = self.acked.saturating_add(1);
-        }
-        self.newest_acked = self.newest_acked.max(sent_at);
-    }
-
-    /// Packets sent before this are lost: those sent later have arrived.
-    fn overtaken(&self, rtt: &Rtt) -> Instant {
-        let round_trip = rtt.smoothed().unwrap_or(Duration::ZERO);
-        // Jitter means little before it was measured some times.
-        let least = if self.acked < SAMPLES_TO_TRUST { round_trip / 4 } else { Duration::ZERO };
-        let allowed = (rtt.jitter() * 3).max(self.seen).max(least).min(round_trip);
-        Instant::ZERO + (self.newest_acked - Instant::ZERO).saturating_sub(allowed)
     }
 }
 
@@ -262,7 +201,7 @@ impl<T: Default> Acks<T> {
 
     /// Whether a packet of this number was sent, and not longer ago than the window reaches.
     pub fn was_sent(&self, sequence: u64) -> bool {
-        self.sent.get(sequence).is_some_and(|sent| sent.fate != Fate::Skipped)
+        self.sent.get(sequence).is_some()
     }
 
     /// Whether a number was acked that [`Acks::skip_number`] left out.
@@ -295,7 +234,7 @@ impl<T: Default> Acks<T> {
     pub(in crate::transport) fn track_sent(&mut self, now: Instant, wire_bytes: u32, note: T) -> Option<T> {
         self.recent.sent_bytes.add(f64::from(wire_bytes));
         self.counters.sent += 1;
-        self.push_sent(Sent { at: now, bytes: wire_bytes, fate: Fate::InFlight, note })
+        self.push_sent(Some(Sent { at: now, bytes: wire_bytes, fate: Fate::InFlight, note }))
     }
 
     /// The note of a sent packet, while the window reaches it.
@@ -304,8 +243,10 @@ impl<T: Default> Acks<T> {
     }
 
     /// Skips a number: no packet has it, so only a peer that acks packets it has not received acks it.
-    pub(in crate::transport) fn skip_number(&mut self, now: Instant) -> Option<T> {
-        self.push_sent(Sent { at: now, bytes: 0, fate: Fate::Skipped, note: T::default() })
+    pub(in crate::transport) fn skip_number(&mut self) -> Option<T> {
+        let passed = self.push_sent(None);
+        self.pass_skipped();
+        passed
     }
 
     /// Gives back memory if far fewer packets were in flight since the last call than the window has room for, with
@@ -335,7 +276,7 @@ impl<T: Default> Acks<T> {
         lost
     }
 
-    fn push_sent(&mut self, sent: Sent<T>) -> Option<T> {
+    fn push_sent(&mut self, sent: Option<Sent<T>>) -> Option<T> {
         let sequence = self.sent.next();
         let window = self.sent.capacity();
         let in_flight = sequence.wrapping_sub(self.oldest_in_flight) as usize;
@@ -360,10 +301,16 @@ impl<T: Default> Acks<T> {
 
     /// The oldest packet in flight was acked or lost.
     fn pass(&mut self, oldest: u64) {
-        if self.was_sent(oldest) {
-            self.recent.judged.add(1.0);
-        }
+        self.recent.judged.add(1.0);
         self.oldest_in_flight = oldest.wrapping_add(1);
+        self.pass_skipped();
+    }
+
+    /// Passes numbers that no packet had.
+    fn pass_skipped(&mut self) {
+        while self.sent.is_skipped(self.oldest_in_flight) {
+            self.oldest_in_flight = self.oldest_in_flight.wrapping_add(1);
+        }
     }
 
     /// Checks whether a packet of the peer is new.
@@ -497,6 +444,7 @@ impl<T: Default> Acks<T> {
     /// Takes the ack of one packet, without a round trip sample: for acks that reach further back than a header's.
     /// `None` if it was never sent, is forgotten or was acked before.
     fn ack_one(&mut self, sequence: u64) -> Option<Acked> {
+        self.acked_skipped |= self.sent.is_skipped(sequence);
         let sent = self.sent.get_mut(sequence)?;
         let bytes = sent.bytes;
         let late = match sent.fate {
@@ -512,10 +460,6 @@ impl<T: Default> Acks<T> {
                 true
             }
             Fate::Acked | Fate::AckedLate => return None,
-            Fate::Skipped => {
-                self.acked_skipped = true;
-                return None;
-            }
         };
         let sent_at = sent.at;
         self.recent.acked_bytes.add(f64::from(bytes));
@@ -649,281 +593,4 @@ impl Acks {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::rng::Rng;
-
-    fn acks(sent_window: usize, received_window: usize) -> Acks {
-        Acks::new(&AcksConfig {
-            sent_window,
-            received_window,
-            max_window: sent_window,
-            ..AcksConfig::default()
-        })
-        .unwrap()
-    }
-
-    fn ms(millis: u64) -> Instant {
-        Instant::from_millis(millis)
-    }
-
-    fn send(acks: &mut Acks, packets: u32, now: Instant) {
-        for _ in 0..packets {
-            acks.record_sent(now, 1);
-        }
-    }
-
-    fn lost(acks: &mut Acks, now: Instant) -> Vec<u64> {
-        let mut out = Vec::new();
-        acks.poll_lost(now, &mut out);
-        out
-    }
-
-    fn process(acks: &mut Acks, now: Instant, ack: u64, ack_bits: u32) -> Vec<u64> {
-        let mut out = Vec::new();
-        acks.process(
-            now,
-            &FullHeader { sequence: 0, ack, ack_bits, skipped: 0 },
-            RttSampling::EveryAck,
-            &mut out,
-        );
-        out.iter().filter(|acked| !acked.late).map(|acked| acked.sequence).collect()
-    }
-
-    #[test]
-    fn each_packet_is_acked_once_newest_first() {
-        let mut acks = acks(256, 256);
-        send(&mut acks, 40, ms(0));
-        assert_eq!(process(&mut acks, ms(1), 5, 0b101), [5, 3]);
-        assert_eq!(process(&mut acks, ms(1), 6, 0b1111), [6, 4]);
-        assert_eq!(
-            process(&mut acks, ms(1), 60, u32::MAX),
-            (29..40).rev().collect::<Vec<_>>(),
-            "never sent: 40..=60"
-        );
-        assert_eq!(acks.ack_one(3), None);
-        assert_eq!(acks.ack_one(0), Some(Acked { sequence: 0, sent_at: ms(0), bytes: 1, late: false }));
-        assert_eq!(acks.counters().acked, 16);
-    }
-
-    /// Forged, or from a faulty peer: later true acks must count.
-    #[test]
-    fn an_ack_of_what_was_not_sent_yet_does_not_keep_the_true_one_from_counting() {
-        let mut acks = acks(256, 256);
-        send(&mut acks, 5, ms(0));
-        assert!(process(&mut acks, ms(1), 7, 0b111).is_empty());
-        send(&mut acks, 3, ms(2));
-        assert_eq!(process(&mut acks, ms(3), 7, 0b111), [7, 6, 5]);
-    }
-
-    /// Otherwise loss and bandwidth would be of other packets than in another implementation.
-    #[test]
-    fn windows_of_the_standard_keep_their_size() {
-        for size in [64, 128, 256] {
-            let config = AcksConfig { sent_window: size, ..AcksConfig::standard() };
-            let mut acks = Acks::<()>::new(&config).unwrap();
-            send(&mut acks, 1000, ms(0));
-            assert_eq!(acks.sent_window(), size);
-        }
-    }
-
-    /// reliable 1.0 takes the first sample unchanged and 0.25 % of each further one, the newest packet first.
-    #[test]
-    fn the_newest_packet_of_a_header_is_sampled_first() {
-        let mut acks = Acks::new(&AcksConfig::standard()).unwrap();
-        acks.record_sent(ms(0), 1);
-        acks.record_sent(ms(50), 1);
-        process(&mut acks, ms(100), 1, 0b11);
-        assert!((acks.stats().rtt - 50.125).abs() < 1e-9, "{}", acks.stats().rtt);
-    }
-
-    #[test]
-    fn numbers_that_no_packet_had_are_not_missing_however_many_ranges_there_are() {
-        let mut acks = acks(64, 64);
-        for (number, skipped) in [(0, 0), (1, 0), (5, 3), (6, 0), (9, 2), (11, 0)] {
-            acks.record_skipped(number - skipped..number);
-            acks.record_received(ms(number), number, 10);
-        }
-        let missing: Vec<_> = (0..11).filter(|number| acks.is_missing(*number)).collect();
-        assert_eq!(missing, [10]);
-    }
-
-    #[test]
-    fn a_number_left_out_is_neither_lost_nor_late_and_whoever_acks_it_is_found_out() {
-        let mut acks = acks(64, 64);
-        for number in 0..300u64 {
-            if number % 3 == 0 {
-                acks.skip_number(ms(0));
-            } else {
-                assert_eq!(acks.record_sent(ms(0), 1), number);
-            }
-            if number % 3 == 2 {
-                process(&mut acks, ms(1), number, 0b11);
-            }
-        }
-        assert!(lost(&mut acks, ms(5000)).is_empty());
-        acks.update(ms(5000));
-        assert_eq!((acks.counters().sent, acks.counters().lost, acks.stats().packet_loss), (200, 0, 0.0));
-        assert!(!acks.acked_skipped() && !acks.was_sent(297));
-        assert!(process(&mut acks, ms(1), 299, 0b111).is_empty());
-        assert!(acks.acked_skipped());
-    }
-
-    #[test]
-    fn a_range_acks_the_window_from_end_to_end_and_no_more() {
-        let mut acks = acks(64, 64);
-        send(&mut acks, 100, ms(0));
-        let mut out = Vec::new();
-        acks.ack_range(30_000, 0, &mut out);
-        let acked: Vec<_> = out.drain(..).map(|acked| acked.sequence).collect();
-        assert_eq!(acked, (100 - 64..100).rev().collect::<Vec<_>>());
-        send(&mut acks, 20, ms(1));
-        acks.ack_range(56, 40, &mut out);
-        assert!(out.is_empty(), "acked before");
-        acks.ack_range(101, 100, &mut out);
-        assert_eq!(out.len(), 2);
-        acks.ack_range(20_000, 19_000, &mut out);
-        assert_eq!(out.len(), 2, "never sent");
-    }
-
-    #[test]
-    fn a_packet_not_acked_in_time_is_lost_once_and_a_late_ack_is_marked() {
-        let mut acks = acks(256, 256);
-        for sequence in 0..4 {
-            assert_eq!(acks.record_sent(ms(sequence * 100), 100), sequence);
-        }
-        assert_eq!(process(&mut acks, ms(400), 1, 1), [1]);
-        assert!(lost(&mut acks, ms(999)).is_empty());
-        assert_eq!(lost(&mut acks, ms(1200)), [0, 2]);
-        assert!(lost(&mut acks, ms(1200)).is_empty());
-        assert_eq!(process(&mut acks, ms(1250), 3, 0xF), [3], "0 and 2 come too late");
-        assert_eq!(acks.ack_one(0), None);
-        let counters = acks.counters();
-        assert_eq!((counters.acked, counters.lost, counters.late_acks), (2, 2, 2));
-    }
-
-    #[test]
-    fn a_packet_pushed_out_of_the_window_is_lost_not_forgotten() {
-        let mut acks = acks(16, 16);
-        send(&mut acks, 16, ms(0));
-        process(&mut acks, ms(1), 1, 1);
-        send(&mut acks, 4, ms(2));
-        assert_eq!(lost(&mut acks, ms(3)), [0, 2, 3]);
-        assert_eq!(acks.ack_one(2), None);
-        assert_eq!(lost(&mut acks, ms(1000)), (4..16).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn lost_packets_nobody_polls_take_bounded_memory() {
-        let mut acks = acks(16, 16);
-        send(&mut acks, 200_000, ms(0));
-        assert_eq!(acks.overwritten.len(), MAX_UNREPORTED);
-        assert_eq!(acks.counters().lost, 200_000 - 16);
-    }
-
-    #[test]
-    fn a_multiple_of_the_rtt_bounds_the_wait() {
-        let loss_bound = LossBound::Rtt { multiple: 2.0, at_least: Duration::from_millis(50) };
-        let mut acks = Acks::new(&AcksConfig { loss_bound, ..AcksConfig::default() }).unwrap();
-        assert_eq!(acks.time_to_loss(), LossBound::DEFAULT_TIME);
-        acks.record_sent(ms(0), 1);
-        process(&mut acks, ms(100), 0, 1);
-        assert_eq!(acks.time_to_loss(), Duration::from_millis(200));
-        let sequence = acks.record_sent(ms(100), 1);
-        assert!(lost(&mut acks, ms(299)).is_empty());
-        assert_eq!(lost(&mut acks, ms(300)), [sequence]);
-    }
-
-    #[test]
-    fn a_late_ack_still_teaches_the_rtt() {
-        let loss_bound = LossBound::Rtt { multiple: 1.5, at_least: Duration::ZERO };
-        let mut acks = Acks::new(&AcksConfig { loss_bound, ..AcksConfig::default() }).unwrap();
-        acks.record_sent(ms(0), 1);
-        assert_eq!(lost(&mut acks, ms(1000)), [0]);
-        process(&mut acks, ms(2000), 0, 1);
-        assert_eq!(acks.time_to_loss(), Duration::from_secs(3));
-    }
-
-    #[test]
-    fn the_ack_delay_comes_off_the_newest_packets_round_trip_and_no_other_is_sampled() {
-        let mut acks = acks(256, 256);
-        (0..3).for_each(|i| send(&mut acks, 1, ms(i * 10)));
-        let sampling = RttSampling::NewestAck { delay: Duration::from_millis(15) };
-        let mut out = Vec::new();
-        acks.process(
-            ms(100),
-            &FullHeader { sequence: 0, ack: 2, ack_bits: 0b110, skipped: 0 },
-            sampling,
-            &mut out,
-        );
-        assert_eq!((out.len(), acks.rtt()), (2, None));
-        acks.process(
-            ms(100),
-            &FullHeader { sequence: 1, ack: 2, ack_bits: 0b111, skipped: 0 },
-            sampling,
-            &mut out,
-        );
-        assert_eq!(acks.rtt(), Some(Duration::from_millis(65)));
-    }
-
-    #[test]
-    fn tells_new_packets_from_duplicates_and_stale_ones() {
-        let mut acks = acks(256, 64);
-        acks.record_received(ms(5), 1000, 1);
-        acks.record_received(ms(6), 990, 1);
-        assert_eq!(acks.is_new(1000), Err(NotNew::Duplicate));
-        assert_eq!(acks.is_new(1000 - 64), Err(NotNew::Stale));
-        assert_eq!(acks.is_new(1000 - 63), Ok(()));
-        assert_eq!((acks.newest_received(), acks.received.contains(990)), (Some(1000), true));
-        acks.advance_received(1003);
-        assert_eq!(
-            acks.header(),
-            FullHeader { sequence: 0, ack: 1003, ack_bits: 1 << 3 | 1 << 13, skipped: 0 }
-        );
-        assert_eq!(acks.newest_received(), Some(1000), "1003 is here in part only");
-    }
-
-    #[test]
-    fn in_order_refuses_what_a_newer_packet_overtook() {
-        let mut acks = Acks::new(&AcksConfig { in_order_only: true, ..AcksConfig::default() }).unwrap();
-        acks.record_received(ms(0), 9, 1);
-        acks.record_received(ms(0), 11, 1);
-        assert_eq!(acks.is_new(10), Err(NotNew::OutOfOrder));
-        acks.record_received(ms(0), 10, 1);
-        assert!(!acks.received.contains(10), "so it is never acked");
-        assert_eq!(acks.is_new(12), Ok(()));
-    }
-
-    /// 99 % loss both ways: each ack is of a packet that arrived, and each packet sent is resolved exactly once.
-    #[test]
-    fn no_false_ack_at_99_percent_loss() {
-        const SENT: u64 = 5 * 65_536;
-        let mut rng = Rng::seeded(99);
-        let (mut a, mut b) = (acks(1024, 1024), acks(256, 256));
-        let mut arrived = vec![false; SENT as usize];
-        let mut resolved = vec![0u8; SENT as usize];
-        let (mut acked, mut lost) = (Vec::new(), Vec::new());
-        for i in 0..SENT {
-            let now = ms(i);
-            let sequence = a.record_sent(now, 1);
-            assert_eq!(sequence, i);
-            if rng.chance(0.01) {
-                b.record_received(now, sequence, 1);
-                arrived[i as usize] = true;
-            }
-            if rng.chance(0.01) {
-                a.process(now, &b.header(), RttSampling::EveryAck, &mut acked);
-            }
-            a.poll_lost(now, &mut lost);
-            for acked in acked.drain(..) {
-                assert!(arrived[acked.sequence as usize], "false ack of {} at {i}", acked.sequence);
-                assert_eq!(acked.sent_at, ms(acked.sequence));
-                resolved[acked.sequence as usize] += 1;
-            }
-            lost.drain(..).for_each(|sequence| resolved[sequence as usize] += 1);
-        }
-        assert!(resolved[..SENT as usize - 1024].iter().all(|&times| times == 1));
-        let counters = a.counters();
-        assert!(counters.acked > 500, "{counters:?}");
-    }
-}
+mod tests;

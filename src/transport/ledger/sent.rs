@@ -1,8 +1,8 @@
 //! The packets that we sent: a ring with one record for each, by sequence.
 //!
 //! Promises: the newest packets, up to the capacity, are found by their numbers in constant time; records that are
-//! overwritten are given back. Memory is allocated with the first packet. Numbers that were never sent, or too long
-//! ago, have no record.
+//! overwritten are given back. Memory is allocated with the first packet. Numbers that no packet had, or too long ago,
+//! have no record.
 
 use crate::store::prefetch;
 use crate::time::Instant;
@@ -15,8 +15,6 @@ pub(super) enum Fate {
     Lost,
     /// Lost, then acked: it did arrive, so packet loss doesn't count it.
     AckedLate,
-    /// No packet had this number: a peer that acks it lies.
-    Skipped,
 }
 
 /// A packet of ours, with its owner's note.
@@ -37,12 +35,12 @@ impl<T> Sent<T> {
 /// The records of the newest packets.
 #[derive(Clone, Debug)]
 pub(super) struct SentPackets<T> {
-    /// Index = sequence & (capacity - 1).
+    /// Index = sequence & (capacity - 1). None for a number that was skipped.
     records: Box<[Option<Sent<T>>]>,
     capacity: usize,
     /// The number of the next packet.
     next: u64,
-    /// How many records there are.
+    /// How many numbers have a place.
     len: usize,
 }
 
@@ -75,15 +73,15 @@ impl<T> SentPackets<T> {
         }
     }
 
-    /// Adds the next packet; returns the record whose place it takes.
-    pub(super) fn push(&mut self, sent: Sent<T>) -> Option<Sent<T>> {
+    /// Adds the next packet, or skips its number; returns the record whose place it takes.
+    pub(super) fn push(&mut self, sent: Option<Sent<T>>) -> Option<Sent<T>> {
         if self.records.is_empty() {
             self.records = (0..self.capacity).map(|_| None).collect();
         }
         let slot = self.slot(self.next);
         self.next = self.next.wrapping_add(1);
         self.len = (self.len + 1).min(self.capacity);
-        self.records[slot].replace(sent)
+        core::mem::replace(&mut self.records[slot], sent)
     }
 
     /// Makes room for this many packets; existing ones stay.
@@ -92,9 +90,7 @@ impl<T> SentPackets<T> {
         let mut larger = SentPackets::new(capacity, oldest);
         for i in 0..self.len {
             let slot = self.slot(oldest.wrapping_add(i as u64));
-            if let Some(sent) = self.records[slot].take() {
-                larger.push(sent);
-            }
+            larger.push(self.records[slot].take());
         }
         *self = larger;
     }
@@ -106,11 +102,14 @@ impl<T> SentPackets<T> {
         let mut smaller = SentPackets::new(capacity, self.next.wrapping_sub(kept as u64));
         for _ in 0..kept {
             let slot = self.slot(smaller.next);
-            if let Some(sent) = self.records[slot].take() {
-                smaller.push(sent);
-            }
+            smaller.push(self.records[slot].take());
         }
         core::mem::replace(self, smaller).records.into_iter().flatten()
+    }
+
+    /// Whether no packet had a number that the ring reaches back to: a peer that acks it lies.
+    pub(super) fn is_skipped(&self, sequence: u64) -> bool {
+        self.has(sequence) && self.records[self.slot(sequence)].is_none()
     }
 
     fn has(&self, sequence: u64) -> bool {
@@ -126,8 +125,8 @@ impl<T> SentPackets<T> {
 mod tests {
     use super::*;
 
-    fn sent(note: u32) -> Sent<u32> {
-        Sent { at: Instant::ZERO, bytes: 0, fate: Fate::InFlight, note }
+    fn sent(note: u32) -> Option<Sent<u32>> {
+        Some(Sent { at: Instant::ZERO, bytes: 0, fate: Fate::InFlight, note })
     }
 
     #[test]

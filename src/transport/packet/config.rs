@@ -1,11 +1,12 @@
 //! The settings of packets: their size, their fragments and their acks.
 
-use super::fragment::{FRAGMENT_HEADER_SIZE, MAX_FRAGMENTS, ReassemblyConfig};
-use super::header::Header;
+use super::fragment::{FRAGMENT_HEADER_SIZE, Fragment, FragmentError, MAX_FRAGMENTS, ReassemblyConfig};
+use super::header::{Header, HeaderError};
 use super::numbered;
 use crate::limits::{DEFAULT_MTU, MAX_PAYLOAD, MIN_MTU, PAYLOAD_OVERHEAD};
 use crate::time::Duration;
 use crate::transport::error::ConfigError;
+use crate::transport::ledger::acks::FullHeader;
 
 /// When a packet that is not acked counts as lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -126,8 +127,82 @@ pub struct AckEndpointConfig {
     pub acks: AcksConfig,
     /// Bytes that the layers below add to each datagram (IP, UDP, ...), counted in bandwidth.
     pub overhead: u32,
-    /// Packets have the numbers of the layer below, and the header of our own framing.
-    pub numbered: bool,
+    pub header: HeaderKind,
+}
+
+/// The header of packets, and where their numbers come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderKind {
+    /// reliable 1.0's header, with the low 16 bits of the endpoint's own number.
+    Standard,
+    /// The header of our own framing. The layer below numbers the packets.
+    Numbered,
+}
+
+impl HeaderKind {
+    /// The bytes of a header.
+    pub(in crate::transport) fn size(self, header: &FullHeader) -> usize {
+        match self {
+            HeaderKind::Standard => Header::from(*header).size(),
+            HeaderKind::Numbered => numbered::size(header),
+        }
+    }
+
+    /// Appends the header of a whole packet.
+    pub(in crate::transport) fn write(self, header: &FullHeader, out: &mut Vec<u8>) {
+        match self {
+            HeaderKind::Standard => Header::from(*header).write(out),
+            HeaderKind::Numbered => numbered::write(header, None, out),
+        }
+    }
+
+    /// Appends a fragment with its headers.
+    pub(in crate::transport) fn write_fragment(self, fragment: &Fragment<'_>, out: &mut Vec<u8>) {
+        match self {
+            HeaderKind::Standard => fragment.write(out),
+            HeaderKind::Numbered => numbered::write_fragment(fragment, out),
+        }
+    }
+
+    /// Reads the header of a datagram that came under this number; returns the payload, too. `received` and `sent` are the
+    /// newest packets of the peer and of this side.
+    ///
+    /// # Errors
+    /// When the datagram isn't a packet.
+    pub(in crate::transport) fn read(
+        self,
+        number: u64,
+        datagram: &[u8],
+        (received, sent): (u64, u64),
+    ) -> Result<(FullHeader, &[u8]), HeaderError> {
+        match self {
+            HeaderKind::Standard => {
+                let (header, bytes) = Header::read(datagram)?;
+                Ok((header.unwrap(received, sent), &datagram[bytes..]))
+            }
+            HeaderKind::Numbered => numbered::read(number, datagram, sent),
+        }
+    }
+
+    /// Reads a fragment, with the parameters of [`HeaderKind::read`].
+    ///
+    /// # Errors
+    /// When the datagram isn't a fragment.
+    pub(in crate::transport) fn read_fragment<'d>(
+        self,
+        number: u64,
+        datagram: &'d [u8],
+        config: &ReassemblyConfig,
+        (received, sent): (u64, u64),
+    ) -> Result<Fragment<'d>, FragmentError> {
+        let ReassemblyConfig { fragment_size, max_fragments, .. } = *config;
+        match self {
+            HeaderKind::Standard => Fragment::read(datagram, fragment_size, max_fragments, (received, sent)),
+            HeaderKind::Numbered => {
+                numbered::read_fragment(number, datagram, sent, fragment_size, max_fragments)
+            }
+        }
+    }
 }
 
 /// IPv4 and UDP headers.
@@ -147,7 +222,7 @@ impl AckEndpointConfig {
             },
             acks: AcksConfig::standard(),
             overhead: IPV4_UDP_OVERHEAD,
-            numbered: false,
+            header: HeaderKind::Standard,
         }
     }
 
@@ -164,7 +239,7 @@ impl AckEndpointConfig {
             },
             acks: AcksConfig::default(),
             overhead: IPV4_UDP_OVERHEAD,
-            numbered: false,
+            header: HeaderKind::Standard,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The overhead of a framing for the messages of a channel: compiled once per protocol, because each packet needs it.
 
-use super::{Body, ChannelConfig, ChannelKind, Framing, Protocol, bits_to_name_one_of};
+use super::channel::{ChannelConfig, ChannelKind};
+use super::{Body, Framing, Protocol, bits_to_name_one_of};
 use crate::transport::message::Message;
 use crate::transport::parts::{Fragment, fragment_of};
 use crate::wire::Measure;

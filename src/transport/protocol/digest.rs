@@ -3,7 +3,8 @@
 //! Promises: at most [`MAX_DIGEST_BYTES`], whatever the protocol; [`Protocol::differences`] reads arbitrary bytes. It
 //! may take different things for the same (a digest of a field has 16 bits), so it explains and never decides.
 
-use super::{Body, MessageType, Protocol, describe_channel, hash};
+use super::text::{describe_channel, hash};
+use super::{Body, MessageType, Protocol};
 
 /// A class of messages or ghosts in a digest.
 struct ClassDigest {

@@ -3,10 +3,10 @@
 
 use core::fmt;
 
-use super::{ChannelConfig, ChannelKind, MAX_WINDOW, ProtocolError};
+use super::channel::{ChannelConfig, ChannelKind, MAX_WINDOW, ProtocolError};
 use crate::limits::MAX_PAYLOAD;
 use crate::transport::packet::{
-    AckEndpointConfig, FRAGMENT_HEADER_SIZE, Header, MAX_FRAGMENTS, ReassemblyConfig,
+    AckEndpointConfig, FRAGMENT_HEADER_SIZE, Header, HeaderKind, MAX_FRAGMENTS, ReassemblyConfig,
 };
 use crate::wire::bit_len;
 
@@ -154,7 +154,7 @@ impl YojimboConfig {
         let max_fragments = self.max_packet_bytes.div_ceil(self.packet_fragment_bytes);
         AckEndpointConfig {
             max_packet_size: self.max_packet_bytes,
-            numbered: false,
+            header: HeaderKind::Standard,
             reassembly: ReassemblyConfig {
                 window: AckEndpointConfig::large().reassembly.window,
                 fragment_size: self.packet_fragment_bytes,

@@ -201,28 +201,6 @@ impl Sending for Latest {
         open.for_each(|value| lost(Fate::of(value.options)));
     }
 
-    fn end_of_tick(&mut self, _: &mut dyn FnMut(Fate)) {
-        self.due.forget_scores();
-    }
-
-    fn candidates(&self) -> usize {
-        self.due.len()
-    }
-
-    fn describe(&self, wanted: &Wanted, column: &mut Column) {
-        let candidate = |key: &u16| {
-            let value = &self.values[usize::from(*key)];
-            let message = self.messages[usize::from(*key)].as_ref();
-            let resends = u32::from(value.sent == value.version);
-            Candidate { at: value.at, options: value.options, resends, message }
-        };
-        column.extend(wanted, self.due.iter().map(candidate));
-    }
-
-    fn prioritize(&mut self, scores: &mut &[f32]) {
-        self.due.prioritize(scores);
-    }
-
     fn stats(&self) -> ChannelStats {
         ChannelStats { queued: self.due.len(), ..self.stats }
     }
@@ -272,5 +250,34 @@ impl Receiving for Latest {
         let value = self.unread.remove(&key)?;
         self.memory -= value.held_memory();
         Some(value)
+    }
+}
+
+impl Latest {
+    /// The tick's packets are out: what may not wait is dropped, and shown.
+    pub(crate) fn end_of_tick(&mut self) {
+        self.due.forget_scores();
+    }
+
+    /// How many unordered messages are queued.
+    pub(crate) fn candidates(&self) -> usize {
+        self.due.len()
+    }
+
+    /// Appends the wanted attribute of each of them, in queue order.
+    pub(crate) fn describe(&self, wanted: &Wanted, column: &mut Column) {
+        let candidate = |key: &u16| {
+            let value = &self.values[usize::from(*key)];
+            let message = self.messages[usize::from(*key)].as_ref();
+            let resends = u32::from(value.sent == value.version);
+            Candidate { at: value.at, options: value.options, resends, message }
+        };
+        column.extend(wanted, self.due.iter().map(candidate));
+    }
+
+    /// Sends them in the order of these scores, highest first, until the end of the tick: one for each of
+    /// [`Latest::candidates`], taken off the front.
+    pub(crate) fn prioritize(&mut self, scores: &mut &[f32]) {
+        self.due.prioritize(scores);
     }
 }

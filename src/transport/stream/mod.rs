@@ -19,6 +19,7 @@ pub(super) mod external;
 mod fragments;
 mod held;
 mod latest;
+mod outgoing;
 mod receive_queue;
 mod redundant;
 mod reliable;
@@ -35,6 +36,9 @@ pub use held::Pool;
 pub(crate) use reliable_receiver::CreditMark;
 pub(crate) use resend::ResendTimer;
 pub(crate) use streams::Streams;
+
+use reliable::Reliable;
+use unreliable::Unreliable;
 
 use core::time::Duration;
 
@@ -129,7 +133,7 @@ impl Fate {
     }
 }
 
-/// The sending half of a channel: queued messages, and those in flight.
+/// The sending half of a channel, as far as all kinds share it: queued messages, and those in flight.
 pub(crate) trait Sending {
     /// Takes a message whose size has been checked; returns the notification of the message that it replaces, which
     /// is lost.
@@ -176,68 +180,15 @@ pub(crate) trait Sending {
     /// A packet with the message of this mark is lost. It may yet be acked.
     fn handle_lost(&mut self, mark: u64) -> Fate;
 
-    /// A packet with a fragment of the message of this mark was acked.
-    fn handle_fragment_ack(&mut self, _now: Instant, _mark: u64, _index: usize) -> Fate {
-        Fate::Open
-    }
-
-    /// A packet with a fragment of the message of this mark is lost. It may yet be acked.
-    fn handle_fragment_lost(&mut self, _mark: u64, _index: usize) {}
-
-    /// The tick's packets are out: what may not wait is dropped, and shown.
-    fn end_of_tick(&mut self, _dropped: &mut dyn FnMut(Fate)) {}
-
     /// The connection is over: drops all messages and reports those still open.
-    fn abandon_all(&mut self, _lost: &mut dyn FnMut(Fate)) {}
-
-    /// How many unordered messages are queued.
-    fn candidates(&self) -> usize {
-        0
-    }
-
-    /// Appends the wanted attribute of each of them, in queue order.
-    fn describe(&self, _wanted: &Wanted, _column: &mut Column) {}
-
-    /// Sends them in the order of these scores, highest first, until the end of the tick: one for each of
-    /// [`Sending::candidates`], taken off the front.
-    fn prioritize(&mut self, _scores: &mut &[f32]) {}
-
-    /// Whether [`Sending::handle_credit`] would accept this: asked before anything of the packet is applied.
-    fn check_credit(&self, _unread: u16, _arrival: u64) -> Result<(), WindowViolation> {
-        Err(WindowViolation)
-    }
-
-    /// The peer's application has taken every message before `unread`: so they are delivered, whatever the acks were.
-    /// `arrival` is the number of the packet, as for [`Receiving::handle`].
-    fn handle_credit(
-        &mut self,
-        _now: Instant,
-        _unread: u16,
-        _arrival: u64,
-        _delivered: &mut dyn FnMut(Fate),
-    ) -> Result<(), WindowViolation> {
-        Err(WindowViolation)
-    }
+    fn abandon_all(&mut self, lost: &mut dyn FnMut(Fate));
 
     /// Counts since the beginning.
     fn stats(&self) -> ChannelStats;
 }
 
-/// The receiving half of a channel: messages that wait for the application.
+/// The receiving half of a channel, as far as all kinds share it: messages that wait for the application.
 pub(crate) trait Receiving {
-    /// Checks that the windows that both sides know allow a message of the peer: [`Receiving::handle`] refuses no
-    /// other. Asked for all messages of a packet before any is handed over, so that nothing of it is applied when one
-    /// is refused. `claimed`: how much the earlier messages of the packet add to the window's bytes; it adds its own.
-    fn check(
-        &self,
-        _: Prefix,
-        _arrival: u64,
-        _window_bytes: usize,
-        _claimed: &mut isize,
-    ) -> Result<(), WindowViolation> {
-        Ok(())
-    }
-
     /// A message from the peer; `arrival` numbers packets without wrapping. Gives back the message that the
     /// application won't get: this one, or one that made room for it.
     fn handle(
@@ -247,53 +198,8 @@ pub(crate) trait Receiving {
         message: Received,
     ) -> Result<Option<Received>, WindowViolation>;
 
-    /// Which messages of a packet needn't wait here if they are placed directly.
-    fn direct_room(&self, _arrival: u64) -> DirectRoom {
-        DirectRoom::default()
-    }
-
-    /// Whether messages may have gone there, as for [`Receiving::check`]: asked where a packet has fragments.
-    fn check_placed(&self, _placed: &Placed) -> Result<(), WindowViolation> {
-        Ok(())
-    }
-
-    /// These messages of a packet went there.
-    fn note_placed(&mut self, _arrival: u64, _placed: &Placed) {}
-
-    /// The application took the directly placed messages.
-    fn forget_placed(&mut self) {}
-
-    /// Whether the message that came last needs the place of the oldest of those.
-    fn pushes_out(&mut self) -> bool {
-        false
-    }
-
-    /// A fragment of a message from the peer, with its bytes; returns the message's body when it is complete and to
-    /// be read. Then [`Receiving::handle`] takes the message, or the packet is not acked.
-    fn handle_message_fragment(
-        &mut self,
-        _: &MessageFragment,
-        _data: &[u8],
-        _arrival: u64,
-    ) -> Result<Option<Vec<u8>>, FragmentFault> {
-        Err(FragmentFault::Window)
-    }
-
-    /// The credit that the next packet should carry: None while the peer is certain to have enough.
-    fn credit_due(&self) -> Option<CreditMark> {
-        None
-    }
-
-    /// The packet with this credit was acked.
-    fn credit_known(&mut self, _mark: CreditMark) {}
-
     /// Bytes of memory of messages that the application has not taken, without a walk over them.
     fn received_memory(&self) -> usize;
-
-    /// Whether the application's next message comes after this one, which is not here yet.
-    fn awaits(&self, _prefix: Prefix) -> bool {
-        false
-    }
 
     /// Whether a message waits for the application, or was placed where it waits.
     fn has_received(&self) -> bool;
@@ -305,8 +211,8 @@ pub(crate) trait Receiving {
 /// One channel of one connection.
 #[derive(Debug)]
 enum Stream {
-    Reliable(reliable::Reliable),
-    Unreliable(unreliable::Unreliable),
+    Reliable(Reliable),
+    Unreliable(Unreliable),
     Redundant(redundant::Redundant),
     Latest(latest::Latest),
     /// Chunks have no messages: [`Chunks`](super::chunks) has them.
@@ -335,13 +241,13 @@ impl Stream {
             ChannelKind::Reliable { ordered, receive_window, receive_bytes, resend } => {
                 let window =
                     reliable_receiver::Window { messages: receive_window, bytes: receive_bytes, credit };
-                Stream::Reliable(reliable::Reliable::new(send_queue, ordered, window, resend))
+                Stream::Reliable(Reliable::new(send_queue, ordered, window, resend))
             }
             ChannelKind::Unreliable { receive_queue } | ChannelKind::Payload { receive_queue } => {
-                Stream::Unreliable(unreliable::Unreliable::new(send_queue, receive_queue, false))
+                Stream::Unreliable(Unreliable::new(send_queue, receive_queue, false))
             }
             ChannelKind::Sequenced { receive_queue } => {
-                Stream::Unreliable(unreliable::Unreliable::new(send_queue, receive_queue, true))
+                Stream::Unreliable(Unreliable::new(send_queue, receive_queue, true))
             }
             ChannelKind::Redundant { copies, receive_queue } => {
                 Stream::Redundant(redundant::Redundant::new(send_queue, copies, receive_queue))
@@ -365,5 +271,102 @@ impl Stream {
 
     fn receiving_mut(&mut self) -> Option<&mut dyn Receiving> {
         half!(self)
+    }
+
+    fn received_memory(&self) -> usize {
+        self.receiving().map_or(0, Receiving::received_memory)
+    }
+
+    fn reliable(&self) -> Option<&Reliable> {
+        if let Stream::Reliable(reliable) = self { Some(reliable) } else { None }
+    }
+
+    fn reliable_mut(&mut self) -> Option<&mut Reliable> {
+        if let Stream::Reliable(reliable) = self { Some(reliable) } else { None }
+    }
+
+    fn unreliable_mut(&mut self) -> Option<&mut Unreliable> {
+        if let Stream::Unreliable(unreliable) = self { Some(unreliable) } else { None }
+    }
+
+    /// The tick's packets are out: what may not wait is dropped, and reported.
+    fn end_of_tick(&mut self, dropped: &mut dyn FnMut(Fate)) {
+        match self {
+            Stream::Unreliable(unreliable) => unreliable.end_of_tick(dropped),
+            Stream::Latest(latest) => latest.end_of_tick(),
+            _ => {}
+        }
+    }
+
+    /// How many unordered messages are queued.
+    fn candidates(&self) -> usize {
+        match self {
+            Stream::Unreliable(unreliable) => unreliable.candidates(),
+            Stream::Latest(latest) => latest.candidates(),
+            _ => 0,
+        }
+    }
+
+    /// Appends the wanted attribute of each of them, in queue order.
+    fn describe(&self, wanted: &Wanted, column: &mut Column) {
+        match self {
+            Stream::Unreliable(unreliable) => unreliable.describe(wanted, column),
+            Stream::Latest(latest) => latest.describe(wanted, column),
+            _ => {}
+        }
+    }
+
+    /// Sends them in the order of these scores, highest first, until the end of the tick: one for each of
+    /// [`Stream::candidates`], taken off the front.
+    fn prioritize(&mut self, scores: &mut &[f32]) {
+        match self {
+            Stream::Unreliable(unreliable) => unreliable.prioritize(scores),
+            Stream::Latest(latest) => latest.prioritize(scores),
+            _ => {}
+        }
+    }
+
+    /// Checks that the windows that both sides know allow a message of the peer: [`Receiving::handle`] refuses no
+    /// other. Asked for all messages of a packet before any is handed over, so that nothing of it is applied when one
+    /// is refused. `claimed`: how much the earlier messages of the packet add to the window's bytes; it adds its own.
+    fn check(
+        &self,
+        prefix: Prefix,
+        arrival: u64,
+        window_bytes: usize,
+        claimed: &mut isize,
+    ) -> Result<(), WindowViolation> {
+        match self {
+            Stream::Reliable(reliable) => reliable.check(prefix, arrival, window_bytes, claimed),
+            Stream::Chunks => Err(WindowViolation),
+            _ => Ok(()),
+        }
+    }
+
+    /// Which messages of a packet needn't wait here if they are placed directly.
+    fn direct_room(&self, arrival: u64) -> DirectRoom {
+        match self {
+            Stream::Reliable(reliable) => reliable.direct_room(arrival),
+            Stream::Unreliable(unreliable) => unreliable.direct_room(arrival),
+            _ => DirectRoom::default(),
+        }
+    }
+
+    /// Whether messages may have gone there, as for [`Stream::check`]: asked where a packet has fragments.
+    fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
+        match self {
+            Stream::Reliable(reliable) => reliable.check_placed(placed),
+            Stream::Chunks => Err(WindowViolation),
+            _ => Ok(()),
+        }
+    }
+
+    /// These messages of a packet went there.
+    fn note_placed(&mut self, arrival: u64, placed: &Placed) {
+        match self {
+            Stream::Reliable(reliable) => reliable.note_placed(arrival, placed),
+            Stream::Unreliable(unreliable) => unreliable.note_placed(arrival, placed),
+            _ => {}
+        }
     }
 }

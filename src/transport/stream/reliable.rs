@@ -16,6 +16,7 @@ use std::collections::VecDeque;
 
 use super::blocks;
 use super::fragments::SendFragments;
+use super::outgoing::Outgoing;
 use super::reliable_receiver::{CreditMark, Receiver, Window};
 use super::resend::Copies;
 use super::{
@@ -26,16 +27,11 @@ use crate::store::sequence::distance;
 use crate::time::Instant;
 use crate::transport::direct_tables::{DirectRoom, Placed};
 use crate::transport::message::Received;
-use crate::transport::parts::fragment_of;
 use crate::transport::protocol::Cost;
 use crate::transport::protocol::Resend;
 
 /// How many messages that don't fit into the rest of a packet are passed over in search of one that does.
 const MAX_MISFITS: usize = 16;
-
-/// Packets, a tick apart, that carry a lost message: a second loss would hold up all later ones for another round
-/// trip.
-const RESEND_COPIES: u32 = 2;
 
 #[derive(Debug)]
 pub(crate) struct Reliable {
@@ -76,107 +72,6 @@ struct Scan {
     messages: usize,
     /// Window bytes of the messages that the peer has not taken, these included.
     bytes: usize,
-}
-
-#[derive(Debug)]
-struct Outgoing {
-    // None once acked.
-    submission: Option<Submission>,
-    window_bytes: u32,
-    /// Copies of the whole message.
-    copies: Copies,
-    /// Copies to go out in the next ticks without waiting for more.
-    owed: u32,
-    /// In their place, once a fragment was asked for.
-    fragments: Option<Box<SendFragments>>,
-}
-
-impl Outgoing {
-    /// When it, or a fragment of it, may be sent; [`Instant::ZERO`] for at once.
-    fn due_at(&self, timer: ResendTimer, resend: Resend) -> Instant {
-        match &self.fragments {
-            Some(fragments) => fragments.due_at(timer, resend),
-            None => self.copies.due_at(timer, resend),
-        }
-    }
-
-    /// Whether the whole of it must be sent; `early` asks for copies that only may, while there is room.
-    fn due(&self, context: &SendContext, resend: Resend, early: bool) -> bool {
-        if early {
-            self.owed > 0 && self.copies.were_sent_before(context.now)
-        } else {
-            self.copies.due_at(context.resend, resend) <= context.now
-        }
-    }
-
-    /// Whether it goes in fragments.
-    fn is_cut(&self, cost: Cost<'_>) -> bool {
-        self.submission.as_ref().is_some_and(|submission| cost.fragments(&submission.message).is_some())
-    }
-
-    /// The next fragment of a large message, and the bits it takes; the last one if only that has room.
-    fn next_fragment(
-        &mut self,
-        context: &SendContext,
-        cost: Cost<'_>,
-        resend: Resend,
-        room: usize,
-    ) -> Option<(usize, usize)> {
-        let message = &self.submission.as_ref()?.message;
-        let count = cost.fragments(message)?;
-        let fragments = self.fragments.get_or_insert_with(|| Box::new(SendFragments::new(count)));
-        let next = fragments.next(context.now, context.resend, resend)?;
-        let last = fragments.last(context.now, context.resend, resend);
-        let due = [Some(next), last].into_iter().flatten();
-        due.map(|index| (index, cost.message_fragment(message, index))).find(|(_, bits)| *bits <= room)
-    }
-
-    /// Notes that a packet carries a fragment.
-    fn track_fragment(
-        &mut self,
-        mark: u64,
-        index: usize,
-        now: Instant,
-        cost: Cost<'_>,
-        stats: &mut ChannelStats,
-    ) -> Option<Selected> {
-        let message = self.submission.as_ref()?.message.clone();
-        let first = self.fragments.as_ref()?.are_unsent();
-        let again = self.fragments.as_mut()?.track_sent(index, now);
-        stats.sent += u64::from(first);
-        stats.resent += u64::from(again);
-        stats.bytes_sent += fragment_of(message.encoded.bytes(), index, cost.fragment_bytes).len() as u64;
-        Some(Selected { prefix: Prefix::Id(mark as u16), message, mark, fragment: Some(index as u16) })
-    }
-
-    /// Whether the peer may have it. An acked message has no fragments any more.
-    fn was_sent(&self) -> bool {
-        let sent = self.fragments.as_ref().map_or(self.copies.sent() > 0, |fragments| fragments.are_sent());
-        sent || self.submission.is_none()
-    }
-
-    /// Whether it is not acked, and holds up later messages until all of its fragments are.
-    fn has_block(&self) -> bool {
-        self.submission.as_ref().is_some_and(|submission| submission.message.block.is_some())
-    }
-
-    /// Whether it was sent, is not acked, and owes copies.
-    fn owes(&self) -> bool {
-        self.submission.is_some() && self.copies.sent() > 0 && self.owed > 0
-    }
-
-    /// Notes that a packet carries it.
-    fn track_sent(&mut self, now: Instant, resend: Resend) {
-        if self.owed == 0 {
-            self.owed = match resend {
-                Resend::After(_) => 1,
-                Resend::Adaptive { early_copies } if self.copies.sent() == 0 => early_copies.into(),
-                Resend::Adaptive { .. } => RESEND_COPIES,
-            };
-        }
-        self.owed -= 1;
-        self.copies.track_sent(now);
-    }
 }
 
 impl Reliable {
@@ -226,70 +121,13 @@ impl Sending for Reliable {
         selected: &mut Vec<Selected>,
     ) -> usize {
         let before = selected.len();
-        let mut used = cost.entry;
-        let resend = self.sender.resend;
-        for early in [false, true] {
-            if early && self.sender.owing == 0 {
-                break;
-            }
-            let mut misfits = 0;
-            let mut previous = None;
-            let mut owing = self.sender.owing;
-            // The messages at the beginning that go: at this moment they are not due again.
-            let (mut gone, mut gone_bytes, mut all_gone) = (0, 0, true);
-            for (mark, outgoing) in self.sender.sendable(context.now) {
-                if outgoing.is_cut(cost) {
-                    all_gone = false;
-                    // Small later messages may fit where this one doesn't.
-                    while let Some((index, bits)) =
-                        outgoing.next_fragment(context, cost, resend, bits_left.saturating_sub(used))
-                    {
-                        used += bits;
-                        selected.extend(outgoing.track_fragment(
-                            mark,
-                            index,
-                            context.now,
-                            cost,
-                            &mut self.stats,
-                        ));
-                    }
-                    continue;
-                }
-                let due = outgoing.due(context, resend, early);
-                let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) else {
-                    all_gone = false;
-                    continue;
-                };
-                if selected.len() >= cost.max_messages {
-                    break;
-                }
-                let id = mark as u16;
-                let bits = cost.message(message) + cost.id(previous, id);
-                if used + bits > bits_left {
-                    all_gone = false;
-                    misfits += 1;
-                    if misfits > MAX_MISFITS {
-                        break;
-                    }
-                    continue;
-                }
-                used += bits;
-                previous = Some(id);
-                self.stats.count_sent(message, outgoing.copies.sent() > 0);
-                let message = message.clone();
-                selected.push(Selected { prefix: Prefix::Id(id), message, mark, fragment: None });
-                owing -= usize::from(outgoing.owes());
-                outgoing.track_sent(context.now, resend);
-                owing += usize::from(outgoing.owes());
-                if all_gone {
-                    gone += 1;
-                    gone_bytes += outgoing.window_bytes as usize;
-                }
-            }
-            self.sender.owing = owing;
-            self.sender.scan.messages += gone;
-            self.sender.scan.bytes += gone_bytes;
+        let stats = &mut self.stats;
+        let mut filling = Filling { context, cost, bits_left, used: cost.entry, selected, stats };
+        self.sender.fill(&mut filling, false);
+        if self.sender.owing > 0 {
+            self.sender.fill(&mut filling, true);
         }
+        let used = filling.used;
         if selected.len() == before { 0 } else { used }
     }
 
@@ -320,19 +158,6 @@ impl Sending for Reliable {
         self.sender.scan.messages += passed;
         self.sender.scan.bytes += bytes;
         first
-    }
-
-    fn handle_fragment_ack(&mut self, now: Instant, mark: u64, index: usize) -> Fate {
-        let fragments = self.sender.find(mark).and_then(|outgoing| outgoing.fragments.as_mut());
-        let delivered = fragments.is_some_and(|fragments| fragments.handle_ack(index));
-        if delivered { self.handle_ack(now, mark) } else { Fate::Open }
-    }
-
-    fn handle_fragment_lost(&mut self, mark: u64, index: usize) {
-        self.sender.scan.at = None;
-        if let Some(fragments) = self.sender.find(mark).and_then(|outgoing| outgoing.fragments.as_mut()) {
-            fragments.handle_lost(index);
-        }
     }
 
     fn next_deadline(&self, timer: ResendTimer) -> Instant {
@@ -380,11 +205,61 @@ impl Sending for Reliable {
         unacked.for_each(|submission| lost(submission.fate()));
     }
 
-    fn check_credit(&self, unread: u16, arrival: u64) -> Result<(), WindowViolation> {
+    fn stats(&self) -> ChannelStats {
+        ChannelStats { queued: self.sender.queue.len(), ..self.stats }
+    }
+}
+
+impl Receiving for Reliable {
+    fn handle(
+        &mut self,
+        prefix: Prefix,
+        arrival: u64,
+        message: Received,
+    ) -> Result<Option<Received>, WindowViolation> {
+        let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
+        let duplicate = self.receiver.handle(id, arrival, message)?;
+        *(if duplicate.is_some() { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
+        Ok(duplicate)
+    }
+
+    fn received_memory(&self) -> usize {
+        self.receiver.memory()
+    }
+
+    fn has_received(&self) -> bool {
+        self.receiver.has_next()
+    }
+
+    fn poll_received(&mut self) -> Option<Received> {
+        self.receiver.poll()
+    }
+}
+
+impl Reliable {
+    /// A packet with a fragment of the message of this mark was acked.
+    pub(crate) fn handle_fragment_ack(&mut self, now: Instant, mark: u64, index: usize) -> Fate {
+        let fragments = self.sender.find(mark).and_then(|outgoing| outgoing.fragments.as_mut());
+        let delivered = fragments.is_some_and(|fragments| fragments.handle_ack(index));
+        if delivered { self.handle_ack(now, mark) } else { Fate::Open }
+    }
+
+    /// A packet with a fragment of the message of this mark is lost. It may yet be acked.
+    pub(crate) fn handle_fragment_lost(&mut self, mark: u64, index: usize) {
+        self.sender.scan.at = None;
+        if let Some(fragments) = self.sender.find(mark).and_then(|outgoing| outgoing.fragments.as_mut()) {
+            fragments.handle_lost(index);
+        }
+    }
+
+    /// Whether [`Reliable::handle_credit`] would accept this: asked before anything of the packet is applied.
+    pub(crate) fn check_credit(&self, unread: u16, arrival: u64) -> Result<(), WindowViolation> {
         if arrival < self.newest_credit { Ok(()) } else { self.sender.check_credit(unread) }
     }
 
-    fn handle_credit(
+    /// The peer's application has taken every message before `unread`: so they are delivered, whatever the acks were.
+    /// `arrival` is the number of the packet, as for [`Receiving::handle`].
+    pub(crate) fn handle_credit(
         &mut self,
         now: Instant,
         unread: u16,
@@ -403,13 +278,10 @@ impl Sending for Reliable {
         })
     }
 
-    fn stats(&self) -> ChannelStats {
-        ChannelStats { queued: self.sender.queue.len(), ..self.stats }
-    }
-}
-
-impl Receiving for Reliable {
-    fn check(
+    /// Checks that the windows that both sides know allow a message of the peer: [`Receiving::handle`] refuses no
+    /// other. Asked for all messages of a packet before any is handed over, so that nothing of it is applied when one
+    /// is refused. `claimed`: how much the earlier messages of the packet add to the window's bytes; it adds its own.
+    pub(crate) fn check(
         &self,
         prefix: Prefix,
         arrival: u64,
@@ -420,7 +292,9 @@ impl Receiving for Reliable {
         self.receiver.check(id, arrival, window_bytes, claimed)
     }
 
-    fn handle_message_fragment(
+    /// A fragment of a message from the peer, with its bytes; returns the message's body when it is complete and to
+    /// be read. Then [`Receiving::handle`] takes the message, or the packet is not acked.
+    pub(crate) fn handle_message_fragment(
         &mut self,
         fragment: &MessageFragment,
         data: &[u8],
@@ -431,53 +305,35 @@ impl Receiving for Reliable {
         Ok(whole)
     }
 
-    fn handle(
-        &mut self,
-        prefix: Prefix,
-        arrival: u64,
-        message: Received,
-    ) -> Result<Option<Received>, WindowViolation> {
-        let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
-        let duplicate = self.receiver.handle(id, arrival, message)?;
-        *(if duplicate.is_some() { &mut self.stats.duplicates } else { &mut self.stats.received }) += 1;
-        Ok(duplicate)
-    }
-
-    fn direct_room(&self, arrival: u64) -> DirectRoom {
+    /// Which messages of a packet needn't wait here if they are placed directly.
+    pub(crate) fn direct_room(&self, arrival: u64) -> DirectRoom {
         self.receiver.direct_room(arrival)
     }
 
-    fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
+    /// Whether messages may have gone there, as for [`Stream::check`](super::Stream::check): asked where a packet has fragments.
+    pub(crate) fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
         self.receiver.check_placed(placed)
     }
 
-    fn note_placed(&mut self, arrival: u64, placed: &Placed) {
+    /// These messages of a packet went there.
+    pub(crate) fn note_placed(&mut self, arrival: u64, placed: &Placed) {
         self.receiver.note_placed(arrival, placed);
         self.stats.received += u64::from(placed.count);
     }
 
-    fn credit_due(&self) -> Option<CreditMark> {
+    /// The credit that the next packet should carry: None while the peer is certain to have enough.
+    pub(crate) fn credit_due(&self) -> Option<CreditMark> {
         self.receiver.credit_due()
     }
 
-    fn credit_known(&mut self, mark: CreditMark) {
+    /// The packet with this credit was acked.
+    pub(crate) fn credit_known(&mut self, mark: CreditMark) {
         self.receiver.credit_known(mark);
     }
 
-    fn received_memory(&self) -> usize {
-        self.receiver.memory()
-    }
-
-    fn awaits(&self, prefix: Prefix) -> bool {
+    /// Whether the application's next message comes after this one, which is not here yet.
+    pub(crate) fn awaits(&self, prefix: Prefix) -> bool {
         matches!(prefix, Prefix::Id(id) if self.receiver.awaits(id))
-    }
-
-    fn has_received(&self) -> bool {
-        self.receiver.has_next()
-    }
-
-    fn poll_received(&mut self) -> Option<Received> {
-        self.receiver.poll()
     }
 }
 
@@ -539,7 +395,79 @@ impl Reliable {
     }
 }
 
+/// The messages selected for one packet.
+struct Filling<'a> {
+    context: &'a SendContext,
+    cost: Cost<'a>,
+    bits_left: usize,
+    used: usize,
+    selected: &'a mut Vec<Selected>,
+    stats: &'a mut ChannelStats,
+}
+
+impl Filling<'_> {
+    /// Adds the fragments that are due and fit.
+    fn add_fragments(&mut self, mark: u64, outgoing: &mut Outgoing, resend: Resend) {
+        let (context, cost) = (self.context, self.cost);
+        while let Some((index, bits)) =
+            outgoing.next_fragment(context, cost, resend, self.bits_left.saturating_sub(self.used))
+        {
+            self.used += bits;
+            self.selected.extend(outgoing.track_fragment(mark, index, context.now, cost, self.stats));
+        }
+    }
+}
+
 impl Sender {
+    /// Adds the messages that are due, or copies that may go early.
+    fn fill(&mut self, filling: &mut Filling<'_>, early: bool) {
+        let (resend, context, cost) = (self.resend, filling.context, filling.cost);
+        let (mut misfits, mut previous, mut owing) = (0, None, self.owing);
+        // The messages at the beginning that go: at this moment they are not due again.
+        let (mut gone, mut gone_bytes, mut all_gone) = (0, 0, true);
+        for (mark, outgoing) in self.sendable(context.now) {
+            if outgoing.is_cut(cost) {
+                all_gone = false;
+                // Small later messages may fit where this one doesn't.
+                filling.add_fragments(mark, outgoing, resend);
+                continue;
+            }
+            let due = outgoing.due(context, resend, early);
+            let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) else {
+                all_gone = false;
+                continue;
+            };
+            if filling.selected.len() >= cost.max_messages {
+                break;
+            }
+            let id = mark as u16;
+            let bits = cost.message(message) + cost.id(previous, id);
+            if filling.used + bits > filling.bits_left {
+                all_gone = false;
+                misfits += 1;
+                if misfits > MAX_MISFITS {
+                    break;
+                }
+                continue;
+            }
+            filling.used += bits;
+            previous = Some(id);
+            filling.stats.count_sent(message, outgoing.copies.sent() > 0);
+            let message = message.clone();
+            filling.selected.push(Selected { prefix: Prefix::Id(id), message, mark, fragment: None });
+            owing -= usize::from(outgoing.owes());
+            outgoing.track_sent(context.now, resend);
+            owing += usize::from(outgoing.owes());
+            if all_gone {
+                gone += 1;
+                gone_bytes += outgoing.window_bytes as usize;
+            }
+        }
+        self.owing = owing;
+        self.scan.messages += gone;
+        self.scan.bytes += gone_bytes;
+    }
+
     /// Messages from the oldest on that the receiver's window has room for, bytes aside.
     fn room(&self) -> usize {
         self.window - (self.oldest - self.peer_unread) as usize

@@ -198,7 +198,7 @@ impl Receiver {
     }
 
     /// Whether the window allows a message, after others of its packet that claim this many bytes: see
-    /// [`super::Receiving::check`].
+    /// [`super::Stream::check`].
     pub(super) fn check(
         &self,
         id: u16,

@@ -6,6 +6,7 @@
 use super::draft::Set;
 use super::held::{HeldMemory, Pool};
 use super::reliable::Reliable;
+use super::unreliable::Unreliable;
 use super::{CreditMark, Fate, Offer, Receiving, ResendTimer, SendContext, Sending, Stream, WindowViolation};
 use std::sync::Arc;
 
@@ -97,10 +98,8 @@ impl Streams {
     /// A feature above has something to write on a payload channel, in a room of at least this many bits; false when it is
     /// no payload channel.
     pub(crate) fn want(&mut self, index: usize, least_bits: usize) -> bool {
-        let Some(Stream::Unreliable(unreliable)) = self.lanes.get_mut(index).map(|lane| &mut lane.stream)
-        else {
-            return false;
-        };
+        let lane = self.lanes.get_mut(index);
+        let Some(unreliable) = lane.and_then(|lane| lane.stream.unreliable_mut()) else { return false };
         unreliable.want(least_bits);
         self.busy.insert(index);
         true
@@ -126,16 +125,39 @@ impl Streams {
     ) -> Option<R> {
         self.unread.insert(index);
         self.crediting.insert(index);
-        self.change(index, change)
+        self.change(index, |stream| stream.receiving_mut().map(change))
     }
 
     /// Changes what a stream holds for the application, and accounts for the memory.
-    fn change<R>(&mut self, index: usize, change: impl FnOnce(&mut dyn Receiving) -> R) -> Option<R> {
-        let receiving = self.lanes[index].stream.receiving_mut()?;
-        let before = receiving.received_memory();
-        let result = change(receiving);
-        self.held.change_messages(before, receiving.received_memory());
-        Some(result)
+    fn change<R>(&mut self, index: usize, change: impl FnOnce(&mut Stream) -> R) -> R {
+        let stream = &mut self.lanes[index].stream;
+        let before = stream.received_memory();
+        let result = change(stream);
+        self.held.change_messages(before, stream.received_memory());
+        result
+    }
+
+    /// The sending half of a reliable stream, like [`Streams::sending`]; None for other streams.
+    pub(crate) fn sending_reliable(&mut self, index: usize) -> Option<&mut Reliable> {
+        self.busy.insert(index);
+        self.ticking.insert(index);
+        self.blocks(index)
+    }
+
+    /// Changes the receiving half of a reliable stream, like [`Streams::receive`]; None for other streams.
+    pub(crate) fn receive_reliable<R>(
+        &mut self,
+        index: usize,
+        change: impl FnOnce(&mut Reliable) -> R,
+    ) -> Option<R> {
+        self.unread.insert(index);
+        self.crediting.insert(index);
+        self.change(index, |stream| stream.reliable_mut().map(change))
+    }
+
+    /// Whether the message that came last needs the place of the oldest of those that were placed directly.
+    pub(crate) fn pushes_out(&mut self, index: usize) -> bool {
+        self.lanes[index].stream.unreliable_mut().is_some_and(Unreliable::pushes_out)
     }
 
     /// Whether what comes on a channel goes again until it is acked.
@@ -145,7 +167,7 @@ impl Streams {
 
     /// A reliable stream, for sending fragments of its blocks; received ones go to [`Streams::handle_block`].
     pub(crate) fn blocks(&mut self, index: usize) -> Option<&mut Reliable> {
-        if let Stream::Reliable(reliable) = &mut self.lanes[index].stream { Some(reliable) } else { None }
+        self.lanes[index].stream.reliable_mut()
     }
 
     /// Takes a fragment of a block.
@@ -156,21 +178,13 @@ impl Streams {
         limits: BlockLimits,
     ) -> Result<(), Desync> {
         self.unread.insert(index);
-        let reliable = self.blocks(index).ok_or(Desync::Window)?;
-        let before = reliable.received_memory();
-        let handled = reliable.handle_fragment(fragment, limits);
-        let after = reliable.received_memory();
-        self.held.change_messages(before, after);
-        handled
+        let handled = |reliable: &mut Reliable| reliable.handle_fragment(fragment, limits);
+        self.change(index, |stream| stream.reliable_mut().map(handled)).ok_or(Desync::Window)?
     }
 
     /// Whether a message has room among those not yet taken. Without credit the peer can't know.
     pub(crate) fn has_room(&self, index: usize, prefix: Prefix) -> bool {
-        if let Stream::Reliable(reliable) = &self.lanes[index].stream {
-            reliable.has_room(prefix)
-        } else {
-            true
-        }
+        self.lanes[index].stream.reliable().is_none_or(|reliable| reliable.has_room(prefix))
     }
 
     /// Has the memory fetched that a packet, either way, needs.
@@ -207,15 +221,11 @@ impl Streams {
         busy.map(|sending| sending.next_deadline(timer)).min().unwrap_or(Instant::NEVER)
     }
 
-    /// Calls [`Sending::end_of_tick`] for each stream.
+    /// The tick's packets are out: messages that may not wait are dropped, and reported.
     pub(crate) fn end_of_tick(&mut self, mut dropped: impl FnMut(usize, Fate)) {
         for index in self.ticking.iter() {
-            let sending = self.lanes[index].stream.sending_mut();
-            let ended = sending.is_none_or(|sending| {
-                sending.end_of_tick(&mut |fate| dropped(index, fate));
-                sending.is_idle()
-            });
-            if ended {
+            self.lanes[index].stream.end_of_tick(&mut |fate| dropped(index, fate));
+            if self.lanes[index].is_idle() {
                 self.ticking.remove(index);
             }
         }
@@ -232,22 +242,19 @@ impl Streams {
 
     /// How many unordered messages are queued.
     pub(crate) fn candidates(&self) -> usize {
-        self.lanes.iter().filter_map(Lane::sending).map(Sending::candidates).sum()
+        self.lanes.iter().map(|lane| lane.stream.candidates()).sum()
     }
 
     /// Appends this attribute of each of them, stream by stream.
     pub(crate) fn describe(&self, now: Instant, slot: u32, attribute: Attribute, column: &mut Column) {
         for (channel, lane) in (0..).zip(&self.lanes) {
-            if let Some(sending) = lane.sending() {
-                sending.describe(&Wanted { attribute, now, slot, channel }, column);
-            }
+            lane.stream.describe(&Wanted { attribute, now, slot, channel }, column);
         }
     }
 
-    /// Sends them in the order of these scores: see [`Sending::prioritize`].
+    /// Sends them in the order of these scores: see [`Stream::prioritize`].
     pub(crate) fn prioritize(&mut self, scores: &mut &[f32]) {
-        let sending = self.lanes.iter_mut().filter_map(|lane| lane.stream.sending_mut());
-        sending.for_each(|sending| sending.prioritize(scores));
+        self.lanes.iter_mut().for_each(|lane| lane.stream.prioritize(scores));
     }
 
     /// Counts of one stream since the beginning.
@@ -257,7 +264,7 @@ impl Streams {
 
     // --- receiving ---------------------------------------------------------------------------------------
 
-    /// Whether the windows allow a message of the peer: see [`Receiving::check`].
+    /// Whether the windows allow a message of the peer: see [`Stream::check`].
     pub(crate) fn check(
         &self,
         index: usize,
@@ -265,18 +272,17 @@ impl Streams {
         window_bytes: usize,
         claimed: &mut isize,
     ) -> Result<(), WindowViolation> {
-        let receiving = self.lanes[index].receiving().ok_or(WindowViolation)?;
-        receiving.check(prefix, arrival, window_bytes, claimed)
+        self.lanes[index].stream.check(prefix, arrival, window_bytes, claimed)
     }
 
-    /// Whether the peer's credit is possible: see [`Sending::check_credit`].
+    /// Whether the peer's credit is possible: see [`Reliable::check_credit`].
     pub(crate) fn check_credit(
         &self,
         index: usize,
         unread: u16,
         arrival: u64,
     ) -> Result<(), WindowViolation> {
-        self.lanes[index].sending().ok_or(WindowViolation)?.check_credit(unread, arrival)
+        self.lanes[index].stream.reliable().ok_or(WindowViolation)?.check_credit(unread, arrival)
     }
 
     /// Messages may be placed directly in this tick.
@@ -285,8 +291,8 @@ impl Streams {
             self.direct_tick = tick;
             self.direct_bytes = MAX_DIRECT_BYTES;
             for index in core::mem::take(&mut self.placed).iter() {
-                if let Some(receiving) = self.lanes[index].stream.receiving_mut() {
-                    receiving.forget_placed();
+                if let Some(unreliable) = self.lanes[index].stream.unreliable_mut() {
+                    unreliable.forget_placed();
                 }
             }
         }
@@ -294,7 +300,7 @@ impl Streams {
 
     /// Which messages of a packet needn't wait in a stream.
     pub(crate) fn direct_room(&self, index: usize, arrival: u64) -> DirectRoom {
-        self.lanes[index].receiving().map(|it| it.direct_room(arrival)).unwrap_or_default()
+        self.lanes[index].stream.direct_room(arrival)
     }
 
     /// Bytes of messages that needn't.
@@ -307,10 +313,9 @@ impl Streams {
         self.direct_bytes = self.direct_bytes.saturating_sub(bytes);
     }
 
-    /// Refuses messages of a packet that may not be placed: see [`Receiving::check_placed`].
+    /// Refuses messages of a packet that may not be placed: see [`Stream::check_placed`].
     pub(crate) fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
-        let receiving = self.lanes[usize::from(placed.channel)].receiving();
-        receiving.ok_or(WindowViolation)?.check_placed(placed)
+        self.lanes[usize::from(placed.channel)].stream.check_placed(placed)
     }
 
     /// These messages of a packet were placed.
@@ -318,10 +323,10 @@ impl Streams {
         let index = usize::from(placed.channel);
         self.placed.insert(index);
         if self.is_reliable(index) {
-            // It is to hear when they are read.
+            // It must be told when they are read.
             self.unread.insert(index);
         }
-        self.change(index, |receiving| receiving.note_placed(arrival, placed));
+        self.change(index, |stream| stream.note_placed(arrival, placed));
     }
 
     /// Whether a message waits for the application.
@@ -334,7 +339,7 @@ impl Streams {
         if !self.unread.contains(index) {
             return None;
         }
-        let received = self.change(index, |receiving| receiving.poll_received()).flatten();
+        let received = self.change(index, |stream| stream.receiving_mut()?.poll_received());
         // Messages that were read must be credited, placed ones too.
         self.crediting.insert(index);
         if received.is_none() {
@@ -346,7 +351,7 @@ impl Streams {
     /// The credit that the next packet should carry, by stream.
     pub(crate) fn credits_due(&mut self, mut due: impl FnMut(u8, CreditMark)) {
         for index in self.crediting.iter() {
-            match self.lanes[index].receiving().and_then(Receiving::credit_due) {
+            match self.lanes[index].stream.reliable().and_then(Reliable::credit_due) {
                 // At most 64.
                 Some(mark) => due(index as u8, mark),
                 None => self.crediting.remove(index),
@@ -356,7 +361,7 @@ impl Streams {
 
     /// Whether the application's next message comes after this one, which is not here yet.
     pub(crate) fn awaits(&self, index: usize, prefix: Prefix) -> bool {
-        self.lanes[index].receiving().is_some_and(|receiving| receiving.awaits(prefix))
+        self.lanes[index].stream.reliable().is_some_and(|reliable| reliable.awaits(prefix))
     }
 }
 
@@ -391,7 +396,7 @@ impl Lane {
         let limit = limit.min(*left);
         let Some(sending) = self.stream.sending_mut() else { return 0 };
         let mut used = sending.select(send_context, cost, limit, offer.draft.of(index));
-        if let Stream::Unreliable(unreliable) = &mut self.stream {
+        if let Some(unreliable) = self.stream.unreliable_mut() {
             used = unreliable.offer(context, limit, used, offer);
         }
         if used > 0 {

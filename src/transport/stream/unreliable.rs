@@ -201,27 +201,6 @@ impl Sending for Unreliable {
         taken.fate
     }
 
-    fn end_of_tick(&mut self, dropped: &mut dyn FnMut(Fate)) {
-        self.stats.dropped += self.waiting.len() as u64;
-        self.waiting.drain().for_each(|submission| dropped(submission.fate()));
-    }
-
-    fn candidates(&self) -> usize {
-        if self.sequenced { 0 } else { self.waiting.len() }
-    }
-
-    fn describe(&self, wanted: &Wanted, column: &mut Column) {
-        if !self.sequenced {
-            column.extend(wanted, self.waiting.iter().map(Candidate::of));
-        }
-    }
-
-    fn prioritize(&mut self, scores: &mut &[f32]) {
-        if !self.sequenced {
-            self.waiting.prioritize(scores);
-        }
-    }
-
     fn abandon_all(&mut self, lost: &mut dyn FnMut(Fate)) {
         self.in_flight.drain(..).flatten().for_each(|in_flight| lost(in_flight.fate));
         self.waiting.drain().for_each(|submission| lost(submission.fate()));
@@ -255,28 +234,6 @@ impl Receiving for Unreliable {
         Ok(pushed_out)
     }
 
-    fn direct_room(&self, arrival: u64) -> DirectRoom {
-        let is_old = self.sequenced && self.newest.is_some_and(|newest| arrival < newest);
-        // In order: while some wait, later ones wait too.
-        let waits = is_old || !self.received.is_empty();
-        let messages = if waits { 0 } else { self.received.capacity().saturating_sub(self.placed) };
-        DirectRoom { messages, first: None, window_bytes: usize::MAX }
-    }
-
-    fn note_placed(&mut self, arrival: u64, placed: &Placed) {
-        self.newest = Some(arrival);
-        self.placed += placed.count as usize;
-        self.stats.received += u64::from(placed.count);
-    }
-
-    fn forget_placed(&mut self) {
-        self.placed = 0;
-    }
-
-    fn pushes_out(&mut self) -> bool {
-        core::mem::take(&mut self.pushes_out)
-    }
-
     fn received_memory(&self) -> usize {
         self.received.memory()
     }
@@ -287,5 +244,59 @@ impl Receiving for Unreliable {
 
     fn poll_received(&mut self) -> Option<Received> {
         self.received.pop()
+    }
+}
+
+impl Unreliable {
+    /// The tick's packets are out: what may not wait is dropped, and shown.
+    pub(crate) fn end_of_tick(&mut self, dropped: &mut dyn FnMut(Fate)) {
+        self.stats.dropped += self.waiting.len() as u64;
+        self.waiting.drain().for_each(|submission| dropped(submission.fate()));
+    }
+
+    /// How many unordered messages are queued.
+    pub(crate) fn candidates(&self) -> usize {
+        if self.sequenced { 0 } else { self.waiting.len() }
+    }
+
+    /// Appends the wanted attribute of each of them, in queue order.
+    pub(crate) fn describe(&self, wanted: &Wanted, column: &mut Column) {
+        if !self.sequenced {
+            column.extend(wanted, self.waiting.iter().map(Candidate::of));
+        }
+    }
+
+    /// Sends them in the order of these scores, highest first, until the end of the tick: one for each of
+    /// [`Unreliable::candidates`], taken off the front.
+    pub(crate) fn prioritize(&mut self, scores: &mut &[f32]) {
+        if !self.sequenced {
+            self.waiting.prioritize(scores);
+        }
+    }
+
+    /// Which messages of a packet needn't wait here if they are placed directly.
+    pub(crate) fn direct_room(&self, arrival: u64) -> DirectRoom {
+        let is_old = self.sequenced && self.newest.is_some_and(|newest| arrival < newest);
+        // In order: while some wait, later ones wait too.
+        let waits = is_old || !self.received.is_empty();
+        let messages = if waits { 0 } else { self.received.capacity().saturating_sub(self.placed) };
+        DirectRoom { messages, first: None, window_bytes: usize::MAX }
+    }
+
+    /// These messages of a packet went there.
+    pub(crate) fn note_placed(&mut self, arrival: u64, placed: &Placed) {
+        self.newest = Some(arrival);
+        self.placed += placed.count as usize;
+        self.stats.received += u64::from(placed.count);
+    }
+
+    /// The application took the directly placed messages.
+    pub(crate) fn forget_placed(&mut self) {
+        self.placed = 0;
+    }
+
+    /// Whether the message that came last needs the place of the oldest of those.
+    pub(crate) fn pushes_out(&mut self) -> bool {
+        core::mem::take(&mut self.pushes_out)
     }
 }

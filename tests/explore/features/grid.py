@@ -25,7 +25,7 @@ class Grid(Feature):
 
     def setup(self) -> None:
         self.random = np.random.default_rng(self.rng.randrange(2**32))
-        self.game.world.relevancy(Dot, tw.world.Grid("place", radius=RADIUS, leave_radius=LEAVES))
+        self.game.world.set_relevancy(Dot, tw.world.Grid("place", radius=RADIUS, leave_radius=LEAVES))
         self.born = 0
 
     def joined(self, link: Link) -> None:

@@ -23,7 +23,7 @@ class Hidden(Feature):
         self.has_hook = self.rng.random() < 0.5
         self.due: set[Any] = set()
         rule = tw.world.Hook(self.choose) if self.has_hook else tw.world.Chosen()
-        self.game.world.relevancy(Secret, rule)
+        self.game.world.set_relevancy(Secret, rule)
 
     def joined(self, link: Link) -> None:
         # Numbers of secrets that were ever shown, that are shown now, and whose plan may be known.

@@ -10,7 +10,7 @@ from explore.game import Feature
 class Hooks(Feature):
     def prepare(self) -> None:
         self.random = np.random.default_rng(self.rng.randrange(2**32))
-        self.game.server_settings |= {"priority": self.score, "admission": self.admit}
+        self.game.priority, self.game.admission = self.score, self.admit
 
     def score(self, candidates: Any) -> Any:
         return self.random.random(len(candidates.age), np.float32)

@@ -15,8 +15,7 @@ class Past(Feature):
 
     def setup(self) -> None:
         self.seconds = self.rng.choice([0.25, 0.5, 1.0])
-        rate = {} if "inputs" in self.game.on else {"rate": self.game.tick_rate}
-        self.game.world.remember(self.seconds, **rate)
+        self.game.world.remember(self.seconds)
         self.runner = self.game.world.spawn(Runner)
         self.was: dict[int, int] = {}
 

@@ -49,7 +49,7 @@ fn payloads_go_both_ways_with_their_server() {
     let mut net = connected();
     for batch in payloads().chunks(10) {
         for payload in batch {
-            net.at_client(0, |c, now, out| c.client.send_payload(now, 0, payload, out).unwrap());
+            net.at_client(0, |c, now, out| c.client.send_payload(now, payload, out).unwrap());
             net.at_server(|s, _, out| {
                 let (to, bytes) = s.server.generate_payload_packet(1, payload).unwrap();
                 out.push(to, bytes);

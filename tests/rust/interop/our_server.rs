@@ -60,7 +60,7 @@ fn payloads_go_both_ways_with_their_client() {
                 let (to, bytes) = c.client.generate_payload_packet(payload).unwrap();
                 out.push(to, bytes);
             });
-            net.at_server(|s, now, out| s.server.send_payload(now, client, 0, payload, out).unwrap());
+            net.at_server(|s, now, out| s.server.send_payload(now, client, payload, out).unwrap());
         }
         net.run(10);
     }

@@ -94,10 +94,10 @@ fn payloads_netcode_cannot_carry_are_refused_at_the_call() {
     let mut out = Datagrams::new();
     let now = world.now;
     for (payload, error) in [(vec![], SendError::Empty), (vec![0; 1201], SendError::TooLong(1201))] {
-        assert_eq!(world.server.send_payload(now, client, 0, &payload, &mut out), Err(error));
+        assert_eq!(world.server.send_payload(now, client, &payload, &mut out), Err(error));
         let farewell = Farewell { payload: &payload, understood: true };
         assert_eq!(world.server.disconnect(now, client, Some(farewell), &mut out), Err(error));
-        assert_eq!(world.peers[0].client.send_payload(now, 0, &payload, &mut out), Err(error));
+        assert_eq!(world.peers[0].client.send_payload(now, &payload, &mut out), Err(error));
         assert_eq!(world.peers[0].client.disconnect(Some(&payload), &mut out), Err(error));
     }
     assert!(out.is_empty() && world.server.is_connected(client));
@@ -113,10 +113,7 @@ fn a_stale_handle_never_reaches_the_next_client_of_its_slot() {
     assert_eq!((new.slot, new.generation), (old.slot, old.generation + 1));
     let mut out = Datagrams::new();
     let now = world.now;
-    assert_eq!(
-        world.server.send_payload(now, old, 0, b"for the old", &mut out),
-        Err(SendError::NotConnected)
-    );
+    assert_eq!(world.server.send_payload(now, old, b"for the old", &mut out), Err(SendError::NotConnected));
     assert_eq!(world.server.disconnect(now, old, None, &mut out), Err(SendError::NotConnected));
     assert!(!world.server.is_connected(old) && world.server.is_connected(new) && out.is_empty());
 }

@@ -74,7 +74,7 @@ fn a_million_datagrams_from_everywhere_leave_the_memory_flat() {
             })
             .collect();
         for peer in &mut world.peers {
-            peer.client.send_payload(now, 0, &[1; 100], &mut out).unwrap();
+            peer.client.send_payload(now, &[1; 100], &mut out).unwrap();
         }
         let mut moves: Vec<_> =
             world.peers.iter().zip(out.iter()).map(|(p, (_, bytes))| (p.address, bytes.to_vec())).collect();
@@ -89,7 +89,7 @@ fn a_million_datagrams_from_everywhere_leave_the_memory_flat() {
             assert!(matches!(received, Received::Payload { .. }));
         }
         for client in world.server.clients().collect::<Vec<_>>() {
-            world.server.send_payload(now, client, 0, &[2; 100], &mut out).unwrap();
+            world.server.send_payload(now, client, &[2; 100], &mut out).unwrap();
         }
         world.server.update(now, &mut out);
         assert_eq!(out.len(), 200, "a state for each client and no answer to anybody else");

@@ -248,13 +248,13 @@ impl World {
 
     pub(super) fn server_send(&mut self, client: ClientHandle, payload: &[u8]) {
         let mut out = Datagrams::new();
-        self.server.send_payload(self.now, client, 0, payload, &mut out).unwrap();
+        self.server.send_payload(self.now, client, payload, &mut out).unwrap();
         self.transmit(server_address(), &out);
     }
 
     pub(super) fn client_send(&mut self, peer: usize, payload: &[u8]) {
         let mut out = Datagrams::new();
-        self.peers[peer].client.send_payload(self.now, 0, payload, &mut out).unwrap();
+        self.peers[peer].client.send_payload(self.now, payload, &mut out).unwrap();
         self.transmit(self.peers[peer].address, &out);
     }
 

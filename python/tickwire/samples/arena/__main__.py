@@ -30,7 +30,7 @@ def host(parsed: argparse.Namespace) -> None:
             print(f"An arena on {server.address}, for others to join; Ctrl-C closes it.", flush=True)
         arena, parsed.address = Arena(server), command.local_address(server)
         frame = show(parsed, stack)[1] if parsed.plays else lambda: True
-        clients = enumerate(command.local_clients(parsed, PROTOCOL, stack, conditions=BOTS), 1)
+        clients = enumerate(command.local_clients(parsed, PROTOCOL, stack, BOTS), 1)
         bots = [Bot(Player(client, f"bot {number}"), seed=number) for number, client in clients]
         ticks = None if parsed.seconds is None else round(parsed.seconds * TICKS_PER_SECOND)
         for inbox in islice(tw.loop(server, TICKS_PER_SECOND), ticks):

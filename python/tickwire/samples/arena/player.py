@@ -72,7 +72,7 @@ class Player:
                 self._play(self.avatar, self.body, controls)  # by what was seen in the frame before
             self.view = self.client.world.view()
             if not self.interpolates and self.client.clock.server_tick is not None:
-                self.client.seen(self.client.clock.server_tick)  # the newest, then, is what is seen
+                self.client.set_seen(self.client.clock.server_tick)  # the newest, then, is what is seen
             self.fired.take_back(self.client.clock.server_tick)
 
     def _note(self, change: object) -> None:

@@ -28,7 +28,7 @@ class Arena:
 
     def __init__(self, server: tw.Server, seed: int | None = None) -> None:
         self._server, self._world = server, server.world
-        self._world.remember(1.0, rate=rules.TICKS_PER_SECOND)
+        self._world.remember(1.0)
         self._random = random.Random(seed)
         self._guests: dict[tw.ClientHandle, Guest] = {}
         self._rockets: dict[Rocket, tuple[Guest, Spot]] = {}

@@ -114,7 +114,7 @@ class Window:
         """Draws the arena as the player knows it, and how the connection does."""
         self._ticks += 1
         client = self._player.client
-        stats = client.stats() if client.connected else None
+        stats = client.stats if client.connected else None
         if stats is not None and self._ticks % (TICKS_PER_SECOND // 10) == 0:
             self._overlay.note(stats)
         self._draw_field()

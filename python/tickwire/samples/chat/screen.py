@@ -80,7 +80,7 @@ class ChatApp(App[command.SampleError | None]):
                     self._people.update(Text(names))
         self._ticks += 1
         if self._client.connected and self._ticks % TICKS_PER_SECOND == 0:
-            stats = self._client.stats()
+            stats = self._client.stats
             self.sub_title = f"RTT {stats.rtt_ms:.0f} ms, loss {stats.packet_loss_percent:.1f} %"
 
 

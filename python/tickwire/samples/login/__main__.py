@@ -63,7 +63,9 @@ def _encryption(certificate: str, key: str) -> ssl.SSLContext:
 def serve(parsed: argparse.Namespace) -> None:
     """Runs the game server until Ctrl-C."""
     _key(parsed)
-    with command.open_server(parsed, game.PROTOCOL, max_token_lifetime=game.TOKEN_SECONDS) as server:
+    with command.open_server(
+        parsed, game.PROTOCOL, access=tw.tokens.Access(max_token_lifetime=game.TOKEN_SECONDS)
+    ) as server:
         print(f"The game is at {server.address}; Ctrl-C ends it.", flush=True)
         for inbox in tw.loop(server, game.TICKS_PER_SECOND):
             game.tick(server, inbox)

@@ -22,11 +22,15 @@ def match(minutes: float, seed: int, record: Path | None = None, players: int = 
     """Plays a match of bots on a bad virtual network, as fast as the machine can."""
     conditions = tw.Conditions(latency=0.06, jitter=0.02, loss=0.03)
     network = tw.testing.SimulatedNetwork(conditions=conditions, seed=seed)
-    host = tw.peers.Peer.host(PROTOCOL, name="bot 0", players=players, bind="10.0.0.1:7", network=network)
+    host = tw.peers.Peer.host(
+        PROTOCOL, name="bot 0", players=players, tuning=tw.Tuning(bind="10.0.0.1:7"), network=network
+    )
     found = [Player(host, bot=True, record=record)]
     for i in range(1, players):
         address = f"10.0.0.{i + 1}:7"
-        peer = tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, name=f"bot {i}", bind=address, network=network)
+        peer = tw.peers.Peer.join(
+            "10.0.0.1:7", PROTOCOL, name=f"bot {i}", tuning=tw.Tuning(bind=address), network=network
+        )
         found.append(Player(peer, bot=True))
 
     def run(seconds: float) -> None:

@@ -78,7 +78,10 @@ class Lobby:
             if not self.bots and where is not None:
                 for number in range(1, self._seats - present + 1):
                     peer = tw.peers.Peer.join(
-                        where, PROTOCOL, name=f"bot {number}", rendezvous=self._rendezvous
+                        where,
+                        PROTOCOL,
+                        name=f"bot {number}",
+                        rendezvous=tw.peers.Rendezvous(self._rendezvous),
                     )
                     self.bots.append(Player(peer, bot=True))
             if present >= self._seats:
@@ -134,16 +137,17 @@ def _open(parsed: argparse.Namespace, stack: ExitStack) -> tuple[tw.peers.Peer, 
         rendezvous = None if parsed.rendezvous is None else tw.resolve(parsed.rendezvous).result()[0]
         if parsed.join is not None:
             where = parsed.join if rendezvous is not None else tw.resolve(parsed.join).result()[0]
-            return tw.peers.Peer.join(where, PROTOCOL, name=parsed.name, rendezvous=rendezvous), None
+            return tw.peers.Peer.join(
+                where, PROTOCOL, name=parsed.name, rendezvous=tw.peers.Rendezvous(rendezvous)
+            ), None
         bind = tw.Address(parsed.host or ("0.0.0.0:0" if rendezvous else "127.0.0.1:0"))
         host = tw.peers.Peer.host(
             PROTOCOL,
             name=parsed.name,
             players=MAX_PLAYERS,
             late_joining=True,
-            bind=bind,
-            rendezvous=rendezvous,
-            title="strategy" if rendezvous is not None else "",
+            tuning=tw.Tuning(bind=bind),
+            rendezvous=tw.peers.Rendezvous(rendezvous, title="strategy" if rendezvous is not None else ""),
         )
     except (OSError, ValueError) as error:
         raise command.SampleError(f"can't open a game: {error}") from None

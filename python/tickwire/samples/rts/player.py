@@ -46,16 +46,17 @@ class Player:
 
     def _start(self, started: tw.peers.Started) -> None:
         world = self.world = Battlefield(started.players, started.seed)
+        recording = None
+        if self._record is not None:
+            recording = tw.lockstep.RecordingFile(self._record, snapshot_every=SNAPSHOT_EVERY)
         self.lockstep = tw.lockstep.Lockstep(
             self.peer,
             started,
             COMMANDS,
             objects=FIELDS,
             drop_after=20.0,
-            record=self._record,
-            save=world.save,
-            load=world.load,
-            snapshot_every=SNAPSHOT_EVERY,
+            recording=recording,
+            saving=tw.lockstep.Saving(save=world.save, load=world.load),
         )
         me = self.peer.me
         if self._is_bot and me is not None:

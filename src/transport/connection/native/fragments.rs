@@ -21,8 +21,8 @@ pub(super) fn assemble(
     let fragments = core::mem::take(&mut packet.fragments);
     for fragment in &fragments {
         let data = &packet.fragment_bytes[fragment.bytes.clone()];
-        let handled = streams.receive(fragment.channel.into(), |receiving| {
-            receiving.handle_message_fragment(fragment, data, context.sequence)
+        let handled = streams.receive_reliable(fragment.channel.into(), |reliable| {
+            reliable.handle_message_fragment(fragment, data, context.sequence)
         });
         let whole = handled.ok_or(FragmentFault::Window)??;
         let Some(body) = whole else { continue };

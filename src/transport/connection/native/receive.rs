@@ -212,8 +212,8 @@ fn apply_credits(parts: &mut Conversation, now: Instant, arrival: u64) -> Result
     for (channel, unread) in parts.scratch.get().packet.control.credits.drain(..) {
         let notifications = &mut parts.ledger.notifications;
         let mut delivered = |fate| notifications.push(notification(channel, fate, true));
-        let Some(sending) = parts.streams.sending(channel.into()) else { continue };
-        let credited = sending.handle_credit(now, unread, arrival, &mut delivered);
+        let Some(reliable) = parts.streams.sending_reliable(channel.into()) else { continue };
+        let credited = reliable.handle_credit(now, unread, arrival, &mut delivered);
         if !parts.inbound.is_replayed {
             credited?;
         }
@@ -234,12 +234,12 @@ fn apply_messages(
         parts.streams.note_placed(arrival, &placed);
     }
     for message in messages.drain(..) {
-        let handled = parts.streams.receive(message.channel.into(), |receiving| {
-            let handled = receiving.handle(message.prefix, arrival, message.received);
-            handled.map(|dropped| (dropped, receiving.pushes_out()))
-        });
+        let index = usize::from(message.channel);
+        let handled = parts
+            .streams
+            .receive(index, |receiving| receiving.handle(message.prefix, arrival, message.received));
         let Some(handled) = handled else { continue };
-        let (dropped, pushes_out) = handled?;
+        let (dropped, pushes_out) = (handled?, parts.streams.pushes_out(index));
         dropped.into_iter().for_each(|dropped| bodies.spares.reclaim(dropped.body));
         if let Some(tables) = tables.as_deref_mut().filter(|_| pushes_out) {
             tables.push_out(message.channel);

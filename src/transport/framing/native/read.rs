@@ -1,293 +1,36 @@
-//! Tickwire's own connection packet: `STANDARD.md` beside this file is the norm.
-//!
-//! Reading promises: a packet is either read whole or refused; nothing is applied here. Every number is
-//! checked against what the protocol allows before it is believed, and memory taken is in proportion to the packet.
-//!
-//! Bounds of one packet: [`MAX_PACKET_MESSAGES`] messages and their bodies, none above its channel's bound; ranges that walk
-//! 32,768 numbers; one credit and one entry a channel. Windows and ids are for the channels to judge, and whether
-//! fragments fit together.
+//! Reading a packet whole, or refusing it.
+
+use super::packet::{
+    CloseReason, Control, DELAY_BITS, DELAY_UNIT_NANOS, MAX_DETAIL_BYTES, Packet, PacketMessage, VERSION,
+};
 
 use core::time::Duration;
 
-use super::chunk_items::{read_item, write_item};
-use super::refusal::{MAX_PACKET_MESSAGES, Refusal};
 use crate::store::SmallBytes;
 use crate::time::Instant;
-use crate::transport::chunks::{self, Item};
 use crate::transport::direct_tables::{Destination, DirectRoom, Placed};
+use crate::transport::framing::chunk_items::read_item;
+use crate::transport::framing::refusal::{MAX_PACKET_MESSAGES, Refusal};
 use crate::transport::ledger::AckRange;
-use crate::transport::message::{
-    Bodies, MESSAGE_OVERHEAD_BYTES, Message, OpaqueBody, Prefix, Received, Selected, window_bytes,
-};
+use crate::transport::message::{Bodies, MESSAGE_OVERHEAD_BYTES, OpaqueBody, Prefix, Received, window_bytes};
 use crate::transport::owner::Owner;
-use crate::transport::parts::{MessageFragment, fragment_of};
+use crate::transport::parts::MessageFragment;
 use crate::transport::peer_clock::ReceiveTime;
-use crate::transport::protocol::{
-    Body, ChannelKind, FRAGMENT_BYTES, Protocol, bits_to_name_one_of, key_bits, length_bits,
-};
-use crate::wire::{BitReader, BitSink, BitWriter, Encoded, Measure};
+use crate::transport::protocol::{Body, ChannelKind, FRAGMENT_BYTES, Protocol, length_bits};
+use crate::wire::BitReader;
 
-/// The version of this framing.
-pub const VERSION: u8 = 4;
-
-const HELLO_BITS: usize = 8 + 64;
-const DELAY_BITS: u32 = 14;
-const DELAY_UNIT_NANOS: u128 = 64_000;
-const MAX_DELAY: u64 = (1 << DELAY_BITS) - 1;
-/// The flags of the five optional sections and the end of the entries.
-const FLAG_BITS: usize = 6;
 /// Bytes of memory that the messages of one packet may take: a list of mostly omitted fields takes hundreds of times
 /// its bits, and the largest packet of such lists would take 160 MB.
 pub(crate) const MAX_PACKET_MEMORY: usize = 4 << 20;
-/// UTF-8 bytes of the text with which an application ends a connection: a sentence, and no more than a game's
-/// smallest packets even when it is repeated.
-pub const MAX_DETAIL_BYTES: usize = 128;
+
 /// How far ack ranges may walk: twice the largest window of packets.
 const MAX_RANGE_WALK: u64 = 32_768;
 
-/// Why the peer ended the connection, or why we do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CloseReason {
-    /// The application closed it.
-    Closed,
-    /// The server's application wants this player gone.
-    Kicked,
-    /// The sides' protocols differ.
-    Mismatch,
-    /// The peer broke the protocol.
-    Violation,
-    /// The same client connected again.
-    Replaced,
-    /// Nothing was heard of the peer for too long.
-    TimedOut,
-    /// A channel to the peer stayed full for too long.
-    Stalled,
-}
-
-impl CloseReason {
-    fn number(self) -> u8 {
-        match self {
-            CloseReason::Closed => 1,
-            CloseReason::Kicked => 2,
-            CloseReason::Mismatch => 3,
-            CloseReason::Violation => 4,
-            CloseReason::Replaced => 5,
-            CloseReason::TimedOut => 6,
-            CloseReason::Stalled => 7,
-        }
-    }
-
-    fn from_number(number: u64) -> Self {
-        match number {
-            2 => CloseReason::Kicked,
-            3 => CloseReason::Mismatch,
-            4 => CloseReason::Violation,
-            5 => CloseReason::Replaced,
-            6 => CloseReason::TimedOut,
-            7 => CloseReason::Stalled,
-            _ => CloseReason::Closed,
-        }
-    }
-}
-
-/// Everything in a packet besides messages.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Control {
-    /// The protocol hash, while the peer may not know it.
-    pub(crate) hello: Option<u64>,
-    pub(crate) close: Option<CloseReason>,
-    /// The application's text for the close: 1 to [`MAX_DETAIL_BYTES`] bytes.
-    pub(crate) detail: Option<Box<str>>,
-    pub(crate) ack_delay: Option<Duration>,
-    /// When the packet arrived that the ack delay is about. Omitted without a delay.
-    pub(crate) received_at: Option<ReceiveTime>,
-    pub(crate) ranges: Vec<AckRange>,
-    /// (channel, unread id), channels ascending.
-    pub(crate) credits: Vec<(u8, u16)>,
-}
-
-/// A packet read whole.
-#[derive(Debug, Default)]
-pub(crate) struct Packet {
-    pub(crate) control: Control,
-    pub(crate) messages: Vec<PacketMessage>,
-    /// Messages, with those that needn't wait.
-    count: usize,
-    /// The messages that were placed directly in the tables.
-    pub(crate) placed: Vec<Placed>,
-    /// Bytes of memory of those.
-    pub(crate) placed_memory: usize,
-    /// Fragments of messages, and their bytes.
-    pub(crate) fragments: Vec<MessageFragment>,
-    pub(crate) fragment_bytes: Vec<u8>,
-    /// Bytes of memory that the messages and fragments take.
-    pub(crate) memory: usize,
-    /// The chunk items, with the bytes of their slices.
-    pub(crate) chunk_items: Vec<Item>,
-    pub(crate) slices: Vec<u8>,
-}
-
-#[derive(Debug)]
-pub(crate) struct PacketMessage {
-    pub(crate) channel: u8,
-    pub(crate) prefix: Prefix,
-    pub(crate) received: Received,
-}
-
-/// Bits of everything besides entries, an upper bound.
-pub(crate) fn control_bits(control: &Control, protocol: &Protocol, ack: u64) -> usize {
-    let mut bits = FLAG_BITS;
-    bits += control.hello.map_or(0, |_| HELLO_BITS);
-    bits += control.close.map_or(0, |_| 8 + 1);
-    bits += control.detail.as_ref().map_or(0, |detail| 8 + 7 + detail.len() * 8);
-    bits += control.ack_delay.map_or(0, |_| DELAY_BITS as usize + 1);
-    bits += control.received_at.map_or(0, |_| ReceiveTime::BITS as usize);
-    bits += control.credits.len() * (protocol.channel_bits() as usize + 16 + 1);
-    bits + range_bits(control, ack)
-}
-
-/// Bits of the ack ranges.
-pub(crate) fn range_bits(control: &Control, ack: u64) -> usize {
-    let bits = |(gap, run)| Measure::relative(gap + 1) + Measure::relative(run) + 1;
-    gaps_and_runs(&control.ranges, ack).map(bits).sum()
-}
-
-pub(crate) fn write_control(writer: &mut BitWriter, control: &Control, protocol: &Protocol, ack: u64) {
-    writer.bool(control.hello.is_some());
-    if let Some(hash) = control.hello {
-        writer.bits(u64::from(VERSION), 8);
-        writer.bits(hash, 64);
-    }
-    writer.bool(control.close.is_some());
-    if let Some(reason) = control.close {
-        writer.bits(u64::from(reason.number()), 8);
-        writer.bool(control.detail.is_some());
-        if let Some(detail) = &control.detail {
-            writer.string(detail, MAX_DETAIL_BYTES as u32);
-        }
-        return;
-    }
-    writer.bool(control.ack_delay.is_some());
-    if let Some(delay) = control.ack_delay {
-        writer.bits(((delay.as_nanos() / DELAY_UNIT_NANOS) as u64).min(MAX_DELAY), DELAY_BITS);
-        writer.bool(control.received_at.is_some());
-        if let Some(received_at) = control.received_at {
-            writer.bits(received_at.bits(), ReceiveTime::BITS);
-        }
-    }
-    writer.bool(!control.ranges.is_empty());
-    let mut pairs = gaps_and_runs(&control.ranges, ack).peekable();
-    while let Some((gap, run)) = pairs.next() {
-        writer.int_relative(0, gap + 1);
-        writer.int_relative(0, run);
-        writer.bool(pairs.peek().is_some());
-    }
-    writer.bool(!control.credits.is_empty());
-    let mut credits = control.credits.iter().peekable();
-    while let Some((channel, unread)) = credits.next() {
-        write_name(writer, u64::from(*channel), protocol.channel_bits());
-        writer.bits(u64::from(*unread), 16);
-        writer.bool(credits.peek().is_some());
-    }
-}
-
-/// Writes the entries of a packet: the selected messages, channels ascending, and the chunk items.
-pub(crate) fn write_entries<'a>(
-    writer: &mut BitWriter,
-    protocol: &Protocol,
-    selected: impl Iterator<Item = (usize, &'a [Selected])>,
-    chunks: &chunks::Selection,
-) {
-    let mut selected = selected.peekable();
-    let of_chunks = protocol.chunk_channel().filter(|_| !chunks.items.is_empty());
-    if let Some(channel) = of_chunks {
-        while let Some((before, selected)) = selected.next_if(|(other, _)| *other < channel) {
-            write_entry(writer, protocol, before, selected);
-        }
-        write_chunk_entry(writer, protocol, channel, &chunks.items, &chunks.arena);
-    }
-    selected.for_each(|(channel, selected)| write_entry(writer, protocol, channel, selected));
-}
-
-/// Writes the entry of a channel: nothing when no message is selected that rides whole.
-pub(super) fn write_entry(
-    writer: &mut BitWriter,
-    protocol: &Protocol,
-    channel: usize,
-    selected: &[Selected],
-) {
-    let config = &protocol.channels()[channel];
-    let mut previous = None;
-    let mut whole = selected.iter().filter(|selected| selected.fragment.is_none()).peekable();
-    if whole.peek().is_none() {
-        return;
-    }
-    writer.bool(true);
-    write_name(writer, channel as u64, protocol.channel_bits());
-    while let Some(Selected { prefix, message, .. }) = whole.next() {
-        match (*prefix, previous) {
-            (Prefix::Id(id), Some(previous)) => {
-                writer.int_relative(0, u32::from(u16::wrapping_sub(id, previous)));
-            }
-            (Prefix::Id(id), None) => writer.bits(id.into(), 16),
-            (Prefix::Key(key), _) => write_name(writer, key.into(), key_bits(&config.kind)),
-            (Prefix::None, _) => {}
-        }
-        if let Prefix::Id(id) = *prefix {
-            previous = Some(id);
-        }
-        if config.kind.is_payload() {
-            write_opaque(writer, length_bits(config.max_message_bytes), &message.encoded);
-        } else {
-            write_message(writer, protocol, message);
-        }
-        writer.bool(whole.peek().is_some());
-    }
-}
-
-/// Writes a message's type and body.
-fn write_message(writer: &mut BitWriter, protocol: &Protocol, message: &Message) {
-    write_name(writer, u64::from(message.message_type), protocol.type_bits());
-    match protocol.opaque_length_bits(message.message_type) {
-        0 => writer.append(&message.encoded),
-        length_bits => write_opaque(writer, length_bits, &message.encoded),
-    }
-}
-
-/// Writes an opaque body after its length.
-fn write_opaque(writer: &mut BitWriter, length_bits: u32, body: &Encoded) {
-    let start = writer.bit_len() + length_bits as usize;
-    writer.bits(body.bits_at(start) as u64, length_bits);
-    writer.append(body);
-}
-
-/// Room for most messages, so that writing one alone allocates once.
-const USUAL_BYTES: usize = 64;
-
-/// One message alone, with its type, as in a packet, padded with zero bits to a byte.
-pub fn write_alone(protocol: &Protocol, message: &Message) -> Vec<u8> {
-    let mut writer = BitWriter::new();
-    write_message(&mut writer, protocol, message);
-    writer.into_bytes()
-}
-
-/// The beginning of [`write_alone`]'s output for a declared type: its fields follow. None for other types.
-pub fn begin_alone(protocol: &Protocol, message_type: u16) -> Option<BitWriter> {
-    if let Body::Opaque { .. } = protocol.messages()[usize::from(message_type)].body {
-        return None;
-    }
-    let mut writer = BitWriter::with_buffer(Vec::with_capacity(USUAL_BYTES));
-    write_name(&mut writer, u64::from(message_type), protocol.type_bits());
-    Some(writer)
-}
-
-/// An upper bound of the bits of [`write_alone`], padding aside, for a body of `body_bits`.
-pub fn alone_bits(protocol: &Protocol, message_type: u16, body_bits: usize) -> usize {
-    (protocol.type_bits() + protocol.opaque_length_bits(message_type)) as usize + body_bits
-}
-
 /// Reads what [`write_alone`] wrote: the message's type and its body.
-pub(super) fn read_alone(protocol: &Protocol, bytes: &[u8]) -> Result<(u16, SmallBytes), Refusal> {
+pub(in crate::transport::framing) fn read_alone(
+    protocol: &Protocol,
+    bytes: &[u8],
+) -> Result<(u16, SmallBytes), Refusal> {
     let mut reader = BitReader::new(bytes);
     // A number of 16 bits.
     let message_type = read_name(&mut reader, protocol.messages().len())? as u16;
@@ -298,69 +41,6 @@ pub(super) fn read_alone(protocol: &Protocol, bytes: &[u8]) -> Result<(u16, Smal
     }
     reader.finish()?;
     Ok((message_type, SmallBytes::from(body.as_slice())))
-}
-
-/// Writes the entry of a channel of chunks: nothing when there are no items.
-pub(super) fn write_chunk_entry(
-    writer: &mut BitWriter,
-    protocol: &Protocol,
-    channel: usize,
-    items: &[Item],
-    slices: &[u8],
-) {
-    for (i, item) in items.iter().enumerate() {
-        writer.bool(true);
-        if i == 0 {
-            write_name(writer, channel as u64, protocol.channel_bits());
-        }
-        write_item(writer, item, slices);
-    }
-    if !items.is_empty() {
-        writer.bool(false);
-    }
-}
-
-/// Ends the entries of a packet, and writes the fragments of messages after them, their numbers first.
-pub(crate) fn write_end<'a>(
-    writer: &mut BitWriter,
-    protocol: &Protocol,
-    fragments: impl Iterator<Item = (usize, &'a Selected)>,
-) {
-    writer.bool(false);
-    let mut any = false;
-    for (channel, Selected { prefix, message, fragment, .. }) in fragments {
-        let (Prefix::Id(id), Some(index)) = (*prefix, *fragment) else { continue };
-        any = true;
-        writer.bool(true);
-        let body = message.encoded.bytes();
-        write_name(writer, channel as u64, protocol.channel_bits());
-        writer.bits(id.into(), 16);
-        write_name(writer, u64::from(message.message_type), protocol.type_bits());
-        let max_bytes = protocol.channels()[channel].max_message_bytes;
-        writer.bits(message.encoded.bits() as u64, length_bits(max_bytes));
-        write_name(writer, index.into(), bits_to_name_one_of(body.len().div_ceil(FRAGMENT_BYTES)));
-        writer.bytes(fragment_of(body, index.into(), FRAGMENT_BYTES));
-    }
-    if any {
-        writer.bool(false);
-    }
-}
-
-fn write_name(writer: &mut BitWriter, value: u64, bits: u32) {
-    if bits > 0 {
-        writer.bits(value, bits);
-    }
-}
-
-/// The walk from `ack - 32` downward: how many packets lie between two ranges, and how many are in one.
-fn gaps_and_runs(ranges: &[AckRange], ack: u64) -> impl Iterator<Item = (u32, u32)> {
-    let mut at = ack.wrapping_sub(32);
-    ranges.iter().map(move |range| {
-        let gap = at.wrapping_sub(range.newest);
-        let run = range.newest.wrapping_sub(range.oldest) + 1;
-        at = range.oldest.wrapping_sub(1);
-        (gap as u32, run as u32)
-    })
 }
 
 /// Reads a packet whole into `packet`, whose memory is reused; messages with a place at the `destination` are there
@@ -415,7 +95,12 @@ pub(crate) struct ReadContext {
 }
 
 impl ReadContext {
-    pub(super) fn received(&self, message_type: u16, body: SmallBytes, bits: usize) -> Received {
+    pub(in crate::transport::framing) fn received(
+        &self,
+        message_type: u16,
+        body: SmallBytes,
+        bits: usize,
+    ) -> Received {
         Received {
             message_type,
             packet_sequence: self.sequence,
@@ -463,7 +148,7 @@ fn read_control(
     }
     if reader.bool()? {
         let units = reader.bits(DELAY_BITS)?;
-        control.ack_delay = Some(Duration::from_nanos(units * DELAY_UNIT_NANOS as u64));
+        control.ack_delay = Some(Duration::from_nanos(units * DELAY_UNIT_NANOS));
         if reader.bool()? {
             control.received_at = Some(ReceiveTime::from_bits(reader.bits(ReceiveTime::BITS)?));
         }

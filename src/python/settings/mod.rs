@@ -1,0 +1,137 @@
+//! The settings that servers, clients and peers share, read and checked once.
+//!
+//! Promises: mistakes raise before anything is made, with the sentences of ordinary parameters.
+
+mod debugging;
+mod tuning;
+
+pub(crate) use debugging::Debugging;
+pub(crate) use tuning::Tuning;
+
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyType};
+use pyo3::{PyClass, PyTypeInfo};
+
+use super::arguments::argument;
+use super::chunks::{Arrivals, TransferSettings};
+use super::ghosts::check_columns;
+use super::hooks::HookClock;
+use super::inbox::Pending;
+use super::network::SimulatedNetwork;
+use super::protocol::Protocol;
+use super::setup::check_network;
+use crate::driver::VirtualNetwork;
+use crate::transport::ConnectionConfig;
+
+/// The keyword arguments of a call.
+pub(super) struct Given<'py> {
+    function: &'static str,
+    left: Bound<'py, PyDict>,
+}
+
+impl<'py> Given<'py> {
+    pub(super) fn new(
+        py: Python<'py>,
+        function: &'static str,
+        given: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<Self> {
+        let left = given.map_or_else(|| Ok(PyDict::new(py)), |given| given.copy())?;
+        Ok(Given { function, left })
+    }
+
+    /// Takes one argument; `what` says what it must be.
+    pub(super) fn take<T: FromPyObjectOwned<'py>>(&self, name: &str, what: &str) -> PyResult<Option<T>> {
+        let Some(value) = self.left.get_item(name)? else { return Ok(None) };
+        self.left.del_item(name)?;
+        argument(name, &value, what)
+    }
+
+    /// Takes an object of settings, or makes the default one.
+    pub(super) fn settings<T: PyClass + PyTypeInfo>(&self, name: &str) -> PyResult<Bound<'py, T>> {
+        let class = <T as PyTypeInfo>::type_object(self.left.py());
+        match self.take(name, &format!("a {} or None", class.name()?))? {
+            Some(given) => Ok(given),
+            None => Ok(class.call0()?.cast_into()?),
+        }
+    }
+
+    /// Refuses arguments that nobody took.
+    fn finish(self) -> PyResult<()> {
+        match self.left.keys().get_item(0) {
+            Err(_) => Ok(()),
+            Ok(name) => {
+                let sentence = format!("{}() got an unexpected keyword argument '{name}'", self.function);
+                Err(PyTypeError::new_err(sentence))
+            }
+        }
+    }
+}
+
+/// Makes an object of settings anew with some of its fields changed.
+fn replaced<'py, T: PyClass>(
+    settings: &Bound<'py, T>,
+    fields: &[&str],
+    changes: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let all = PyDict::new(settings.py());
+    for field in fields {
+        all.set_item(field, settings.as_any().getattr(*field)?)?;
+    }
+    if let Some(changes) = changes {
+        all.update(changes.as_mapping())?;
+    }
+    settings.as_any().get_type().call((), Some(&all))
+}
+
+/// The settings of an endpoint: a server, a client or a peer.
+pub(super) struct Settings<'py> {
+    pub(super) tuning: Bound<'py, Tuning>,
+    pub(super) debugging: Bound<'py, Debugging>,
+    pub(super) hooks: HookClock,
+    /// Received messages, with tables for the classes that come as columns.
+    pub(super) pending: Pending,
+    pub(super) arrivals: Arrivals,
+    /// The classes that a client makes of the protocol's ghosts.
+    pub(super) made: Vec<(usize, Py<PyType>)>,
+    pub(super) network: Option<VirtualNetwork>,
+    /// The network as Python's object.
+    pub(super) simulated: Option<Py<SimulatedNetwork>>,
+    pub(super) connection: ConnectionConfig,
+}
+
+impl<'py> Settings<'py> {
+    /// Reads the arguments that all endpoints have; chunks may take `chunk_memory` bytes by default. `made` are the classes
+    /// that a client makes of the protocol's ghosts.
+    pub(super) fn new(
+        given: Given<'py>,
+        chunk_memory: u64,
+        protocol: &Protocol,
+        made: Vec<(usize, Py<PyType>)>,
+    ) -> PyResult<Self> {
+        let py = given.left.py();
+        let tuning: Bound<'py, Tuning> = given.settings("tuning")?;
+        let debugging: Bound<'py, Debugging> = given.settings("debugging")?;
+        let transfers: Bound<'py, TransferSettings> = given.settings("transfers")?;
+        let simulated: Option<Py<SimulatedNetwork>> =
+            given.take("network", "a SimulatedNetwork or None")?.unwrap_or_default();
+        given.finish()?;
+
+        let network = simulated.as_ref().map(|network| network.get().0.clone());
+        check_network(tuning.get().is_threaded(), network.as_ref())?;
+        let columns = tuning.get().columns(py);
+        check_columns(&columns, &protocol.ghosts, &made)?;
+        let pending = Pending::new(protocol, &columns, tuning.get().packet_notifications)?;
+        let connection = ConnectionConfig {
+            congestion: transfers.get().congestion(),
+            packets: tuning.get().packets()?,
+            packet_notifications: tuning.get().packet_notifications,
+            replayed: network.as_ref().is_some_and(|network| network.recorded().is_some()),
+            ..ConnectionConfig::default()
+        };
+        let hooks = HookClock::new(debugging.get().slow_hook)?;
+        let arrivals = transfers.get().open(py, chunk_memory)?;
+        Ok(Settings { tuning, debugging, hooks, pending, arrivals, made, network, simulated, connection })
+    }
+}

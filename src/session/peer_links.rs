@@ -1,0 +1,58 @@
+//! What links between peers carry besides packets of the game: tickets, bodies and ends.
+
+use crate::endpoint::DisconnectReason;
+use crate::mesh::{LinkEnd, Ticket};
+use crate::netcode::USER_DATA_BYTES;
+use crate::transport::{OpaqueBody, Received};
+use crate::wire::BitReader;
+
+/// Precedes the ticket in the user data of connect tokens that a master made.
+pub(super) const MARK: &[u8; 8] = b"TWPEER01";
+
+/// Precedes the reason in the detail of a connection's end.
+pub(super) const OUT: &str = "out of the game: ";
+
+/// The ticket in a token's user data, if a master made the token.
+pub(super) fn ticket_in(user_data: &[u8; USER_DATA_BYTES]) -> Option<Ticket> {
+    let ticket = user_data.strip_prefix(MARK)?.get(..size_of::<Ticket>())?;
+    ticket.try_into().ok()
+}
+
+/// The bits of a body, padded with zero bits to whole bytes.
+pub(super) fn body_bytes(received: &Received) -> Vec<u8> {
+    let body = OpaqueBody::read(&received.body);
+    rest(&mut BitReader::with_range(body.bytes, body.start_bit as usize, body.bits))
+}
+
+/// The remaining bits, padded with zero bits to whole bytes.
+pub(super) fn rest(reader: &mut BitReader<'_>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(reader.remaining_bits().div_ceil(8));
+    while let left @ 1.. = reader.remaining_bits() {
+        let Ok(bits) = reader.bits(left.min(8) as u32) else { break };
+        bytes.push(bits as u8);
+    }
+    bytes
+}
+
+pub(super) fn link_end(reason: DisconnectReason, detail: Option<&str>) -> LinkEnd {
+    use DisconnectReason as Reason;
+    let is_out = detail.is_some_and(|detail| detail.starts_with(OUT));
+    match reason {
+        Reason::Kicked | Reason::PeerDisconnected | Reason::ServerClosed | Reason::Closed if is_out => {
+            LinkEnd::Parted
+        }
+        Reason::Kicked | Reason::PeerDisconnected | Reason::ServerClosed | Reason::Closed => LinkEnd::Left,
+        Reason::ProtocolViolation | Reason::ReadPacketFailed | Reason::FailedToSerialize | Reason::Desync => {
+            LinkEnd::Violation
+        }
+        Reason::ProtocolMismatch | Reason::Refused => LinkEnd::Mismatch,
+        Reason::ServerFull => LinkEnd::Full,
+        Reason::TimedOut
+        | Reason::Replaced
+        | Reason::Stalled
+        | Reason::RequestTimedOut
+        | Reason::Unreachable
+        | Reason::ResponseTimedOut
+        | Reason::TokenExpired => LinkEnd::Lost,
+    }
+}
