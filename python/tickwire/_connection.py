@@ -57,6 +57,8 @@ class DisconnectReason(enum.Enum):
     )
     REFUSED = "the server refused the connection request, and says why as it is in development mode"
     UNREACHABLE = "no program listens at the server's address: the server is down, or the address is wrong"
+    UNKNOWN_CODE = "no game has the code that was dialled, or not any more"
+    NO_PATH = "no path was found to the server with the code: the detail says why"
     RESPONSE_TIMED_OUT = "the server did not confirm the connection"
     TOKEN_EXPIRED = "the connect token expired before a connection was made"
     PROTOCOL_MISMATCH = "protocol mismatch: the two sides declare different messages or channels"

@@ -66,6 +66,7 @@ __all__ = [
     "ClientHandle",
     "ClientWorld",
     "Clock",
+    "Code",
     "Conditions",
     "Congestion",
     "ConnectToken",
@@ -2763,11 +2764,11 @@ class Rendezvous:
 
     Args:
         address (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`): the game gets
-            a :attr:`Peer.code`, by which players behind NATs join; None: players join by address only.
+            code (:attr:`Peer.code`, :attr:`Server.code`), by which players behind NATs join; None: by address only.
         title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not listed.
         relaying (bool, default True): whether this player carries for two others who don't reach each other, at
             up to 128 KiB a second, and may be reached by way of another one itself. False of the host: newcomers
-            who don't reach all players are refused.
+            who don't reach all players are refused. A server carries for nobody.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -2798,6 +2799,8 @@ class Server(Generic[_P]):
             mode with a well-known key. Anyone can connect, so it warns unless the address is loopback.
         max_clients (int, default 64): client slots, 1 to 65,536.
         access (Access | None, default None): who may connect.
+        rendezvous (Rendezvous | None, default None): a rendezvous server at which it gets a :attr:`code`, by which
+            clients reach it through NATs; None: clients reach it by address only.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
         transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
         tuning (Tuning | None, default None): how it runs.
@@ -2816,6 +2819,7 @@ class Server(Generic[_P]):
         key: bytes | None = None,
         max_clients: int = 64,
         access: Access | None = None,
+        rendezvous: Rendezvous | None = None,
         network: SimulatedNetwork | None = None,
         transfers: Transfers | None = None,
         tuning: Tuning | None = None,
@@ -2825,6 +2829,13 @@ class Server(Generic[_P]):
     @property
     def address(self) -> Address:
         """The address it listens on, with the actual port."""
+    @property
+    def code(self) -> str | None:
+        """The code at the rendezvous server by which clients reach it (:class:`tickwire.peers.Code`), once there is one."""
+    @property
+    def code_error(self) -> str | None:
+        """Why there is no :attr:`code`, or why the rendezvous server may not know it any more; None without such a
+        problem. Registering goes on all the same."""
     @property
     def protocol(self) -> Protocol[_P]:
         """What both sides share."""
@@ -3413,7 +3424,7 @@ class Client(Generic[_P]):
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @staticmethod
     def connect(
-        address: AddressLike,
+        address: AddressLike | Code,
         protocol: Protocol[_Q],
         *,
         key: bytes | None = None,
@@ -3429,7 +3440,8 @@ class Client(Generic[_P]):
         anyone who has the key can connect as any player. It warns unless the address is loopback.
 
         Args:
-            address (AddressLike): where the server is, with its port.
+            address (AddressLike | Code): where the server is, with its port, or its code at a rendezvous server
+                (:class:`tickwire.peers.Code`).
             protocol (Protocol): what both sides share.
             key (bytes | None, default None): the server's 32-byte private key; None: development mode's, which is
                 public.
@@ -3443,6 +3455,38 @@ class Client(Generic[_P]):
             transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
             tuning (Tuning | None, default None): how it runs.
             debugging (Debugging | None, default None): what finds mistakes.
+        """
+    @staticmethod
+    def local(
+        server: Server[_Q],
+        *,
+        client_id: int | None = None,
+        ghosts: dict[type, type] | None = None,
+        resume: Client[Any] | None = None,
+        transfers: Transfers | None = None,
+        tuning: Tuning | None = None,
+        debugging: Debugging | None = None,
+    ) -> Client[_Q]:
+        """The client of a player in the server's own process, such as the player who hosts the game. Its packets pass
+        through memory: it has no socket and no port, loses nothing, and needs no token or key. For the server it is a
+        client like any other, with a slot, a handle and an :class:`AdmissionHook`'s judgement.
+
+        Tick the server first, and then its local clients: they see what the server sent in the same tick. It has the
+        server's protocol, simulated network and time. The server's ``conditions`` don't touch it.
+
+        Args:
+            server (Server): the server, in the same process.
+            client_id (int | None, default None): None: a random one.
+            ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
+                the client makes instead of those, by class.
+            resume (Client | None, default None): a client whose connection is over, as for :meth:`connect`.
+            transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
+            tuning (Tuning | None, default None): how it runs, without ``driver`` and ``bind``.
+            debugging (Debugging | None, default None): what finds mistakes, without ``conditions``.
+
+        Raises:
+            ClosedError: the server is closed.
+            ValueError: naming the argument, its value and its bound.
         """
     @property
     def state(self) -> ClientState:
@@ -3897,6 +3941,10 @@ class Peer(Generic[_P]):
     @property
     def code(self) -> str | None:
         """The code at the rendezvous server by which others join, once there is one."""
+    @property
+    def code_error(self) -> str | None:
+        """Why there is no :attr:`code`, or why the rendezvous server may not know it any more; None without such a
+        problem. Registering goes on all the same."""
     @property
     def network(self) -> SimulatedNetwork | None:
         """The simulated network it is on; None on a real one."""
@@ -5368,6 +5416,33 @@ class SimulatedNetwork:
         ``partitioned``, and for NATs ``nat_exhausted`` (no port was free), ``nat_unmapped`` (the
         port is nobody's) and
         ``nat_filtered`` (the sender isn't let in)."""
+
+@final
+class Code:
+    """The code of a game, and the rendezvous server that knows the code: an address for
+    :meth:`tickwire.Client.connect`.
+
+    Args:
+        code (str): six letters, in upper or lower case, with spaces and hyphens as people type them.
+        rendezvous (AddressLike): the rendezvous server's address.
+
+    Raises:
+        ValueError: the text is not a code, or the address is none to send to.
+
+    Example:
+        >>> code = Code("bcd-fgh", rendezvous="203.0.113.5:3478")
+        >>> code.code, code.rendezvous
+        ('BCDFGH', Address('203.0.113.5:3478'))
+    """
+
+    def __new__(cls, code: str, *, rendezvous: AddressLike) -> Code: ...
+    @property
+    def code(self) -> str:
+        """The six letters, in upper case."""
+    @property
+    def rendezvous(self) -> Address:
+        """The rendezvous server's address."""
+    def __hash__(self) -> int: ...
 
 @final
 class RendezvousServer:

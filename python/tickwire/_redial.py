@@ -29,6 +29,7 @@ from tickwire._core import (
     Client,
     ClientWorld,
     Clock,
+    Code,
     Congestion,
     Connected,
     ConnectionStats,
@@ -59,6 +60,7 @@ AGAIN = frozenset(
         DisconnectReason.SERVER_FULL,
         DisconnectReason.REQUEST_TIMED_OUT,
         DisconnectReason.UNREACHABLE,
+        DisconnectReason.NO_PATH,
         DisconnectReason.RESPONSE_TIMED_OUT,
         DisconnectReason.TOKEN_EXPIRED,
     }
@@ -149,7 +151,7 @@ class Redialler(Generic[_P]):
     @classmethod
     def connect(
         cls,
-        address: AddressLike,
+        address: AddressLike | Code,
         protocol: Protocol[_P],
         *,
         first_delay: float = 0.5,
@@ -162,7 +164,8 @@ class Redialler(Generic[_P]):
         """Development mode: makes its own tokens, as :meth:`Client.connect`. All have the same client id.
 
         Args:
-            address (AddressLike): where the server is, with its port.
+            address (AddressLike | Code): where the server is, with its port, or its code
+                (:class:`tickwire.peers.Code`).
             protocol (Protocol): what both sides share.
             first_delay (float, default 0.5): seconds before the first attempt; each later one waits twice
                 as long.

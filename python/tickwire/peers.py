@@ -5,6 +5,7 @@ See ``docs/peers.md``, ``docs/nat.md`` and ``docs/migration.md``.
 
 from tickwire._connection import LeaveReason, PeerEvent
 from tickwire._core import (
+    Code,
     GameEnded,
     MasterChanged,
     Peer,
@@ -22,6 +23,7 @@ from tickwire._migration import HostChanged, Migrating
 from tickwire._port_mapping import PortMapping
 
 __all__ = [
+    "Code",
     "GameEnded",
     "HostChanged",
     "LanAnnouncement",

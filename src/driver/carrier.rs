@@ -8,8 +8,8 @@ use super::gathering::Gathering;
 use super::polled::{Driver, DriverCounters};
 use super::threaded::Next;
 use super::udp::DEFAULT_RECEIVE_BOUND;
-use crate::endpoint::{Dial, Goodbye};
-use crate::rendezvous::lobby_address;
+use crate::endpoint::{Dial, DisconnectReason, Goodbye};
+use crate::rendezvous::{LobbyRefusal, MeetingFault, RendezvousClient, lobby_address};
 use crate::session::Session;
 use crate::time::{Duration, Instant};
 
@@ -125,18 +125,21 @@ impl Carrier {
         session.take_inputs(|| driver.as_ref().map_or(*closed_at, Driver::now));
     }
 
-    /// Gives a peer the address of its code, by which all reach it, and the players that carry for it.
+    /// Gives a peer the address of its code, by which all reach it, and the players that carry for it. Gives the
+    /// rendezvous the number of players, and a client the news that its code can't be reached.
     fn tell_ways(&mut self) {
         let Carrier { driver: Some(driver), session, .. } = self else { return };
-        let Some(peers) = session.peers() else { return };
-        let now = driver.now();
-        if let Some(relay) = driver.member_relay() {
+        if let (Some(relay), Some(peers)) = (driver.member_relay(), session.peers()) {
             peers.tell_neighbours(relay);
         }
-        if let Some(client) = driver.rendezvous() {
-            client.set_players(now, peers.mesh().roster().members.len() as u8);
-            client.code().into_iter().for_each(|code| peers.mesh_mut().set_address(lobby_address(code)));
+        if driver.rendezvous().is_none() {
+            return;
         }
+        let now = driver.now();
+        let Some(client) = driver.rendezvous() else { return };
+        let Some(peers) = session.peers() else { return tell_faults(now, session, client) };
+        client.set_players(now, peers.mesh().roster().members.len() as u8);
+        client.code().into_iter().for_each(|code| peers.mesh_mut().set_address(lobby_address(code)));
     }
 
     /// Reports unreachable servers to the session. Once a server has answered, reports are ignored: they come from
@@ -203,8 +206,8 @@ impl Carrier {
         let more_waits = matches!(received, Ok(true));
         let received_at = driver.now();
         *read_at = received_at;
-        // A virtual network's time stands still from one call to the next.
-        let emptied = matches!(received, Ok(false)) && driver.socket().is_some();
+        // A virtual network's time stands still from one call to the next, and a local client may send in between.
+        let emptied = matches!(received, Ok(false)) && driver.socket().is_some() && !driver.has_locals();
         *read_until = if emptied { received_at + JUST_EMPTIED } else { Instant::ZERO };
         let meets = driver.rendezvous().is_some();
         if meets || session.is_lingering() || gathering.asks(received_at, more_waits) {
@@ -259,6 +262,30 @@ impl Carrier {
         let lingers = self.session.is_lingering();
         if lingers && self.driver.as_ref().is_some_and(|driver| self.session.has_lingered(driver.now())) {
             self.close();
+        }
+    }
+}
+
+/// Gives the rendezvous the number of a server's clients, and ends a client's dials whose code can't be reached.
+fn tell_faults(now: Instant, session: &mut Session, client: &mut RendezvousClient) {
+    let host = session.host();
+    if host.listener().is_some() {
+        return client.set_players(now, host.connected().count().try_into().unwrap_or(u8::MAX));
+    }
+    let faults = host.dials().filter(|dial| dial.is_pending());
+    let faults = faults.filter_map(|dial| Some((dial.peer(), client.fault_of(dial.server_address())?)));
+    for (peer, fault) in faults.collect::<Vec<_>>() {
+        session.change().note_no_way(now, peer, reason_of(fault), fault.to_string());
+    }
+}
+
+fn reason_of(fault: MeetingFault) -> DisconnectReason {
+    match fault {
+        MeetingFault::Refused(LobbyRefusal::UnknownCode) => DisconnectReason::UnknownCode,
+        MeetingFault::Refused(LobbyRefusal::Protocol) => DisconnectReason::ProtocolMismatch,
+        MeetingFault::Refused(LobbyRefusal::GameFull) => DisconnectReason::ServerFull,
+        MeetingFault::Refused(LobbyRefusal::ServerFull) | MeetingFault::Silent | MeetingFault::NoPath => {
+            DisconnectReason::NoPath
         }
     }
 }

@@ -8,9 +8,11 @@
 
 pub mod capture;
 mod carrier;
+mod clock;
 mod entropy;
 pub mod files;
 mod gathering;
+mod local;
 pub mod meeting;
 #[cfg(target_os = "linux")]
 mod moderation;
@@ -24,8 +26,9 @@ mod used_tokens;
 mod wakes;
 
 pub use carrier::{AFTER_ERROR, Carrier};
+pub use clock::unix_now;
 pub use entropy::{OsEntropy, Recorded, Replayed};
-pub use polled::{Driver, DriverCounters, unix_now};
+pub use polled::{Driver, DriverCounters};
 pub use simulated::VirtualNetwork;
 pub use threaded::{BETWEEN_TURNS, Next, Poller, Service, Shared};
 pub use used_tokens::{ClaimedToken, UsedTokens, claim_token};

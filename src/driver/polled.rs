@@ -8,9 +8,10 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::time::SystemTime;
 
 use super::capture::{Capture, Captured, Way};
+use super::clock::{Clock, WallClock};
+use super::local::{LocalClients, LocalCounters, LocalPort, is_local};
 use super::simulated::{HostId, VirtualNetwork};
 use super::udp::{DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters, UdpSocket};
 #[cfg(target_os = "linux")]
@@ -20,16 +21,14 @@ use crate::netsim::link::{Link, LinkCounters};
 use crate::rendezvous::carrying::CarryCounters;
 use crate::rendezvous::{CARRIED_HEAD, CarriedHere, Handled, MemberRelay, RendezvousClient};
 use crate::store::Datagrams;
-use crate::time::{Duration, Instant, UnixSeconds};
+use crate::time::{Instant, UnixSeconds};
 
-/// How long the wall clock needn't be read again: it counts seconds.
-const UNIX_LASTS: Duration = Duration::from_millis(100);
-
-/// A real socket or a place on a virtual network.
+/// A real socket, a place on a virtual network, or a local client's port.
 #[derive(Debug)]
 enum Port {
     Udp { socket: Box<UdpSocket>, both_families: bool, started: std::time::Instant },
     Simulated { network: VirtualNetwork, host: HostId, address: SocketAddr },
+    Local(LocalPort),
 }
 
 /// Carries the datagrams of one endpoint.
@@ -43,10 +42,11 @@ pub struct Driver {
     rendezvous: Option<Box<RendezvousClient>>,
     /// A player's part in carrying for others, on the same port.
     members: Option<Box<MemberRelay>>,
+    /// A server's clients in its own process.
+    locals: LocalClients,
     out: Datagrams,
     log: Option<Log>,
-    /// The wall clock as it was read last, and until when that is good enough for tokens.
-    unix: (UnixSeconds, Instant),
+    unix: WallClock,
 }
 
 impl core::fmt::Debug for Driver {
@@ -73,6 +73,8 @@ pub struct DriverCounters {
     pub link: LinkCounters,
     /// What a player carried for others; None if it isn't asked to carry.
     pub carry: Option<CarryCounters>,
+    /// A server's local clients'; None if it never had any.
+    pub local: Option<LocalCounters>,
 }
 
 impl Driver {
@@ -106,9 +108,10 @@ impl Driver {
             link: None,
             rendezvous: None,
             members: None,
+            locals: LocalClients::default(),
             out: Datagrams::new(),
             log: None,
-            unix: (UnixSeconds(0), Instant::ZERO),
+            unix: WallClock::UNREAD,
         }
     }
 
@@ -119,6 +122,16 @@ impl Driver {
     pub fn set_link(&mut self, conditions: Conditions, seed: u64) -> Result<(), ConditionsError> {
         self.link = Some(Link::new(conditions, seed)?);
         Ok(())
+    }
+
+    /// Makes the driver of a client in the same process, whose datagrams pass through memory.
+    pub fn connect_local(&mut self) -> Driver {
+        Self::over(Port::Local(self.locals.connect(self.local_address(), self.port.clock())))
+    }
+
+    /// Whether there are clients in the same process.
+    pub(super) fn has_locals(&self) -> bool {
+        !self.locals.is_empty()
     }
 
     /// Gives the port's datagrams of a rendezvous to a peer's part in it, and wraps what goes to its virtual addresses.
@@ -153,13 +166,7 @@ impl Driver {
 
     /// The driver's time zero by the wall clock, in nanoseconds since 1970.
     pub fn origin(&self) -> u64 {
-        match &self.port {
-            Port::Udp { started, .. } => {
-                let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-                since.saturating_sub(started.elapsed()).as_nanos() as u64
-            }
-            Port::Simulated { network, .. } => network.epoch().0 * 1_000_000_000,
-        }
+        self.port.clock().origin()
     }
 
     /// The address bound to.
@@ -167,33 +174,28 @@ impl Driver {
         match &self.port {
             Port::Udp { socket, .. } => socket.local_address(),
             Port::Simulated { address, .. } => *address,
+            Port::Local(port) => port.address,
         }
     }
 
     /// The time, since the driver's start or the virtual network's.
     pub fn now(&self) -> Instant {
-        match &self.port {
-            Port::Udp { started, .. } => Instant::ZERO + started.elapsed(),
-            Port::Simulated { network, .. } => network.now(),
-        }
+        self.port.now()
     }
 
     /// The wall clock, for tokens.
     pub fn unix(&self) -> UnixSeconds {
-        match &self.port {
-            Port::Udp { .. } => unix_now(),
-            Port::Simulated { network, .. } => network.unix(),
-        }
+        self.port.clock().unix()
     }
 
     pub fn counters(&self) -> DriverCounters {
         let udp = match &self.port {
             Port::Udp { socket, .. } => socket.counters(),
-            Port::Simulated { .. } => UdpCounters::default(),
+            Port::Simulated { .. } | Port::Local(_) => UdpCounters::default(),
         };
         let link = self.link.as_ref().map(Link::counters).unwrap_or_default();
         let carry = self.members.as_ref().map(|members| members.counters());
-        DriverCounters { udp, link, carry }
+        DriverCounters { udp, link, carry, local: self.locals.counters() }
     }
 
     /// Passes each waiting datagram to `handle`, up to the bound of one call, and sends its answers.
@@ -219,19 +221,18 @@ impl Driver {
         mut handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
     ) -> io::Result<bool> {
         let (mut last, mut read) = (None, 0);
-        let Driver { port, rendezvous, members, out, log, unix: (unix, unix_until), .. } = self;
-        // A virtual network's moves by leaps.
-        let virtual_unix = port.virtual_unix();
-        let result = port.receive(bound, log.is_some(), |now, from, datagram| {
+        let Driver { port, rendezvous, members, locals, out, log, unix, .. } = self;
+        let virtual_unix = port.clock().virtual_unix();
+        let mut result = port.receive(bound, log.is_some(), |now, from, datagram| {
             if let Some(log) = &log {
                 log.received(now, from, datagram);
             }
             last = Some(now);
             read += 1;
-            if virtual_unix.is_none() && now >= *unix_until {
-                (*unix, *unix_until) = (unix_now(), now + UNIX_LASTS);
+            if locals.is_forged(from) {
+                return;
             }
-            let unix = virtual_unix.unwrap_or(*unix);
+            let unix = virtual_unix.unwrap_or_else(|| unix.read(now));
             let (mut from, mut skipped) =
                 match rendezvous.as_mut().map(|it| it.handle_datagram(now, from, datagram, out)) {
                     None => (from, 0),
@@ -246,6 +247,18 @@ impl Driver {
             }
             handle(now, unix, from, &mut datagram[skipped..], out);
         });
+        if !locals.is_empty() {
+            let now = port.now();
+            let unix = virtual_unix.unwrap_or_else(|| unix.read(now));
+            let more = locals.take(bound, |from, datagram| {
+                if let Some(log) = &log {
+                    log.received(now, from, datagram);
+                }
+                last = Some(now);
+                handle(now, unix, from, datagram, out);
+            });
+            result = result.map(|more_waits| more_waits || more);
+        }
         self.note_read(read, matches!(result, Ok(true)));
         if self.sends_between() {
             self.send(last.unwrap_or_else(|| self.now()));
@@ -280,7 +293,7 @@ impl Driver {
     pub fn refused(&mut self) -> Option<SocketAddr> {
         match &mut self.port {
             Port::Udp { socket, .. } => socket.refused().map(canonical),
-            Port::Simulated { .. } => None,
+            Port::Simulated { .. } | Port::Local(_) => None,
         }
     }
 
@@ -288,7 +301,7 @@ impl Driver {
     pub fn socket(&self) -> Option<&UdpSocket> {
         match &self.port {
             Port::Udp { socket, .. } => Some(socket),
-            Port::Simulated { .. } => None,
+            Port::Simulated { .. } | Port::Local(_) => None,
         }
     }
 
@@ -330,12 +343,16 @@ impl Driver {
         self.rendezvous.as_ref().map_or(link, |it| link.min(it.next_deadline()))
     }
 
-    /// Sends at once all that a simulated link still holds: no later call will come.
+    /// Withdraws the code of our game, and sends at once all that a simulated link still holds: no later call will come.
     pub fn finish(&mut self) {
-        let Some(link) = &mut self.link else { return self.flush_capture() };
-        while let Some(at) = link.next_delivery() {
-            while let Some((to, datagram)) = link.poll(at) {
-                self.out.push(to, &datagram);
+        if let Some(rendezvous) = &mut self.rendezvous {
+            rendezvous.unregister(&mut self.out);
+        }
+        if let Some(link) = &mut self.link {
+            while let Some(at) = link.next_delivery() {
+                while let Some((to, datagram)) = link.poll(at) {
+                    self.out.push(to, &datagram);
+                }
             }
         }
         self.send_out(self.now());
@@ -348,6 +365,12 @@ impl Driver {
     }
 
     fn send(&mut self, now: Instant) {
+        if self.has_locals() {
+            if let Some(log) = &self.log {
+                self.out.iter().filter(|(to, _)| is_local(*to)).for_each(|(to, it)| log.sent(now, to, it));
+            }
+            self.locals.send(&mut self.out);
+        }
         if let Some(members) = &mut self.members {
             members.wrap_all(now, &mut self.out);
         }
@@ -401,11 +424,19 @@ impl Log {
 }
 
 impl Port {
-    /// The wall clock of a virtual network.
-    fn virtual_unix(&self) -> Option<UnixSeconds> {
+    fn now(&self) -> Instant {
         match self {
-            Port::Udp { .. } => None,
-            Port::Simulated { network, .. } => Some(network.unix()),
+            Port::Udp { started, .. } => Instant::ZERO + started.elapsed(),
+            Port::Simulated { network, .. } => network.now(),
+            Port::Local(port) => port.clock.now(),
+        }
+    }
+
+    fn clock(&self) -> Clock {
+        match self {
+            Port::Udp { started, .. } => Clock::System(*started),
+            Port::Simulated { network, .. } => Clock::Virtual(network.clone()),
+            Port::Local(port) => port.clock.clone(),
         }
     }
 
@@ -433,6 +464,7 @@ impl Port {
                 let read = waiting.map(|(from, mut datagram)| handle(now, from, &mut datagram)).count();
                 Ok(read == bound)
             }
+            Port::Local(port) => Ok(port.receive(bound, handle)),
         }
     }
 
@@ -443,6 +475,7 @@ impl Port {
             Port::Simulated { network, host, .. } => {
                 batch.iter().for_each(|(to, datagram)| network.send(*host, to, datagram));
             }
+            Port::Local(port) => port.send(batch),
         }
     }
 }
@@ -470,12 +503,6 @@ fn mapped(to: SocketAddr) -> SocketAddr {
         SocketAddr::V4(to) => SocketAddr::new(to.ip().to_ipv6_mapped().into(), to.port()),
         SocketAddr::V6(_) => to,
     }
-}
-
-/// The system's wall clock.
-pub fn unix_now() -> UnixSeconds {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    UnixSeconds(since.map_or(0, |time: Duration| time.as_secs()))
 }
 
 #[cfg(test)]

@@ -19,11 +19,17 @@ pub struct Dial {
     pub(super) netcode: netcode::Client,
     slot: Option<u32>,
     end: Option<(DisconnectReason, Option<Box<str>>)>,
+    /// Why no way leads to the server, if the layer above has found that out.
+    fault: Option<(DisconnectReason, Box<str>)>,
     /// The connection is over, and goodbyes to the server are repeated.
     repeats: Option<Repeats>,
 }
 
 impl Dial {
+    pub fn peer(&self) -> PeerHandle {
+        self.peer
+    }
+
     /// The state of the connection.
     pub fn state(&self) -> ClientState {
         self.netcode.state()
@@ -64,7 +70,7 @@ impl Dial {
     }
 
     pub(super) fn new(peer: PeerHandle, id: u64, netcode: netcode::Client) -> Self {
-        Dial { peer, id, netcode, slot: None, end: None, repeats: None }
+        Dial { peer, id, netcode, slot: None, end: None, fault: None, repeats: None }
     }
 
     /// Whether the connection is neither up nor over.
@@ -83,6 +89,10 @@ impl Dial {
             // A server whose connection is over may still repeat its goodbyes.
             netcode::ClientEvent::Disconnected { .. } if self.end.is_some() => None,
             netcode::ClientEvent::Disconnected { reason } => {
+                if let (ClientDisconnect::Unreachable, Some((reason, detail))) = (reason, self.fault.take()) {
+                    let (peer, detail) = (self.peer, Some(detail));
+                    return Some(LinkEvent::Down { peer, reason, answer: None, detail });
+                }
                 let detail = match reason {
                     ClientDisconnect::Refused(refusal) => self.explained(refusal, protocol).map(Into::into),
                     _ => None,
@@ -100,6 +110,16 @@ impl Dial {
                 };
                 Some(LinkEvent::Down { peer: self.peer, reason, answer: None, detail })
             }
+        }
+    }
+
+    /// No way leads to the server's address.
+    pub(super) fn note_no_way(&mut self, now: Instant, reason: DisconnectReason, detail: String) {
+        self.fault = Some((reason, detail.into()));
+        self.netcode.note_no_way(now);
+        if !self.netcode.state().is_final() {
+            // The token has another address.
+            self.fault = None;
         }
     }
 

@@ -104,6 +104,18 @@ impl Links {
         self.dials.iter_mut().for_each(|dial| dial.netcode.note_unreachable(now, address));
     }
 
+    // See `Host::note_no_way`.
+    pub(super) fn note_no_way(
+        &mut self,
+        now: Instant,
+        peer: PeerHandle,
+        reason: DisconnectReason,
+        detail: String,
+    ) {
+        let dial = self.dialled_mut(peer).filter(|dial| dial.is_pending());
+        dial.into_iter().for_each(|dial| dial.note_no_way(now, reason, detail.clone()));
+    }
+
     /// What has happened since the last call.
     pub(super) fn poll_event(&mut self, protocol: &Protocol) -> Option<LinkEvent> {
         let event = self.listener.as_mut().and_then(netcode::Server::poll_event).map(accepted);

@@ -28,6 +28,10 @@ pub enum DisconnectReason {
     Refused,
     /// The system says that nothing listens at the server's address.
     Unreachable,
+    /// No game has the code that was dialled, or not any more.
+    UnknownCode,
+    /// The rendezvous server didn't answer, or no path to the host of the code was found.
+    NoPath,
     /// The server answered the request, then fell silent.
     ResponseTimedOut,
     /// The token expired before the connection was up.

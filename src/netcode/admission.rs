@@ -100,6 +100,10 @@ impl Admission {
         }
     }
 
+    pub(crate) fn config(&self) -> &ServerConfig {
+        &self.config
+    }
+
     pub(crate) fn half_open_count(&self) -> usize {
         self.half_open.len()
     }

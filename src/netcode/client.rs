@@ -335,6 +335,13 @@ impl Client {
         }
     }
 
+    /// No way leads to the address that is being dialled: dials the token's next one, or finishes.
+    pub fn note_no_way(&mut self, now: Instant) {
+        if self.state == ClientState::SendingRequest {
+            self.end_attempt(now, ClientDisconnect::Unreachable);
+        }
+    }
+
     /// Names the game and its version.
     pub fn protocol_id(&self) -> u64 {
         self.protocol_id

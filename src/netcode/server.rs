@@ -16,6 +16,8 @@ use super::leaving::{Farewell, Leaver, LeavingList};
 use super::packet::{self, Body, Header, Kind, REQUEST_PREFIX};
 use super::sealer::{SEND_INTERVAL, Sealer, SendError, check_payload};
 use super::slots::{ClientHandle, Connection, Slots};
+use super::token::{ConnectToken, TokenParams};
+use super::token_error::TokenError;
 use crate::rng::Entropy;
 use crate::store::keyed_hash::KeyedHash;
 use crate::store::{Datagrams, Timers};
@@ -66,6 +68,9 @@ pub enum ServerEvent {
     Disconnected { client: ClientHandle, reason: ServerDisconnect },
 }
 
+/// Seconds in which a client in this process must begin to connect.
+const LOCAL_TOKEN_LIFETIME: u64 = 60;
+
 pub struct Server {
     protocol_id: u64,
     max_clients: u32,
@@ -108,6 +113,35 @@ impl Server {
             events: VecDeque::new(),
             counters: Counters::default(),
         })
+    }
+
+    /// Makes a token for a client in this process, which dials the server at `address`.
+    ///
+    /// # Errors
+    /// When the timeout doesn't fit into a token.
+    pub fn local_token(
+        &self,
+        unix: UnixSeconds,
+        address: SocketAddr,
+        client_id: u64,
+        timeout: Option<u32>,
+        entropy: &mut dyn Entropy,
+    ) -> Result<ConnectToken, TokenError> {
+        let config = self.admission.config();
+        let longest = config.max_token_lifetime.map_or(LOCAL_TOKEN_LIFETIME, |longest| longest.as_secs());
+        let params = TokenParams {
+            protocol_id: self.protocol_id,
+            private_key: &config.private_key,
+            client_id,
+            created: unix,
+            lifetime: Some(longest.min(LOCAL_TOKEN_LIFETIME) as u32),
+            timeout,
+            public_addresses: &[address],
+            internal_addresses: Some(&config.public_addresses[..1]),
+            user_data: &[0; USER_DATA_BYTES],
+            dated: true,
+        };
+        ConnectToken::generate(&params, entropy)
     }
 
     /// Takes a datagram from the network. A payload in it is decrypted in place; answers go to `out` at once.

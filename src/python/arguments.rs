@@ -68,7 +68,7 @@ named! {
     optional_int by number: Option<i128> = "an int or None" { second_port client_id key max_datagram max_token_lifetime seed timeout memory file_limit directory_limit }
     number by argument: f64 = "a number" { at bad_loss burst_bytes bytes_per_second countdown delay duplicate duration fraction good_loss jitter latency length lifetime linger loss max_bytes_per_second max_lead min_lead reorder seconds slow_hook tick time to_bad to_good }
     optional_number by argument: Option<f64> = "a number or None" { stalled_timeout }
-    truth by argument: bool = "True or False" { adaptive ask_first burst late_joining notify packet_notifications relaying replace_duplicates strict wait }
+    truth by argument: bool = "True or False" { adaptive ask_first burst late_joining notify packet_notifications replace_duplicates strict wait }
     text by argument: String = "'polled' or 'thread'" { driver }
     shared by argument: pyo3::Py<crate::python::protocol::Protocol> = "a Protocol" { protocol }
 }

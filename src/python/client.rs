@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyResourceWarning, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyDict, PyRange, PyTuple};
 
-use super::address::{Address, AddressLike};
+use super::address::Address;
 use super::arguments::{argument, int, number, optional_int, shared, truth};
 use super::arrays::Rows;
 use super::capture::Secrets;
@@ -26,12 +26,14 @@ use super::inbox::{Inbox, Pending, payload};
 use super::log::{Level, log, log_end};
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
+use super::rendezvous::{self, Destination};
+use super::server::Server;
 use super::settings::{Given, Settings};
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock, Latency};
 use super::token::{ConnectToken, extract_key};
-use crate::driver::{Carrier, ClaimedToken, VirtualNetwork, claim_token, unix_now};
+use crate::driver::{Carrier, ClaimedToken, Driver, VirtualNetwork, claim_token, unix_now};
 use crate::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Dial, Event, Host, PartialChunks,
     PeerHandle,
@@ -78,7 +80,7 @@ impl Client {
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let settings = Self::settings(Given::new(py, "Client.__new__", settings)?, ghosts, &protocol)?;
-        Self::dial(py, protocol, token.get().again()?, resume, false, settings)
+        Self::dial(py, protocol, token.get().again()?, None, resume, false, settings)
     }
 
     #[staticmethod]
@@ -89,7 +91,7 @@ impl Client {
     #[expect(clippy::too_many_arguments, reason = "nearly all are named in Python")]
     fn connect<'py>(
         py: Python<'py>,
-        address: AddressLike,
+        address: Destination,
         #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[pyo3(from_py_with = optional_int::client_id)] client_id: Option<i128>,
@@ -97,7 +99,7 @@ impl Client {
         resume: Option<&Bound<'py, Self>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let address = address.0;
+        let (destination, address) = (address, address.address);
         if address.port() == 0 {
             return Err(PyValueError::new_err(format!("address must have a port to dial, not {address}")));
         }
@@ -110,7 +112,8 @@ impl Client {
         }
         let settings = Self::settings(Given::new(py, "Client.connect", settings)?, ghosts, &protocol)?;
         let network = settings.network.clone();
-        if network.is_none() && !address.ip().is_loopback() {
+        if network.is_none() && !destination.near().ip().is_loopback() {
+            let address = rendezvous::described(address);
             let sentence = format!(
                 "connecting to {address} in development mode: anyone with the key can be any player. \
                  Use tickwire.Client with a connect token from your login backend"
@@ -137,7 +140,40 @@ impl Client {
             dated: false,
         };
         let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
-        Self::dial(py, protocol, token, resume, true, settings)
+        Self::dial(py, protocol, token, destination.rendezvous, resume, true, settings)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (server, *, client_id = None, ghosts = None, resume = None, **settings))]
+    #[pyo3(
+        text_signature = "(server, *, client_id=None, ghosts=None, resume=None, transfers=None, tuning=None, \
+                             debugging=None)"
+    )]
+    fn local<'py>(
+        py: Python<'py>,
+        server: &Bound<'py, Server>,
+        #[pyo3(from_py_with = optional_int::client_id)] client_id: Option<i128>,
+        ghosts: Option<&Bound<'py, PyAny>>,
+        resume: Option<&Bound<'py, Self>>,
+        settings: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<Self> {
+        let server = &server.get().endpoint;
+        let protocol = server.protocol.clone_ref(py);
+        let mut settings = Self::settings(Given::new(py, "Client.local", settings)?, ghosts, &protocol)?;
+        settings.share_memory_with(py, server)?;
+        let mut entropy = entropy(settings.network.clone());
+        let client_id = match client_id {
+            Some(id) => within("client_id", id, 0, u64::MAX)?,
+            None => random(&mut *entropy),
+        };
+        let timeout = Some(settings.tuning.get().timeout.unwrap_or(TIMEOUT));
+        let (token, driver) = server.with(|host, driver| {
+            let (unix, address) = (driver.unix(), driver.local_address());
+            let listener = host.listener().ok_or_else(not_connected)?;
+            let token = listener.local_token(unix, address, client_id, timeout, &mut *entropy);
+            Ok::<_, PyErr>((token.map_err(value_error)?, driver.connect_local()))
+        })??;
+        Self::over(py, protocol, token, driver, resume, false, settings)
     }
 
     #[getter]
@@ -462,7 +498,7 @@ impl Client {
             return "<Client (unusable after fork)>".into();
         };
         let closed = if closed { ", closed" } else { "" };
-        format!("<Client of {address}, {state:?}{closed}>")
+        format!("<Client of {}, {state:?}{closed}>", rendezvous::described(address))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -503,33 +539,53 @@ impl Client {
         py: Python<'_>,
         protocol: Py<Protocol>,
         token: netcode::ConnectToken,
+        rendezvous: Option<SocketAddr>,
         resume: Option<&Bound<'_, Self>>,
         development: bool,
-        mut settings: Settings<'_>,
+        settings: Settings<'_>,
     ) -> PyResult<Self> {
         let network = settings.network.clone();
+        // A code's own address says nothing about its host's.
+        let near = rendezvous.map_or_else(|| token.addresses().to_vec(), |server| vec![server]);
         let bind = match settings.tuning.get().bind {
             Some(address) => address.0,
-            None => any_port(token.addresses(), network.is_some()),
+            None => any_port(&near, network.is_some()),
         };
         // The IPv6 wildcard address includes IPv4.
         let both = bind.is_ipv6() && bind.ip().is_unspecified();
         let within_reach = |server: &SocketAddr| both || server.is_ipv4() == bind.is_ipv4();
-        if network.is_none() && !token.addresses().iter().any(within_reach) {
+        if network.is_none() && !near.iter().any(within_reach) {
             let (own, other) = if bind.is_ipv6() { ("IPv6", "IPv4") } else { ("IPv4", "IPv6") };
             let sentence =
                 format!("bind is an {own} address, {bind}, but the connect token lists only {other} servers");
             return Err(PyValueError::new_err(sentence));
         }
-        let capture = settings.debugging.get().capture(py)?;
         let mut driver = match open_driver(py, bind, &settings) {
             // A system without IPv6 can still reach servers with IPv4 addresses.
-            Err(_) if both && token.addresses().iter().any(SocketAddr::is_ipv4) => {
+            Err(_) if both && near.iter().any(SocketAddr::is_ipv4) => {
                 let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), bind.port());
                 open_driver(py, bind, &settings)?
             }
             opened => opened?,
         };
+        if let Some(server) = rendezvous {
+            rendezvous::look_up(&mut driver, &mut *entropy(network.clone()), server, protocol.get().id);
+        }
+        Self::over(py, protocol, token, driver, resume, development, settings)
+    }
+
+    /// A client that dials over this driver.
+    fn over(
+        py: Python<'_>,
+        protocol: Py<Protocol>,
+        token: netcode::ConnectToken,
+        mut driver: Driver,
+        resume: Option<&Bound<'_, Self>>,
+        development: bool,
+        mut settings: Settings<'_>,
+    ) -> PyResult<Self> {
+        let network = settings.network.clone();
+        let capture = settings.debugging.get().capture(py)?;
         let claimed = ClaimedToken::from(&token);
         if let Some(capture) = capture {
             capture.get().attach(py, &mut driver, &Secrets::Client { token: &token })?;

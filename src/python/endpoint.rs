@@ -23,6 +23,7 @@ use super::inbox::{Inbox, Pending};
 use super::log::{Dropped, Level, log};
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
+use super::rendezvous;
 use super::sent::Sent;
 use super::settings::Settings;
 use super::setup::network_id_key;
@@ -463,11 +464,12 @@ impl Endpoint {
             false => Ok(driver.socket().map(UdpSocket::number)),
         })?;
         let number = number.map_err(|error| os_error(py, &error, self.address.0))?;
-        let sentence = || {
-            format!(
+        let sentence = || match self.network {
+            Some(_) => format!(
                 "the {} is on a simulated network and has no socket: tick it, and advance the network",
                 self.kind.name
-            )
+            ),
+            None => "the client is local and has no socket: tick it after its server".into(),
         };
         number.ok_or_else(|| PyValueError::new_err(sentence()))
     }
@@ -486,7 +488,10 @@ impl Endpoint {
         let (name, address) = (self.kind.name, self.address.0);
         let Ok(state) = self.state.lock() else { return name.into() };
         match state.host().dials().next() {
-            Some(dial) => format!("the {name} at {address} of {}", dial.server_address()),
+            Some(dial) => {
+                let server = rendezvous::described(dial.server_address());
+                format!("the {name} at {address} of {server}")
+            }
             None => format!("the {name} at {address}"),
         }
     }

@@ -195,6 +195,8 @@ fn reason_name(reason: endpoint::DisconnectReason) -> &'static str {
         Reason::RequestTimedOut => "REQUEST_TIMED_OUT",
         Reason::Refused => "REFUSED",
         Reason::Unreachable => "UNREACHABLE",
+        Reason::UnknownCode => "UNKNOWN_CODE",
+        Reason::NoPath => "NO_PATH",
         Reason::ResponseTimedOut => "RESPONSE_TIMED_OUT",
         Reason::TokenExpired => "TOKEN_EXPIRED",
         Reason::ProtocolMismatch => "PROTOCOL_MISMATCH",

@@ -48,6 +48,7 @@ mod prelude;
 mod protocol;
 mod proxy;
 mod refusals;
+mod rendezvous;
 mod rollback;
 mod schema;
 mod sent;
@@ -140,12 +141,14 @@ pub mod module {
     };
     #[pymodule_export]
     use super::peer::{
-        GameEnded, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, PlayerPath, Rendezvous, Started,
+        GameEnded, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, PlayerPath, Started,
     };
     #[pymodule_export]
     use super::protocol::Protocol;
     #[pymodule_export]
     use super::proxy::Proxy;
+    #[pymodule_export]
+    use super::rendezvous::{Code, Rendezvous};
     #[pymodule_export]
     use super::rollback::{
         Advance, Desync, Load, PlayerOut, Rollback, Save, Spectator, SpectatorLost, SyncTest, Timing,

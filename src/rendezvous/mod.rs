@@ -46,7 +46,8 @@ pub mod server;
 pub use bytes::MAGIC;
 pub use carrying::{CARRIED_HEAD, CarriedHere, MemberRelay, Neighbour, member_address, member_of};
 pub use client::{
-    Handled, JoinId, PathKind, RendezvousClient, RendezvousEvent, is_virtual, lobby_address, lobby_code,
+    Handled, JoinId, MeetingFault, PathKind, RendezvousClient, RendezvousEvent, is_virtual, lobby_address,
+    lobby_code,
 };
 pub use code::{CODE_LETTERS, CodeError, LobbyCode};
 pub use messages::{

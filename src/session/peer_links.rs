@@ -52,6 +52,8 @@ pub(super) fn link_end(reason: DisconnectReason, detail: Option<&str>) -> LinkEn
         | Reason::Stalled
         | Reason::RequestTimedOut
         | Reason::Unreachable
+        | Reason::UnknownCode
+        | Reason::NoPath
         | Reason::ResponseTimedOut
         | Reason::TokenExpired => LinkEnd::Lost,
     }

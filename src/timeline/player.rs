@@ -165,7 +165,7 @@ impl Player {
     }
 
     /// The predicted tick to draw now, with its fraction: a tick behind the clock, so that the states on both sides of
-    /// it exist. None where each frame has the same number of ticks: the newest state moves evenly then.
+    /// it exist. None if each frame has the same number of ticks: the newest state moves evenly then.
     pub fn drawn_tick(&self, now: Instant) -> Option<f64> {
         let off = (self.frame - self.frame.round()).abs();
         if self.frame >= SHORT_FRAME && off <= EVEN_FRAME * self.frame {

@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 SCRATCH = ROOT / "target" / "mutations"
 TREE = SCRATCH / "tree"
-COPIED = ["src", "tests", "benches", "Cargo.toml", "Cargo.lock"]
+COPIED = ["src", "macros", "tests", "benches", "Cargo.toml", "Cargo.lock"]
 
 # A planted bug may hang. Without one, the tests take some seconds.
 SECONDS = 300

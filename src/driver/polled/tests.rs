@@ -1,4 +1,5 @@
 use super::*;
+use crate::time::Duration;
 
 fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()

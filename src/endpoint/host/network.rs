@@ -8,6 +8,7 @@ use crate::endpoint::feature::{Feature, ForPeer};
 use crate::endpoint::goodbye::{Closing, Words};
 use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::peers::Peer;
+use crate::endpoint::reason::DisconnectReason;
 use crate::endpoint::schedule::{Pace, Visited};
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
@@ -80,6 +81,13 @@ impl Host {
     /// The system reports that nothing listens at an address.
     pub fn note_unreachable(&mut self, now: Instant, address: SocketAddr) {
         self.links.note_unreachable(now, address);
+        self.apply_link_events(now);
+    }
+
+    /// The layer below has found out that no way leads to the address at which a server is dialled: the dial ends with
+    /// this reason, unless the token has another address.
+    pub fn note_no_way(&mut self, now: Instant, peer: PeerHandle, reason: DisconnectReason, detail: String) {
+        self.links.note_no_way(now, peer, reason, detail);
         self.apply_link_events(now);
     }
 

@@ -3,7 +3,6 @@
 mod events;
 mod open;
 mod path;
-mod rendezvous;
 mod states;
 
 use std::collections::HashMap;
@@ -19,9 +18,8 @@ use self::events::reason_to_python;
 pub(crate) use self::events::{GameEnded, MasterChanged, Player, PlayerJoined, PlayerLeft, Started};
 use self::open::{Opening, open};
 pub(crate) use self::path::PlayerPath;
-pub(crate) use self::rendezvous::Rendezvous;
 use super::address::{Address, AddressLike};
-use super::arguments::{argument, int, number, optional_int, shared, truth};
+use super::arguments::{int, number, optional_int, shared, truth};
 use super::chunks::{Chunk, Transfer};
 use super::endpoint::Endpoint;
 use super::errors::value_error;
@@ -31,13 +29,13 @@ use super::lock;
 use super::log::{Level, log};
 use super::network::SimulatedNetwork;
 use super::protocol::{Protocol, seconds};
+use super::rendezvous::{self, Rendezvous};
 use super::settings::{Given, Settings};
 use super::setup::{class_name, entropy, random, send_options};
 use super::stats::ConnectionStats;
 use crate::endpoint::{ChunkLimits, Event, PeerHandle};
 use crate::mesh::{Happening, Phase, Start};
 use crate::python::tick::{Tick, Ticking};
-use crate::rendezvous::{LobbyCode, lobby_address};
 use crate::session::PeerPart;
 use crate::time::Instant;
 
@@ -100,14 +98,10 @@ impl Peer {
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let given = Given::new(py, "Peer.join", settings)?;
-        let rendezvous = given.settings::<Rendezvous>("rendezvous")?;
-        let rendezvous = rendezvous.get();
-        let address = match rendezvous.server() {
-            Some(_) => {
-                let code: LobbyCode =
-                    argument::<String>("address", address, "a code")?.parse().map_err(value_error)?;
-                lobby_address(code)
-            }
+        let meeting = given.settings::<Rendezvous>("rendezvous")?;
+        let meeting = meeting.get();
+        let address = match meeting.server() {
+            Some(_) => rendezvous::code_address(address, "address")?,
             None => address.extract::<AddressLike>()?.0,
         };
         if address.port() == 0 || address.ip().is_unspecified() {
@@ -117,7 +111,7 @@ impl Peer {
         }
         let settings = Self::settings(given, &protocol)?;
         let contact = Some(address);
-        let opening = Opening { key, name, places: 1, late: false, contact, rendezvous };
+        let opening = Opening { key, name, places: 1, late: false, contact, rendezvous: meeting };
         Ok(Self::over(open(py, protocol, opening, settings)?))
     }
 
@@ -128,9 +122,12 @@ impl Peer {
 
     #[getter]
     fn code(&self) -> PyResult<Option<String>> {
-        let mut state = self.endpoint.state.lock()?;
-        let driver = state.carrier.parts().map(|(_, driver)| driver);
-        Ok(driver.and_then(|driver| driver.rendezvous()?.code()).map(|code| code.to_string()))
+        rendezvous::code(&self.endpoint)
+    }
+
+    #[getter]
+    fn code_error(&self) -> PyResult<Option<String>> {
+        rendezvous::code_error(&self.endpoint)
     }
 
     #[getter]

@@ -4,7 +4,6 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use pyo3::prelude::*;
 
-use crate::driver::meeting::own_addresses;
 use crate::driver::{OsEntropy, VirtualNetwork};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, ServerConfig};
 use crate::mesh::{MAX_NAME_BYTES, MAX_PLAYERS, Mesh, MeshConfig};
@@ -14,12 +13,12 @@ use crate::python::development;
 use crate::python::endpoint::{Endpoint, PEER};
 use crate::python::errors::value_error;
 use crate::python::fields::within;
-use crate::python::peer::rendezvous::Rendezvous;
 use crate::python::protocol::Protocol;
+use crate::python::rendezvous::Rendezvous;
 use crate::python::settings::Settings;
 use crate::python::setup::{REPLAY_WINDOW, open_driver};
 use crate::python::token::extract_key;
-use crate::rendezvous::{GameInfo, MemberRelay, RendezvousClient};
+use crate::rendezvous::MemberRelay;
 use crate::rng::Entropy;
 use crate::session::{PeerConfig, PeerPart};
 use crate::time::Duration;
@@ -51,8 +50,8 @@ pub(super) fn open(
     mut settings: Settings<'_>,
 ) -> PyResult<Endpoint> {
     let Opening { key, name, places, late, contact, rendezvous } = opening;
-    let (rendezvous, relaying) = (rendezvous.server(), rendezvous.relaying);
-    let near = rendezvous.as_ref().map(|(server, _)| *server).or(contact);
+    let relaying = rendezvous.relaying;
+    let near = rendezvous.server().or(contact);
     check_protocol(protocol.get())?;
     if name.len() > MAX_NAME_BYTES || name.contains('\0') {
         let bytes = name.len();
@@ -127,15 +126,8 @@ pub(super) fn open(
         spoken: protocol.get().spoken().map(|spoken| spoken.hash),
         relaying,
     };
-    if let Some((server, title)) = rendezvous {
-        let mut client = RendezvousClient::new(server, own_addresses(address, server), &mut *source);
-        let max_players = if contact.is_none() { places } else { 0 };
-        let listed = !title.is_empty();
-        client.dial_codes(protocol.get().id);
-        let info = GameInfo { title, protocol_id: protocol.get().id, players: 1, max_players, listed };
-        client.register(driver.now(), info);
-        driver.set_rendezvous(client);
-    }
+    let max_players = if contact.is_none() { places } else { 0 };
+    rendezvous.register(&mut driver, &mut *source, protocol.get().id, (1, max_players));
     if relaying {
         driver.set_member_relay(MemberRelay::default());
     }

@@ -36,6 +36,7 @@ use super::inbox::{Inbox, payload};
 use super::lock;
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
+use super::rendezvous::{self, Rendezvous};
 use super::settings::{Given, Settings};
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, send_options};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
@@ -88,8 +89,10 @@ struct Players {
 impl Server {
     #[new]
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, key=None, max_clients=64, access=None, network=None, \
-                             transfers=None, tuning=None, debugging=None)")]
+    #[pyo3(
+        text_signature = "(address, protocol, *, key=None, max_clients=64, access=None, rendezvous=None, \
+                             network=None, transfers=None, tuning=None, debugging=None)"
+    )]
     fn new<'py>(
         py: Python<'py>,
         address: AddressLike,
@@ -103,6 +106,7 @@ impl Server {
         let given = Given::new(py, "Server.__new__", settings)?;
         let access: Bound<'py, Access> = given.settings("access")?;
         let access = access.get();
+        let meeting = given.settings::<Rendezvous>("rendezvous")?;
         let mut settings =
             Settings::new(given, ChunkLimits::SERVER.memory_bytes, protocol.get(), Vec::new())?;
         settings.pending.has_senders = true;
@@ -156,6 +160,9 @@ impl Server {
             host.ask_admission();
         }
         host.set_stalled_timeout(settings.tuning.get().stalled_timeout());
+        // The server's own bound counts if the rendezvous can't count so far.
+        let places = u8::try_from(max_clients).unwrap_or(0);
+        meeting.get().register(&mut driver, &mut *source, protocol.get().id, (0, places));
         static SERVERS: AtomicU64 = AtomicU64::new(0);
         let id = SERVERS.fetch_add(1, Ordering::Relaxed);
         let endpoint = Endpoint::new(py, &SERVER, host, driver, protocol, settings)?;
@@ -176,6 +183,16 @@ impl Server {
     #[getter]
     fn address(&self) -> Address {
         self.endpoint.address
+    }
+
+    #[getter]
+    fn code(&self) -> PyResult<Option<String>> {
+        rendezvous::code(&self.endpoint)
+    }
+
+    #[getter]
+    fn code_error(&self) -> PyResult<Option<String>> {
+        rendezvous::code_error(&self.endpoint)
     }
 
     #[getter]

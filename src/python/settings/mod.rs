@@ -16,6 +16,8 @@ use pyo3::{PyClass, PyTypeInfo};
 
 use super::arguments::argument;
 use super::chunks::{Arrivals, TransferSettings};
+use super::endpoint::Endpoint;
+use super::errors::value_error;
 use super::ghosts::check_columns;
 use super::hooks::HookClock;
 use super::inbox::Pending;
@@ -102,6 +104,24 @@ pub(super) struct Settings<'py> {
 }
 
 impl<'py> Settings<'py> {
+    /// Gives a client in a server's process the server's time. It has no network of its own to set.
+    pub(super) fn share_memory_with(&mut self, py: Python<'_>, server: &Endpoint) -> PyResult<()> {
+        let tuning = self.tuning.get();
+        let of_network = [
+            ("driver must be 'polled'", tuning.is_threaded()),
+            ("bind must be None", tuning.bind.is_some()),
+            ("network must be left out", self.network.is_some()),
+            ("conditions must be None", self.debugging.get().conditions.is_some()),
+        ];
+        if let Some((complaint, _)) = of_network.iter().find(|(_, is_given)| *is_given) {
+            let sentence = format!("{complaint} for a local client: its packets pass through memory");
+            return Err(value_error(sentence));
+        }
+        self.simulated = server.network.as_ref().map(|network| network.clone_ref(py));
+        self.network = self.simulated.as_ref().map(|network| network.get().0.clone());
+        Ok(())
+    }
+
     /// Reads the arguments that all endpoints have; chunks may take `chunk_memory` bytes by default. `made` are the classes
     /// that a client makes of the protocol's ghosts.
     pub(super) fn new(

@@ -4,7 +4,7 @@
 
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use super::event::RendezvousEvent;
+use super::event::{MeetingFault, RendezvousEvent};
 use super::relay_line::is_relayed;
 use crate::rendezvous::code::LobbyCode;
 use crate::time::{Duration, Instant};
@@ -50,6 +50,8 @@ pub(super) struct Alias {
     /// The open question about it.
     pub(super) join: Option<u64>,
     pub(super) path: Option<SocketAddr>,
+    /// Why the last question or attempt failed.
+    pub(super) fault: Option<MeetingFault>,
     pub(super) found_at: Instant,
     pub(super) again_at: Instant,
     pub(super) used: Instant,
@@ -57,15 +59,17 @@ pub(super) struct Alias {
 
 /// Updates an alias by the event about its question.
 pub(super) fn note_event(now: Instant, aliases: &mut [Alias], event: &RendezvousEvent) {
-    let (join, path) = match event {
-        RendezvousEvent::Path { join: Some(join), address, .. } => (join, Some(*address)),
-        RendezvousEvent::NoPath { join: Some(join), .. } | RendezvousEvent::Refused { join, .. } => {
-            (join, None)
+    let (join, found) = match event {
+        RendezvousEvent::Path { join: Some(join), address, .. } => (join, Ok(*address)),
+        RendezvousEvent::NoPath { join: Some(join), server_answered: true } => {
+            (join, Err(MeetingFault::NoPath))
         }
+        RendezvousEvent::NoPath { join: Some(join), .. } => (join, Err(MeetingFault::Silent)),
+        RendezvousEvent::Refused { join, refusal } => (join, Err(MeetingFault::Refused(*refusal))),
         _ => return,
     };
     for alias in aliases.iter_mut().filter(|alias| alias.join == Some(join.0)) {
-        (alias.join, alias.path, alias.found_at) = (None, path, now);
+        (alias.join, alias.path, alias.fault, alias.found_at) = (None, found.ok(), found.err(), now);
     }
 }
 

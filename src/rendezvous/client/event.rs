@@ -1,5 +1,6 @@
 //! The events and counters of a peer's half.
 
+use core::fmt;
 use core::net::SocketAddr;
 
 use super::attempt::PathKind;
@@ -10,6 +11,36 @@ use crate::store::counters::counters;
 /// Identifies a question about a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JoinId(pub u64);
+
+/// Why a game has no code, or why the host of a code wasn't reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MeetingFault {
+    /// The rendezvous server hasn't answered for some time.
+    Silent,
+    /// The rendezvous server refused the request.
+    Refused(LobbyRefusal),
+    /// The server introduced the two sides, and none of their addresses answered.
+    NoPath,
+}
+
+impl fmt::Display for MeetingFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            MeetingFault::Silent => "the rendezvous server doesn't answer",
+            MeetingFault::Refused(LobbyRefusal::UnknownCode) => "no game has this code, or it has ended",
+            MeetingFault::Refused(LobbyRefusal::Protocol) => {
+                "the game with this code has another protocol id: both sides need the same version of the game"
+            }
+            MeetingFault::Refused(LobbyRefusal::GameFull) => "the game with this code has all its players",
+            MeetingFault::Refused(LobbyRefusal::ServerFull) => {
+                "the rendezvous server has its maximum of games, or of games from this network"
+            }
+            MeetingFault::NoPath => {
+                "no path leads to the game with this code: its host is gone, or the two NATs need a relay"
+            }
+        })
+    }
+}
 
 /// An event for the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]

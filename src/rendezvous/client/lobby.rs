@@ -7,7 +7,7 @@ use core::net::SocketAddr;
 use std::collections::VecDeque;
 
 use super::server_line::ServerLine;
-use super::{JoinId, MAX_ATTEMPTS, RendezvousEvent};
+use super::{JoinId, MAX_ATTEMPTS, MeetingFault, RendezvousEvent};
 use crate::rendezvous::code::LobbyCode;
 use crate::rendezvous::messages::{Answer, GameInfo, ListedGame, Request};
 use crate::rendezvous::secrets::Secrets;
@@ -32,6 +32,8 @@ struct Hosted {
     info: GameInfo,
     /// The code and address last reported.
     known: Option<(LobbyCode, SocketAddr)>,
+    /// Why the last registrations failed.
+    fault: Option<MeetingFault>,
     ask_at: Instant,
     unanswered: u32,
 }
@@ -80,12 +82,29 @@ impl Lobby {
         self.hosted.as_ref()?.known.map(|(code, _)| code)
     }
 
+    pub(super) fn fault(&self) -> Option<MeetingFault> {
+        self.hosted.as_ref()?.fault
+    }
+
+    /// Whether our own game is to have a code and has none yet.
+    pub(super) fn is_waiting_for_code(&self) -> bool {
+        self.hosted.as_ref().is_some_and(|hosted| hosted.known.is_none())
+    }
+
     pub(super) fn register(&mut self, now: Instant, info: GameInfo, secrets: &mut Secrets) {
         match &mut self.hosted {
             Some(hosted) => (hosted.info, hosted.ask_at) = (info, now),
             None => {
                 let (secret, number) = (secrets.draw_key(), number(secrets));
-                self.hosted = Some(Hosted { secret, number, info, known: None, ask_at: now, unanswered: 0 });
+                self.hosted = Some(Hosted {
+                    secret,
+                    number,
+                    info,
+                    known: None,
+                    fault: None,
+                    ask_at: now,
+                    unanswered: 0,
+                });
             }
         }
     }
@@ -181,7 +200,7 @@ impl Lobby {
                     self.ask_all(now);
                 }
                 let Some(hosted) = &mut self.hosted else { return false };
-                hosted.unanswered = 0;
+                (hosted.unanswered, hosted.fault) = (0, None);
                 hosted.ask_at = if moved { now } else { now + REGISTER_INTERVAL };
                 if hosted.known.replace((code, seen)) != Some((code, seen)) {
                     self.events.push_back(RendezvousEvent::Registered { code, outside: seen });
@@ -189,7 +208,9 @@ impl Lobby {
             }
             Answer::Refused(refusal) if of_hosted => {
                 self.line.note_answered(now, None);
-                self.hosted.as_mut().into_iter().for_each(|it| it.ask_at = now + REGISTER_INTERVAL);
+                let fault = Some(MeetingFault::Refused(refusal));
+                let ask_at = now + REGISTER_INTERVAL;
+                self.hosted.as_mut().into_iter().for_each(|it| (it.ask_at, it.fault) = (ask_at, fault));
                 self.events.push_back(RendezvousEvent::NotRegistered(refusal));
             }
             Answer::Refused(refusal) => {
@@ -236,6 +257,7 @@ impl Lobby {
             hosted.ask_at = now + ASK_INTERVAL;
             hosted.unanswered += 1;
             if hosted.unanswered == SILENT_AFTER {
+                hosted.fault = Some(MeetingFault::Silent);
                 events.push_back(RendezvousEvent::ServerSilent);
             }
             if hosted.unanswered >= SILENT_AFTER {

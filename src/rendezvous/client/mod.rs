@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 
 pub use alias::{is_virtual, lobby_address, lobby_code};
 pub use attempt::PathKind;
-pub use event::{JoinId, PeerCounters, RendezvousEvent};
+pub use event::{JoinId, MeetingFault, PeerCounters, RendezvousEvent};
 
 use super::bytes::MAGIC;
 use super::code::LobbyCode;
@@ -81,8 +81,6 @@ pub struct RendezvousClient {
     found: VecDeque<(SocketAddr, PathKind)>,
     /// The protocol id of games dialled by their code's address.
     protocol_id: u64,
-    /// Codes are dialled only once we have one ourselves, which the peers we meet are told.
-    code_first: bool,
     events: VecDeque<RendezvousEvent>,
     counters: PeerCounters,
 }
@@ -100,7 +98,6 @@ impl RendezvousClient {
             aliases: Vec::new(),
             found: VecDeque::new(),
             protocol_id: 0,
-            code_first: false,
             events: VecDeque::new(),
             counters: PeerCounters::default(),
         }
@@ -125,10 +122,22 @@ impl RendezvousClient {
         self.lobby.register(now, info, &mut self.secrets);
     }
 
-    /// Enables dialling codes by their addresses ([`lobby_address`]), for games of this protocol and once our own game
-    /// has a code.
+    /// Why our own game has no code yet, or why the server may no longer know it.
+    pub fn fault(&self) -> Option<MeetingFault> {
+        self.lobby.fault()
+    }
+
+    /// Sets the protocol of games that are dialled by the addresses of their codes ([`lobby_address`]).
+    ///
+    /// If we register a game of our own, codes are dialled only once it has one, which the peers we meet are told.
     pub fn dial_codes(&mut self, protocol_id: u64) {
-        (self.protocol_id, self.code_first) = (protocol_id, true);
+        self.protocol_id = protocol_id;
+    }
+
+    /// Why the last attempt to reach the host of a code failed. None for other addresses, and once one succeeded.
+    pub fn fault_of(&self, address: SocketAddr) -> Option<MeetingFault> {
+        let code = lobby_code(address)?;
+        self.aliases.iter().find(|alias| alias.code == code)?.fault
     }
 
     /// The address by which the game knows the sender at `from`.
@@ -364,9 +373,9 @@ impl RendezvousClient {
             Some(place) => place,
             None if self.aliases.len() >= MAX_ATTEMPTS => return None,
             None => {
-                let (join, path) = (None, None);
+                let (join, path, fault) = (None, None, None);
                 let (found_at, again_at, used) = (now, now, now);
-                self.aliases.push(Alias { code, join, path, found_at, again_at, used });
+                self.aliases.push(Alias { code, join, path, fault, found_at, again_at, used });
                 self.aliases.len() - 1
             }
         };
@@ -376,7 +385,7 @@ impl RendezvousClient {
         if datagram.first() == Some(&0) && now - alias.found_at >= STALE_AFTER {
             alias.path = None;
         }
-        let may_ask = !self.code_first || self.lobby.code().is_some();
+        let may_ask = !self.lobby.is_waiting_for_code();
         if alias.path.is_none() && alias.join.is_none() && now >= alias.again_at && may_ask {
             alias.again_at = now + AGAIN_AFTER;
             alias.join = self.lobby.join(now, code, self.protocol_id, &mut self.secrets).map(|join| join.0);

@@ -210,7 +210,7 @@ impl Scene {
         let mut reader = exact(payload, |reader| Report::read(reader).is_ok());
         let Ok(report) = Report::read(&mut reader) else { return };
         self.player.handle_report(self.now, &report);
-        self.player.handle_fate(report.busy & 1 == 0);
+        self.player.handle_fate(report.busy >> 1, report.busy & 1 == 0);
     }
 
     fn check(&mut self) {

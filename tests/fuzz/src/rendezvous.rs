@@ -4,8 +4,8 @@
 use std::net::SocketAddr;
 
 use tickwire::rendezvous::{
-    GameInfo, Handled, MAGIC, RelayOffer, RelayServer, RelayServerConfig, RendezvousClient, RendezvousServer,
-    RendezvousServerConfig,
+    GameInfo, Handled, LobbyCode, MAGIC, RelayOffer, RelayServer, RelayServerConfig, RendezvousClient,
+    RendezvousServer, RendezvousServerConfig, lobby_address,
 };
 use tickwire::rng::Rng;
 use tickwire::store::Datagrams;
@@ -53,6 +53,7 @@ pub fn run(data: &[u8]) {
     };
     let info = GameInfo { title: "G".into(), protocol_id: 5, players: 1, max_players: 4, listed: true };
     scene.peers[0].register(scene.now, info);
+    scene.peers[1].dial_codes(5);
     scene.transmit();
     let mut input = Input::new(data);
     while !input.is_empty() {
@@ -94,7 +95,10 @@ impl Scene {
                     self.peers[1].join(self.now, code, 5);
                     self.transmit();
                 }
-                (1, _) => self.peers[1].list(self.now, 5),
+                (1, code) => {
+                    self.peers[1].list(self.now, 5);
+                    self.dial(code);
+                }
                 (2, _) => self.peers[0].set_players(self.now, op >> 5),
                 _ => {
                     let mut out = Datagrams::new();
@@ -104,6 +108,17 @@ impl Scene {
             },
             _ => drop((at < self.under_way.len()).then(|| self.under_way.remove(at))),
         }
+    }
+
+    /// The second peer dials a code by its address, as clients do: the code's host or nobody gets the datagram.
+    fn dial(&mut self, code: Option<LobbyCode>) {
+        let (mut out, code) = (Datagrams::new(), code.unwrap_or("BCDFGH".parse().unwrap()));
+        let address = lobby_address(code);
+        let has_path = self.peers[1].wrap(self.now, address, b"\0request", &mut out);
+        assert_eq!(out.len(), usize::from(has_path));
+        assert_eq!(has_path, self.peers[1].kind_of(address).is_some());
+        assert!(self.peers[1].fault_of(address).is_none() || !has_path);
+        self.carry(place(3), &out);
     }
 
     fn handle(&mut self, from: SocketAddr, to: SocketAddr, bytes: &[u8]) {

@@ -5,7 +5,7 @@ mod internet;
 
 use tickwire::netsim::{Conditions, NatKind};
 use tickwire::rendezvous::{
-    GameInfo, LobbyRefusal, PathKind, RendezvousClient, RendezvousEvent, lobby_address,
+    GameInfo, LobbyRefusal, MeetingFault, PathKind, RendezvousClient, RendezvousEvent, lobby_address,
 };
 use tickwire::rng::Rng;
 use tickwire::time::Duration;
@@ -261,8 +261,34 @@ fn what_the_server_refuses_has_a_reason_and_silence_is_noticed() {
     net.run(seconds(4));
     let expected = RendezvousEvent::NoPath { join: Some(join), server_answered: false };
     assert_eq!(net.peers[1].events.iter().map(|it| &it.1).collect::<Vec<_>>(), [&expected]);
+    assert_eq!(net.peers[0].client.fault(), None);
     net.run(seconds(12));
     assert!(net.peers[0].events.iter().any(|it| it.1 == RendezvousEvent::ServerSilent));
+    assert_eq!(net.peers[0].client.fault(), Some(MeetingFault::Silent));
+}
+
+#[test]
+fn the_address_of_a_code_says_why_its_host_was_not_reached() {
+    let mut net = two(good(), 1, [KINDS[4], KINDS[4]], false);
+    let code = net.host(0);
+    net.network.remove_host(address(internet::RELAY));
+    let unknown = "XXXXXX".parse().unwrap();
+    // Without a game of its own, a peer asks at once.
+    net.peers[1].client.dial_codes(5);
+    let mut faults = Vec::new();
+    for _ in 0..80 {
+        for code in [unknown, code] {
+            net.send(1, lobby_address(code), b"\x00request");
+            faults.push(net.peers[1].client.fault_of(lobby_address(code)));
+        }
+        net.run(Duration::from_millis(100));
+    }
+    faults.dedup();
+    let refused = MeetingFault::Refused(LobbyRefusal::UnknownCode);
+    let (last, others) = faults.split_last_chunk::<2>().map(|(others, last)| (last, others)).unwrap();
+    assert_eq!(last, &[Some(refused), Some(MeetingFault::NoPath)]);
+    assert!(others.starts_with(&[None, Some(refused), None, Some(refused)]));
+    assert_eq!(net.peers[1].client.fault_of("192.0.2.1:5".parse().unwrap()), None);
 }
 
 #[test]
