@@ -138,6 +138,7 @@ fn default_of(default: &str, given: Option<&Type>) -> (String, bool) {
         "False" => ("false".into(), true),
         _ if text.starts_with("Option < & Bound") => return ("None".into(), false),
         "()" => ("vec![]".into(), false),
+        string if text == "String" => (format!("{string}.into()"), false),
         time if text.contains("Duration") => (format!("crate::time::Duration::from_secs_f64({time})"), false),
         whole if text.contains("f64") && whole.parse::<i64>().is_ok() => (format!("{whole}.0"), true),
         other => (other.to_owned(), true),

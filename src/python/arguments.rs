@@ -6,6 +6,8 @@ use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyUnicodeEncodeError};
 use pyo3::types::PyBool;
 
+use super::protocol::Protocol;
+
 /// Extracts an argument; `what` says in words what it must be.
 pub(super) fn argument<'py, T: FromPyObjectOwned<'py>>(
     name: &str,
@@ -50,25 +52,12 @@ pub(super) fn wrong(name: &str, given: &Bound<'_, PyAny>, what: &str, error: PyE
     }
 }
 
-/// Defines a function per name for `from_py_with`, which isn't told the argument's name.
-macro_rules! named {
-    ($($kind:ident by $extract:ident: $type:ty = $what:literal { $($name:ident)* })*) => {$(
-        pub(super) mod $kind {
-            use pyo3::prelude::*;
-
-            $(pub(in crate::python) fn $name(given: &Bound<'_, PyAny>) -> PyResult<$type> {
-                super::$extract(stringify!($name), given, $what)
-            })*
-        }
-    )*};
+/// The protocol of an endpoint.
+pub(super) fn a_protocol(given: &Bound<'_, PyAny>) -> PyResult<Py<Protocol>> {
+    argument("protocol", given, "a Protocol")
 }
 
-named! {
-    int by number: i128 = "an int" { clock_skew delay key max_channels max_clients max_games mtu overhead players queue rate redundancy relay_bytes_per_second seed tag window }
-    optional_int by number: Option<i128> = "an int or None" { second_port client_id key max_datagram max_token_lifetime seed timeout memory file_limit directory_limit }
-    number by argument: f64 = "a number" { at bad_loss burst_bytes bytes_per_second countdown delay duplicate duration fraction good_loss jitter latency length lifetime linger loss max_bytes_per_second max_lead min_lead reorder seconds slow_hook tick time to_bad to_good }
-    optional_number by argument: Option<f64> = "a number or None" { stalled_timeout }
-    truth by argument: bool = "True or False" { adaptive ask_first burst late_joining notify packet_notifications replace_duplicates strict wait }
-    text by argument: String = "'polled' or 'thread'" { driver }
-    shared by argument: pyo3::Py<crate::python::protocol::Protocol> = "a Protocol" { protocol }
+/// The name of a driver; the caller checks which.
+pub(super) fn driver_name(given: &Bound<'_, PyAny>) -> PyResult<String> {
+    argument("driver", given, "'polled' or 'thread'")
 }

@@ -11,7 +11,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyDict, PyRange, PyTuple};
 
 use super::address::Address;
-use super::arguments::{argument, int, number, optional_int, shared, truth};
+use super::arguments::{a_protocol, argument};
 use super::arrays::Rows;
 use super::capture::Secrets;
 use super::chunks::{Chunk, IncomingChunk, Transfer};
@@ -73,7 +73,7 @@ impl Client {
                              tuning=None, debugging=None)")]
     fn new<'py>(
         py: Python<'py>,
-        #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
+        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         token: &Bound<'py, ConnectToken>,
         ghosts: Option<&Bound<'py, PyAny>>,
         resume: Option<&Bound<'py, Self>>,
@@ -88,13 +88,12 @@ impl Client {
                         **settings))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, ghosts=None, resume=None, \
                              network=None, transfers=None, tuning=None, debugging=None)")]
-    #[expect(clippy::too_many_arguments, reason = "nearly all are named in Python")]
     fn connect<'py>(
         py: Python<'py>,
         address: Destination,
-        #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
+        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = optional_int::client_id)] client_id: Option<i128>,
+        #[int] client_id: Option<i128>,
         ghosts: Option<&Bound<'py, PyAny>>,
         resume: Option<&Bound<'py, Self>>,
         settings: Option<Bound<'py, PyDict>>,
@@ -152,7 +151,7 @@ impl Client {
     fn local<'py>(
         py: Python<'py>,
         server: &Bound<'py, Server>,
-        #[pyo3(from_py_with = optional_int::client_id)] client_id: Option<i128>,
+        #[int] client_id: Option<i128>,
         ghosts: Option<&Bound<'py, PyAny>>,
         resume: Option<&Bound<'py, Self>>,
         settings: Option<Bound<'py, PyDict>>,
@@ -282,7 +281,7 @@ impl Client {
     }
 
     #[pyo3(signature = (tick, /))]
-    fn set_seen(&self, #[pyo3(from_py_with = number::tick)] tick: f64) -> PyResult<()> {
+    fn set_seen(&self, #[number] tick: f64) -> PyResult<()> {
         time::see(self, tick)
     }
 
@@ -294,10 +293,10 @@ impl Client {
     #[pyo3(signature = (*, delay = 0, min_lead = 0.0, max_lead = 1.0, redundancy = 3))]
     fn set_inputs(
         &self,
-        #[pyo3(from_py_with = int::delay)] delay: i128,
-        #[pyo3(from_py_with = number::min_lead)] min_lead: f64,
-        #[pyo3(from_py_with = number::max_lead)] max_lead: f64,
-        #[pyo3(from_py_with = int::redundancy)] redundancy: i128,
+        #[int] delay: i128,
+        #[number] min_lead: f64,
+        #[number] max_lead: f64,
+        #[int] redundancy: i128,
     ) -> PyResult<()> {
         time::configure(self, delay, min_lead, max_lead, redundancy)
     }
@@ -346,9 +345,9 @@ impl Client {
         &self,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = int::key)] key: i128,
-        #[pyo3(from_py_with = int::tag)] tag: i128,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[int] key: i128,
+        #[int] tag: i128,
+        #[truth] notify: bool,
     ) -> PyResult<Py<PyAny>> {
         let options = send_options(key, tag, notify)?;
         let encoded = self.endpoint.protocol.get().encode_message(message)?;
@@ -397,7 +396,7 @@ impl Client {
         arena: Option<&Bound<'_, PyAny>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[truth] notify: bool,
     ) -> PyResult<Vec<usize>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         self.endpoint.with(|core, driver| {
@@ -415,7 +414,7 @@ impl Client {
         py: Python<'_>,
         data: &[u8],
         channel: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = int::tag)] tag: i128,
+        #[int] tag: i128,
     ) -> PyResult<Py<PyAny>> {
         let tag = within("tag", tag, 0, u32::MAX)?;
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
@@ -430,8 +429,8 @@ impl Client {
         &self,
         data: &Bound<'_, PyAny>,
         label: &str,
-        #[pyo3(from_py_with = truth::burst)] burst: bool,
-        #[pyo3(from_py_with = truth::ask_first)] ask_first: bool,
+        #[truth] burst: bool,
+        #[truth] ask_first: bool,
     ) -> PyResult<Transfer> {
         self.endpoint.check_open(self.server)?;
         self.endpoint.send_chunk(self.server, None, &Chunk::given(data)?, label, burst, ask_first)
@@ -444,9 +443,9 @@ impl Client {
     #[pyo3(signature = (bytes_per_second, burst_bytes, *, adaptive = true))]
     fn set_budget(
         &self,
-        #[pyo3(from_py_with = number::bytes_per_second)] bytes_per_second: f64,
-        #[pyo3(from_py_with = number::burst_bytes)] burst_bytes: f64,
-        #[pyo3(from_py_with = truth::adaptive)] adaptive: bool,
+        #[number] bytes_per_second: f64,
+        #[number] burst_bytes: f64,
+        #[truth] adaptive: bool,
     ) -> PyResult<()> {
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
         self.endpoint.state.lock()?.change().set_budget(None, budget).map_err(value_error)
@@ -467,9 +466,9 @@ impl Client {
     fn close(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = number::linger)] linger: f64,
+        #[number] linger: f64,
         reason: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = truth::wait)] wait: bool,
+        #[truth] wait: bool,
     ) -> PyResult<()> {
         self.endpoint.close(py, linger, reason, wait)?;
         self.endpoint.end_calls(py)

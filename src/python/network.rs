@@ -8,7 +8,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
-use super::arguments::{int, number};
 use super::conditions::{MAX_DELAY_SECONDS, one_conditions};
 use super::errors::{os_error, value_error};
 use super::fields::within;
@@ -31,10 +30,7 @@ pub(crate) struct SimulatedNetwork(pub(super) VirtualNetwork);
 impl SimulatedNetwork {
     #[new]
     #[pyo3(signature = (*, seed = 0, conditions = None))]
-    fn new(
-        #[pyo3(from_py_with = int::seed)] seed: i128,
-        conditions: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
+    fn new(#[int] seed: i128, conditions: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let conditions = conditions.map(one_conditions).transpose()?;
         let conditions = conditions.map(|conditions| conditions.get().core).unwrap_or_default();
         let seed = within("seed", seed, 0, u64::MAX)?;
@@ -69,7 +65,7 @@ impl SimulatedNetwork {
     }
 
     #[pyo3(signature = (seconds, /))]
-    fn advance(&self, #[pyo3(from_py_with = number::seconds)] seconds: f64) -> PyResult<()> {
+    fn advance(&self, #[number] seconds: f64) -> PyResult<()> {
         let time: Duration = self::seconds("seconds", seconds, MAX_STEP)?;
         self.0.advance(time);
         Ok(())
@@ -89,7 +85,7 @@ impl SimulatedNetwork {
     #[pyo3(signature = (at, conditions, *, sender = None, receiver = None))]
     fn schedule(
         &self,
-        #[pyo3(from_py_with = number::at)] at: f64,
+        #[number] at: f64,
         conditions: &Bound<'_, PyAny>,
         sender: Option<AddressLike>,
         receiver: Option<AddressLike>,
@@ -135,7 +131,7 @@ impl SimulatedNetwork {
         public: &str,
         inside: Vec<String>,
         kind: &str,
-        #[pyo3(from_py_with = number::lifetime)] lifetime: f64,
+        #[number] lifetime: f64,
     ) -> PyResult<()> {
         let public = host(public)?;
         let inside: Vec<_> = inside.iter().map(|ip| host(ip)).collect::<PyResult<_>>()?;

@@ -20,7 +20,7 @@ use self::retained::Retained;
 pub(crate) use self::rooms::Room;
 use self::rooms::{Members, Rooms};
 use super::address::{Address, AddressLike};
-use super::arguments::{int, number, optional_int, shared, truth};
+use super::arguments::a_protocol;
 use super::arrays::{Recipients, Rows};
 use super::capture::Secrets;
 use super::chunks::{Chunk, IncomingChunk, Transfer};
@@ -96,9 +96,9 @@ impl Server {
     fn new<'py>(
         py: Python<'py>,
         address: AddressLike,
-        #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
+        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = int::max_clients)] max_clients: i128,
+        #[int] max_clients: i128,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
@@ -280,9 +280,9 @@ impl Server {
         client: &Bound<'_, ClientHandle>,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = int::key)] key: i128,
-        #[pyo3(from_py_with = int::tag)] tag: i128,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[int] key: i128,
+        #[int] tag: i128,
+        #[truth] notify: bool,
     ) -> PyResult<Py<PyAny>> {
         let options = send_options(key, tag, notify)?;
         let encoded = self.endpoint.protocol.get().encode_message(message)?;
@@ -300,7 +300,7 @@ impl Server {
         client: &Bound<'_, ClientHandle>,
         data: &[u8],
         channel: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = int::tag)] tag: i128,
+        #[int] tag: i128,
     ) -> PyResult<Py<PyAny>> {
         let tag = within("tag", tag, 0, u32::MAX)?;
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
@@ -317,8 +317,8 @@ impl Server {
         client: &Bound<'_, ClientHandle>,
         data: &Bound<'_, PyAny>,
         label: &str,
-        #[pyo3(from_py_with = truth::burst)] burst: bool,
-        #[pyo3(from_py_with = truth::ask_first)] ask_first: bool,
+        #[truth] burst: bool,
+        #[truth] ask_first: bool,
     ) -> PyResult<Transfer> {
         let handle = self.core_handle(client.get())?;
         self.endpoint.check_open(handle)?;
@@ -344,10 +344,10 @@ impl Server {
     #[pyo3(signature = (bytes_per_second, burst_bytes, client = None, *, adaptive = true))]
     fn set_budget(
         &self,
-        #[pyo3(from_py_with = number::bytes_per_second)] bytes_per_second: f64,
-        #[pyo3(from_py_with = number::burst_bytes)] burst_bytes: f64,
+        #[number] bytes_per_second: f64,
+        #[number] burst_bytes: f64,
         client: Option<&Bound<'_, ClientHandle>>,
-        #[pyo3(from_py_with = truth::adaptive)] adaptive: bool,
+        #[truth] adaptive: bool,
     ) -> PyResult<bool> {
         let client = client.map(|client| self.core_handle(client.get())).transpose()?;
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
@@ -380,9 +380,9 @@ impl Server {
         channel: Option<&Bound<'_, PyAny>>,
         clients: Option<&Bound<'_, PyAny>>,
         exclude: Option<&Bound<'_, ClientHandle>>,
-        #[pyo3(from_py_with = int::key)] key: i128,
-        #[pyo3(from_py_with = int::tag)] tag: i128,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[int] key: i128,
+        #[int] tag: i128,
+        #[truth] notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let options = send_options(key, tag, notify)?;
         let (clients, retained) = self.audience(clients)?;
@@ -403,7 +403,7 @@ impl Server {
         arena: Option<&Bound<'_, PyAny>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[truth] notify: bool,
     ) -> PyResult<Vec<usize>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         let clients = self.recipients(clients)?;
@@ -431,7 +431,7 @@ impl Server {
         arena: Option<&Bound<'_, PyAny>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[truth] notify: bool,
     ) -> PyResult<Vec<usize>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         let client = self.core_handle(client.get())?;
@@ -461,7 +461,7 @@ impl Server {
         exclude: Option<&Bound<'_, ClientHandle>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[truth] notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         let (clients, retained) = self.audience(clients)?;
@@ -513,11 +513,7 @@ impl Server {
     }
 
     #[pyo3(signature = (channel, key = None))]
-    fn forget(
-        &self,
-        channel: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = optional_int::key)] key: Option<i128>,
-    ) -> PyResult<usize> {
+    fn forget(&self, channel: &Bound<'_, PyAny>, #[int] key: Option<i128>) -> PyResult<usize> {
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
         let key = key.map(|key| within("key", key, 0, u32::MAX)).transpose()?;
         Ok(lock(&self.retained).forget(channel, key))
@@ -535,7 +531,7 @@ impl Server {
         &self,
         client: &Bound<'_, ClientHandle>,
         reason: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = number::linger)] linger: f64,
+        #[number] linger: f64,
     ) -> PyResult<bool> {
         let goodbye = goodbye(self.endpoint.protocol.get(), linger, reason)?;
         let client = self.core_handle(client.get())?;
@@ -570,9 +566,9 @@ impl Server {
     fn close(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = number::linger)] linger: f64,
+        #[number] linger: f64,
         reason: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = truth::wait)] wait: bool,
+        #[truth] wait: bool,
     ) -> PyResult<()> {
         self.endpoint.close(py, linger, reason, wait)?;
         self.endpoint.end_calls(py)
