@@ -261,13 +261,11 @@ impl Client {
         Clock(slf)
     }
 
-    #[pyo3(signature = (input, /))]
     fn send_input<'py>(&self, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyRange>> {
         time::send_input(self, input)
     }
 
     /// As ``send_input``, and what the server reads for each of the ticks.
-    #[pyo3(signature = (input, /))]
     fn _send_input<'py>(
         &self,
         input: &Bound<'py, PyAny>,
@@ -280,17 +278,14 @@ impl Client {
         time::drawn_tick(self)
     }
 
-    #[pyo3(signature = (tick, /))]
     fn set_seen(&self, #[number] tick: f64) -> PyResult<()> {
         time::see(self, tick)
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn tick_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
         time::tick_of(self, ghost)
     }
 
-    #[pyo3(signature = (*, delay = 0, min_lead = 0.0, max_lead = 1.0, redundancy = 3))]
     fn set_inputs(
         &self,
         #[int] delay: i128,
@@ -340,7 +335,6 @@ impl Client {
         self.endpoint.fileno(py)
     }
 
-    #[pyo3(signature = (message, channel = None, *, key = 0, tag = 0, notify = false))]
     fn send(
         &self,
         message: &Bound<'_, PyAny>,
@@ -358,7 +352,6 @@ impl Client {
         self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
-    #[pyo3(signature = (call, /, *args, **kwargs))]
     fn call<'py>(
         &self,
         py: Python<'py>,
@@ -369,7 +362,6 @@ impl Client {
         self.endpoint.call(py, self.server, call, args, kwargs)
     }
 
-    #[pyo3(signature = (call, /, *args, **kwargs))]
     fn request<'py>(
         &self,
         py: Python<'py>,
@@ -380,7 +372,6 @@ impl Client {
         self.endpoint.request(py, self.server, call, args, kwargs)
     }
 
-    #[pyo3(signature = (call, function, /))]
     fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
         self.endpoint.implement(call, function)
     }
@@ -408,7 +399,6 @@ impl Client {
         })?
     }
 
-    #[pyo3(signature = (data, channel, *, tag))]
     fn send_payload(
         &self,
         py: Python<'_>,
@@ -424,7 +414,6 @@ impl Client {
         self.endpoint.answer(py, sent, channel, || "the payload".into())
     }
 
-    #[pyo3(signature = (data, /, *, label = "", burst = false, ask_first = false))]
     fn send_chunk(
         &self,
         data: &Bound<'_, PyAny>,
@@ -440,7 +429,6 @@ impl Client {
         self.endpoint.incoming_chunks(py, self.server, None)
     }
 
-    #[pyo3(signature = (bytes_per_second, burst_bytes, *, adaptive = true))]
     fn set_budget(
         &self,
         #[number] bytes_per_second: f64,
@@ -451,7 +439,6 @@ impl Client {
         self.endpoint.state.lock()?.change().set_budget(None, budget).map_err(value_error)
     }
 
-    #[pyo3(signature = (congestion, /))]
     fn set_congestion(&self, congestion: &Bound<'_, Congestion>) -> PyResult<()> {
         let congestion = congestion.get().0;
         self.endpoint.state.lock()?.change().set_congestion(None, congestion).map_err(value_error)
@@ -462,7 +449,6 @@ impl Client {
         self.endpoint.stats(self.server, None)
     }
 
-    #[pyo3(signature = (*, linger = 0.0, reason = None, wait = true))]
     fn close(
         &self,
         py: Python<'_>,

@@ -217,7 +217,6 @@ pub(crate) struct Relay {
 #[pymethods]
 impl Relay {
     #[new]
-    #[pyo3(signature = (listen, *, key, max_channels = 4096, max_bytes_per_second = 12_500_000.0, network = None))]
     fn new(
         py: Python<'_>,
         listen: AddressLike,

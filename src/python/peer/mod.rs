@@ -223,7 +223,6 @@ impl Peer {
         self.endpoint.fileno(py)
     }
 
-    #[pyo3(signature = (*, countdown = 1.0, seed = None))]
     fn start(&self, #[number] countdown: f64, #[int] seed: Option<i128>) -> PyResult<bool> {
         let countdown = seconds("countdown", countdown, MAX_COUNTDOWN)?.as_micros() as u32;
         let network = self.endpoint.network.as_ref().map(|network| network.get().0.clone());
@@ -234,7 +233,6 @@ impl Peer {
         self.part(|part, now| part.mesh_mut().start(now, Start { seed, countdown, players: 0 }))
     }
 
-    #[pyo3(signature = (player, /))]
     fn kick(&self, player: &Bound<'_, Player>) -> PyResult<bool> {
         let player = self.check(player.get())?;
         self.part(|part, now| {
@@ -243,7 +241,6 @@ impl Peer {
         })
     }
 
-    #[pyo3(signature = (player, /))]
     fn path(&self, py: Python<'_>, player: &Bound<'_, Player>) -> PyResult<Option<PlayerPath>> {
         let player = self.check(player.get())?;
         let who = (player.number, player.joined);
@@ -259,7 +256,6 @@ impl Peer {
         }))
     }
 
-    #[pyo3(signature = (player, message, channel = None, *, key = 0, tag = 0, notify = false))]
     fn send(
         &self,
         player: &Bound<'_, Player>,
@@ -279,7 +275,6 @@ impl Peer {
         self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
-    #[pyo3(signature = (message, channel = None, *, key = 0, tag = 0, notify = false))]
     fn broadcast(
         &self,
         message: &Bound<'_, PyAny>,
@@ -319,7 +314,6 @@ impl Peer {
         Ok(left_out)
     }
 
-    #[pyo3(signature = (player, data, /, *, label = "", burst = false, ask_first = false))]
     fn send_chunk(
         &self,
         player: &Bound<'_, Player>,
@@ -333,13 +327,11 @@ impl Peer {
         self.endpoint.send_chunk(handle, None, &Chunk::given(data)?, label, burst, ask_first)
     }
 
-    #[pyo3(signature = (player, /))]
     fn stats(&self, player: &Bound<'_, Player>) -> PyResult<ConnectionStats> {
         let handle = self.handle_of(self.check(player.get())?)?;
         self.endpoint.stats(handle, None)
     }
 
-    #[pyo3(signature = (*, linger = 0.0, wait = true))]
     fn close(&self, py: Python<'_>, #[number] linger: f64, #[truth] wait: bool) -> PyResult<()> {
         self.endpoint.close(py, linger, None, wait)
     }

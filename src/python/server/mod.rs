@@ -274,7 +274,6 @@ impl Server {
         self.endpoint.fileno(py)
     }
 
-    #[pyo3(signature = (client, message, channel = None, *, key = 0, tag = 0, notify = false))]
     fn send(
         &self,
         client: &Bound<'_, ClientHandle>,
@@ -294,7 +293,6 @@ impl Server {
         self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
-    #[pyo3(signature = (client, data, channel, *, tag))]
     fn send_payload(
         &self,
         client: &Bound<'_, ClientHandle>,
@@ -311,7 +309,6 @@ impl Server {
         self.endpoint.answer(client.py(), sent, channel, || "the payload".into())
     }
 
-    #[pyo3(signature = (client, data, /, *, label = "", burst = false, ask_first = false))]
     fn send_chunk(
         &self,
         client: &Bound<'_, ClientHandle>,
@@ -341,7 +338,6 @@ impl Server {
         self.endpoint.incoming_chunks(py, handle, Some(client.as_unbound()))
     }
 
-    #[pyo3(signature = (bytes_per_second, burst_bytes, client = None, *, adaptive = true))]
     fn set_budget(
         &self,
         #[number] bytes_per_second: f64,
@@ -358,7 +354,6 @@ impl Server {
         }
     }
 
-    #[pyo3(signature = (congestion, client = None, /))]
     fn set_congestion(
         &self,
         congestion: &Bound<'_, Congestion>,
@@ -372,7 +367,6 @@ impl Server {
         }
     }
 
-    #[pyo3(signature = (message, channel = None, *, clients = None, exclude = None, key = 0, tag = 0, notify = false))]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn broadcast(
         &self,
@@ -480,7 +474,6 @@ impl Server {
         self.call_one_or_several(py, client, call, args, kwargs)
     }
 
-    #[pyo3(signature = (call, /, *args, **kwargs))]
     fn call_all<'py>(
         &self,
         py: Python<'py>,
@@ -491,7 +484,6 @@ impl Server {
         self.call_several(py, None, call, args, kwargs)
     }
 
-    #[pyo3(signature = (client, call, /, *args, **kwargs))]
     fn request<'py>(
         &self,
         py: Python<'py>,
@@ -503,7 +495,6 @@ impl Server {
         self.endpoint.request(py, self.core_handle(client.get())?, call, args, kwargs)
     }
 
-    #[pyo3(signature = (call, function, /))]
     fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
         self.endpoint.implement(call, function)
     }
@@ -512,21 +503,18 @@ impl Server {
         Room::new(slf)
     }
 
-    #[pyo3(signature = (channel, key = None))]
     fn forget(&self, channel: &Bound<'_, PyAny>, #[int] key: Option<i128>) -> PyResult<usize> {
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
         let key = key.map(|key| within("key", key, 0, u32::MAX)).transpose()?;
         Ok(lock(&self.retained).forget(channel, key))
     }
 
-    #[pyo3(signature = (number, /))]
     fn client(&self, py: Python<'_>, number: u64) -> Option<Py<ClientHandle>> {
         let players = lock(&self.players);
         let handle = players.handles.get(&PeerHandle::from_number(number))?;
         Some(handle.clone_ref(py))
     }
 
-    #[pyo3(signature = (client, reason = None, *, linger = 0.0))]
     fn disconnect(
         &self,
         client: &Bound<'_, ClientHandle>,
@@ -562,7 +550,6 @@ impl Server {
         Ok(ChannelSnapshot(Arc::new(snapshot)))
     }
 
-    #[pyo3(signature = (*, linger = 0.0, reason = None, wait = true))]
     fn close(
         &self,
         py: Python<'_>,

@@ -82,7 +82,6 @@ impl Room {
         self.server.clone_ref(py)
     }
 
-    #[pyo3(signature = (client, /))]
     fn add(&self, client: &Bound<'_, ClientHandle>) -> PyResult<bool> {
         let server = self.server.get();
         let peer = server.core_handle(client.get())?;
@@ -101,7 +100,6 @@ impl Room {
         })
     }
 
-    #[pyo3(signature = (client, /))]
     fn discard(&self, client: &Bound<'_, ClientHandle>) -> PyResult<bool> {
         let peer = self.server.get().core_handle(client.get())?;
         let left = lock(&self.members).remove(&peer);
@@ -113,7 +111,6 @@ impl Room {
         drop(left);
     }
 
-    #[pyo3(signature = (message, channel = None, *, exclude = None, key = 0, tag = 0, notify = false))]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn broadcast(
         &self,
@@ -159,7 +156,6 @@ impl Room {
         server.queue_rows_for(class_.py(), &rows, room, exclude, retained)
     }
 
-    #[pyo3(signature = (channel, key = None))]
     fn forget(&self, channel: &Bound<'_, PyAny>, #[int] key: Option<i128>) -> PyResult<usize> {
         let channel = self.server.get().endpoint.protocol.get().channel(Some(channel), None)?;
         let key = key.map(|key| within("key", key, 0, u32::MAX)).transpose()?;
