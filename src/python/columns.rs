@@ -23,14 +23,14 @@ pub(super) trait Keeper: Send + Sync {
 }
 
 /// A type whose values are the entries of a column.
-pub(super) trait Entry {
+pub(super) trait ColumnEntry {
     /// In the terms of Python's `struct`.
     const FORMAT: &CStr;
 }
 
 macro_rules! entries {
     ($($Type:ty = $format:literal),*) => {
-        $(impl Entry for $Type {
+        $(impl ColumnEntry for $Type {
             const FORMAT: &CStr = $format;
         })*
     };
@@ -51,7 +51,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn of<T: Entry>(entries: &[T]) -> Self {
+    pub(super) fn of<T: ColumnEntry>(entries: &[T]) -> Self {
         let (address, item) = (entries.as_ptr() as usize, size_of::<T>());
         Layout::rows(address, entries.len(), item, item, Cow::Borrowed(T::FORMAT))
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What may happen to a call or request.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Happened {
+pub(super) enum CallOutcome {
     Run,
     Failed,
     Refused,
@@ -35,8 +35,8 @@ impl CallCounters {
 pub(in crate::python) struct CallCounts([AtomicU64; NAMES.len()]);
 
 impl CallCounts {
-    pub(super) fn count(&self, happened: Happened) {
-        self.0[happened as usize].fetch_add(1, Ordering::Relaxed);
+    pub(super) fn count(&self, outcome: CallOutcome) {
+        self.0[outcome as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     pub(in crate::python) fn now(&self) -> CallCounters {

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::python::prelude::*;
 
-use super::counts::{CallCounts, Happened};
+use super::counts::{CallCounts, CallOutcome};
 use super::declared::{Declared, Role};
 use super::objects::request_class;
 use crate::calls::Requests;
@@ -146,7 +146,7 @@ impl Desk {
             return Admission::Taken;
         }
         drop(limits);
-        self.counts.count(Happened::Limited);
+        self.counts.count(CallOutcome::Limited);
         if declared.disconnects {
             return Admission::Violation(format!(
                 "{}: called more often than its rate allows",
@@ -209,7 +209,7 @@ impl Desk {
             queue.calls = others;
             theirs
         };
-        theirs.iter().for_each(|_| self.counts.count(Happened::Gone));
+        theirs.iter().for_each(|_| self.counts.count(CallOutcome::Gone));
         self.discard_waiting(peer);
     }
 
@@ -234,7 +234,7 @@ impl Desk {
         for request in late {
             let request = request.bind(py);
             if !is_done(request) {
-                self.counts.count(Happened::TimedOut);
+                self.counts.count(CallOutcome::TimedOut);
                 raised.keep(py, request.call_method0(intern!(py, "_time_out")));
             }
         }
@@ -253,7 +253,7 @@ impl Desk {
         };
         let Some(request) = request.map(|request| request.into_bound(py)).filter(|request| !is_done(request))
         else {
-            self.counts.count(Happened::LateReply);
+            self.counts.count(CallOutcome::LateReply);
             return Ok(());
         };
         if role == Role::Unanswered {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use crate::python::prelude::*;
 
-use super::counts::Happened;
+use super::counts::CallOutcome;
 use super::declared::Declared;
 use super::desk::{Arrived, Desk, FirstError};
 use super::objects::Outcome;
@@ -139,7 +139,7 @@ impl Desk {
             let found = self.find_ghosts(self.declared(arrived.call), arrived.peer, message);
             let is_awaited = matches!(found, Ok(Ghosts::Awaited));
             if found.is_err() {
-                self.counts.count(Happened::Gone);
+                self.counts.count(CallOutcome::Gone);
                 raised.keep(py, found);
             } else if !is_awaited {
                 arrived.place = 0;
@@ -147,7 +147,7 @@ impl Desk {
             } else if now < until {
                 still.push((until, arrived));
             } else {
-                self.counts.count(Happened::Gone);
+                self.counts.count(CallOutcome::Gone);
             }
         }
         lock(&self.waiting).extend(still);
@@ -163,7 +163,7 @@ impl Desk {
             *waiting = others;
             theirs
         };
-        theirs.iter().for_each(|_| self.counts.count(Happened::Gone));
+        theirs.iter().for_each(|_| self.counts.count(CallOutcome::Gone));
     }
 
     fn now(&self) -> PyResult<Instant> {

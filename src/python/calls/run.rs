@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use crate::python::prelude::*;
 use pyo3::exceptions::PyException;
 
-use super::counts::Happened;
+use super::counts::CallOutcome;
 use super::declared::Declared;
 use super::desk::{Arrived, Desk};
 use super::ghosts::Ghosts;
@@ -104,7 +104,7 @@ impl Desk {
         }
         let given = self.given(declared, client.as_ref(), &message)?;
         let function = lock(&self.handlers)[usize::from(arrived.call)].clone_ref(py);
-        self.counts.count(Happened::Run);
+        self.counts.count(CallOutcome::Run);
         let result = exit::call(function.bind(py), given.0, given.1.as_ref());
         let done = result.and_then(|value| {
             self.reply(declared.reply.as_ref(), (arrived.call, arrived.peer, request), value)
@@ -113,7 +113,7 @@ impl Desk {
         if !error.is_instance_of::<PyException>(py) {
             return Err(error);
         }
-        self.counts.count(Happened::Failed);
+        self.counts.count(CallOutcome::Failed);
         self.log_failure(py, declared, client.as_ref(), &error);
         self.refuse(py, &arrived, request, Outcome::Failed)
     }
@@ -128,10 +128,10 @@ impl Desk {
         outcome: Outcome,
     ) -> PyResult<()> {
         if outcome != Outcome::Refused {
-            self.counts.count(Happened::Gone);
+            self.counts.count(CallOutcome::Gone);
             return self.refuse(py, arrived, request, outcome);
         }
-        self.counts.count(Happened::Refused);
+        self.counts.count(CallOutcome::Refused);
         if !declared.disconnects {
             return self.refuse(py, arrived, request, outcome);
         }
@@ -207,7 +207,7 @@ impl Desk {
         };
         let sent = session.change().send(driver.now(), peer, channel, message, SendOptions::default());
         if sent.is_err() {
-            self.counts.count(Happened::Unanswered);
+            self.counts.count(CallOutcome::Unanswered);
         }
         Ok(())
     }

@@ -12,10 +12,10 @@ use crate::rollback::{GameInput, StateRing};
 pub(super) struct Acts {
     pub(super) kind: InputKind,
     states: StateKind,
-    kept: Mutex<Kept>,
+    kept: Mutex<StateStore>,
 }
 
-struct Kept {
+struct StateStore {
     ring: StateRing,
     /// The states that the game saved, by frame.
     saved: Vec<Option<Py<Save>>>,
@@ -38,7 +38,7 @@ pub(super) fn state_of(py: Python<'_>, save: &Py<Save>, frame: u32) -> PyResult<
 impl Acts {
     /// Keeps as many states.
     pub(super) fn new(kind: InputKind, states: StateKind, count: usize, players: usize) -> Self {
-        let kept = Kept {
+        let kept = StateStore {
             ring: StateRing::new(states.size(), count),
             saved: (0..count).map(|_| None).collect(),
             objects: InputObjects::new(players),
@@ -101,7 +101,7 @@ impl Acts {
         lock(&self.kept).objects.find(py, inputs)
     }
 
-    /// Returns the request to run a frame. The masks are of players, of guesses and of those who left.
+    /// Returns the request to run a frame. The masks are of players, of guesses and of the players that left.
     pub(super) fn advance(
         &self,
         py: Python<'_>,
