@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 import tickwire as tw
 from boundary import Six
-from tickwire.testing import run
+from tickwire.testing import advance
 
 ENTITIES, CLIENTS, EACH = 100, 10, 1000
 BITS, LO, STEP = 9, -2048.0, 1 / 512
@@ -106,7 +106,7 @@ def received(columns: list[type], channel: int, runs: int = 15) -> float:
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network, tuning=tw.Tuning(columns=columns))
     clients = [tw.Client.connect("10.0.0.1:5", protocol, network=network) for _ in range(CLIENTS)]
-    run(network, server, *clients, seconds=0.5)
+    advance(network, server, *clients, seconds=0.5)
     rows = np.zeros(EACH, tw.columns.dtype(Six))
     rows["health"] = 50
     times = []

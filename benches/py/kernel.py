@@ -10,7 +10,6 @@ they print a sentence and succeed. Other processes on the machine disturb the fi
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ctypes
 import fcntl
@@ -28,12 +27,12 @@ import struct
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import tickwire as tw
-from tickwire import aio
 
 SERVER, CLIENT = "10.99.0.1", "10.99.0.2"
 PORT = 7000
@@ -189,6 +188,15 @@ class Note:
 PROTOCOL = tw.Protocol(0x6B, [Note], [tw.reliable_ordered(), tw.chunks()])
 
 
+def woken(endpoint: Any, at_most: float = 3600.0) -> Iterator[Any]:
+    """Inboxes as something arrives: what an event loop does with a descriptor."""
+    while True:
+        wait = endpoint._step()
+        yield endpoint.receive()
+        endpoint.flush()
+        select.select([endpoint._fileno()], [], [], min(wait, at_most))
+
+
 def serve(ends: str) -> None:
     """Receives chunks and notes until it is killed: answers chunks, and prints the times of notes."""
     latencies: list[float] = []
@@ -208,16 +216,13 @@ def serve(ends: str) -> None:
                 continue
             latencies.append(time.monotonic() - struct.unpack_from("d", note.content)[0])
 
-    async def by_arrival() -> None:
-        async with aio.Driver(server) as driver:
-            async for inbox in driver:
-                take(inbox)
-
     if ends == "arrival":
-        asyncio.run(by_arrival())
-    else:
-        for inbox in tw.loop(server, 60):
+        for inbox in woken(server):
             take(inbox)
+    else:
+        with tw.run(server, 60) as ticks:
+            for _, inbox in ticks:
+                take(inbox)
 
 
 def play(ends: str, turn: Any) -> None:
@@ -226,18 +231,19 @@ def play(ends: str, turn: Any) -> None:
         (SERVER, PORT), PROTOCOL, tuning=tw.Tuning(driver="thread" if ends == "thread" else "polled")
     )
 
-    async def by_arrival() -> None:
-        async with aio.Driver(client) as driver:
-            async for inbox in driver.ticks(60):
+    if ends == "arrival":
+        with client:
+            due = time.monotonic()
+            for inbox in woken(client, 1 / 60):
+                if time.monotonic() >= due:
+                    due += 1 / 60
+                    if turn(client, inbox):
+                        return
+    else:
+        with tw.run(client, 60) as ticks:
+            for _, inbox in ticks:
                 if turn(client, inbox):
                     return
-
-    if ends == "arrival":
-        asyncio.run(by_arrival())
-    else:
-        for inbox in tw.loop(client, 60):
-            if turn(client, inbox):
-                return
 
 
 def send_chunk(ends: str, size: int, at: float) -> None:

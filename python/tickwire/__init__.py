@@ -71,11 +71,10 @@ from tickwire._fields import (
     up_to,
 )
 from tickwire._ghost import ghost
-from tickwire._loop import loop
 from tickwire._message import message
 from tickwire._references import Ref
 from tickwire._resolve import resolve
-from tickwire._ticks import ticks
+from tickwire._run import run
 from tickwire.errors import FieldError, TickwireError
 
 if _typing.TYPE_CHECKING:
@@ -164,16 +163,15 @@ __all__ = [
     "i64",
     "initial",
     "latest",
-    "loop",
     "message",
     "quantized",
     "ranged",
     "reliable_ordered",
     "reliable_unordered",
     "resolve",
+    "run",
     "sequenced",
     "text",
-    "ticks",
     "to_all",
     "to_client",
     "to_server",

@@ -32,10 +32,6 @@ AddressLike: TypeAlias = Address | str | tuple[str, int]
 """Where an address is expected: an :class:`Address`, its text, or ``(host, port)`` with a numeric host."""
 
 
-Event: TypeAlias = Connected | Disconnected
-"""What ``inbox.events`` holds; on a :class:`tickwire.connections.Redialler` also :class:`Reconnecting`."""
-
-
 PeerEvent: TypeAlias = PlayerJoined | PlayerLeft | MasterChanged | Started | GameEnded
 """What ``inbox.events`` holds on a :class:`tickwire.peers.Peer`."""
 
@@ -139,11 +135,13 @@ class ClientState(enum.Enum):
     SENDING_REQUEST = 1
     SENDING_RESPONSE = 2
     CONNECTED = 3
+    RECONNECTING = 4
+    """No connection; the client waits for its next attempt. Not a state of netcode's."""
 
 
 @dataclass(frozen=True)
 class Reconnecting:
-    """A :class:`tickwire.connections.Redialler` has no connection and will dial again."""
+    """A client with ``reconnect`` has no connection and will dial again."""
 
     attempt: int
     """The number of the next attempt, from 1, since the last lasting connection."""
@@ -154,6 +152,10 @@ class Reconnecting:
     detail: str | None = None
     """The server's text, as :attr:`Disconnected.detail`."""
     error: Exception | None = None
-    """The exception that prevented the attempt, from the token callback or :class:`Client`; else None."""
+    """The exception that prevented the attempt, from the token source or about its token; else None."""
     client: ClassVar[None] = None
     """None, as in all events on a client's side."""
+
+
+Event: TypeAlias = Connected | Disconnected | Reconnecting
+"""What ``inbox.events`` holds."""

@@ -39,6 +39,7 @@ from tickwire._ghost import Always, Chosen, Grid, Hook, Owner
 from tickwire._hooks import AdmissionHook, PriorityHook
 from tickwire._message import MessageFactory
 from tickwire._past import Judgements, Past
+from tickwire._reconnect import Reconnect
 from tickwire._rows import Row
 from tickwire.yojimbo import Profile
 
@@ -774,9 +775,6 @@ class Channel:
     @property
     def retain_bytes(self) -> int:
         """How many bytes of values are kept for newcomers; 0 when none are."""
-    @property
-    def pulls(self) -> bool:
-        """Whether clients may ask for chunks by name or hash."""
 
 def reliable_ordered(
     name: str = "",
@@ -951,15 +949,12 @@ def payload(
         weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
     """
 
-def chunks(name: str = "", *, pulls: bool = False) -> Channel:
+def chunks(name: str = "") -> Channel:
     """Large blocks of data, beside the messages: see :meth:`Server.send_chunk`. A protocol has at most one such channel,
     and messages don't go over it.
 
     Args:
         name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-        pulls (bool, default False): whether clients may ask for contents that the server offers
-            (:class:`Catalogue`, :class:`Puller`). This adds three message classes and a channel after the game's
-            own.
     """
 
 @final
@@ -2482,8 +2477,6 @@ class Inbox(Generic[_M, _W, _L, _V]):
         """Whether messages sent with ``notify=True``, and payloads, arrived: each is reported
         exactly once while its connection lasts."""
     @property
-    def _pulls(self) -> list[Any]: ...
-    @property
     def has_calls(self) -> bool:
         """Whether calls that came with it wait to be run."""
     def run_calls(self, before: int | None = None) -> int:
@@ -2878,7 +2871,7 @@ class Server(Generic[_P]):
         """Keeps connections alive without taking messages, for example while loading. Messages wait, and once the
         receive window is full, their sender waits too. Nothing reliable is lost.
         """
-    def step(self) -> float:
+    def _step(self) -> float:
         """Does the work that needn't wait for a tick: reads, acks, keeps alive, resends, sends chunks. Event
         loops call it when the socket is readable and when its time has come. Messages wait for :meth:`receive`,
         as with :meth:`pump`. Returns the seconds until it is due again, unless something arrives or is sent
@@ -2890,14 +2883,14 @@ class Server(Generic[_P]):
         """
     @property
     def _moves_chunks(self) -> bool:
-        """Whether :meth:`step` should be called between ticks, each millisecond: chunks are under way."""
+        """Whether :meth:`_step` should be called between ticks, each millisecond: chunks are under way."""
     @property
-    def has_news(self) -> bool:
+    def _has_news(self) -> bool:
         """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
         transfers.
         """
-    def fileno(self) -> int:
-        """The file descriptor for event loops: call :meth:`step` when it is readable. On Linux it isn't the socket
+    def _fileno(self) -> int:
+        """The file descriptor for event loops: call :meth:`_step` when it is readable. On Linux it isn't the socket
         itself: while datagrams come fast, some 16,000 a second, it becomes readable once in two milliseconds,
         when many can be read together; otherwise at once.
 
@@ -3274,7 +3267,7 @@ class Server(Generic[_P]):
             linger (float, default 0.0): seconds, 0 to 60.
             reason (str | None, default None): a text for the players, as for :meth:`disconnect`.
             wait (bool, default True): whether to block until it is over, while other Python threads run. If not,
-                go on calling :meth:`tick`, :meth:`step` or :meth:`pump` until :attr:`closed`. On a simulated
+                go on calling :meth:`tick`, :meth:`_step` or :meth:`pump` until :attr:`closed`. On a simulated
                 network, where the game moves time, nothing blocks.
 
         Raises:
@@ -3393,11 +3386,13 @@ class Client(Generic[_P]):
     Args:
         protocol (Protocol): what both sides share.
         token (ConnectToken): from the login backend.
+        reconnect (Reconnect | None, default None): dials again when the connection is lost or doesn't come up, with
+            tokens of its source. This client stays the same object: its :attr:`state` is ``RECONNECTING`` until the
+            next attempt, and its events are :class:`Reconnecting` for each attempt to come, :class:`Connected` each
+            time, and one :class:`Disconnected` once it gives up. Each attempt empties its :attr:`world`. It gives
+            up at once after a kick, if the same player connected elsewhere, or if the protocols differ.
         ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
             the client makes instead of those, by class.
-        resume (Client | None, default None): a client whose connection is over. When the server sends the same
-            contents again, the parts that client received of unfinished chunks are not resent. Not needed with a
-            directory of :class:`Transfers`.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
         transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
         tuning (Tuning | None, default None): how it runs.
@@ -3406,7 +3401,7 @@ class Client(Generic[_P]):
     Raises:
         OSError: no socket or directory could be made.
         ValueError: the token is for another protocol id or was used by another client of this process, an
-            argument is out of its bounds, or the connection of ``resume`` is still up.
+            argument is out of its bounds.
     """
 
     def __new__(
@@ -3414,8 +3409,8 @@ class Client(Generic[_P]):
         protocol: Protocol[_P],
         token: ConnectToken,
         *,
+        reconnect: Reconnect | None = None,
         ghosts: dict[type, type] | None = None,
-        resume: Client[Any] | None = None,
         network: SimulatedNetwork | None = None,
         transfers: Transfers | None = None,
         tuning: Tuning | None = None,
@@ -3429,8 +3424,8 @@ class Client(Generic[_P]):
         *,
         key: bytes | None = None,
         client_id: int | None = None,
+        reconnect: Reconnect | None = None,
         ghosts: dict[type, type] | None = None,
-        resume: Client[Any] | None = None,
         network: SimulatedNetwork | None = None,
         transfers: Transfers | None = None,
         tuning: Tuning | None = None,
@@ -3446,11 +3441,11 @@ class Client(Generic[_P]):
             key (bytes | None, default None): the server's 32-byte private key; None: development mode's, which is
                 public.
             client_id (int | None, default None): None: a random one.
+            reconnect (Reconnect | None, default None): dials again when the connection is lost or doesn't come up,
+                with the same ``client_id``: see :class:`Client`.
             ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
                 the client makes instead of those, by class.
-            resume (Client | None, default None): a client whose connection is over. When the server sends the same
-                contents again, the parts that client received of unfinished chunks are not resent. Not needed with a
-                directory of :class:`Transfers`.
+
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
             tuning (Tuning | None, default None): how it runs.
@@ -3462,7 +3457,6 @@ class Client(Generic[_P]):
         *,
         client_id: int | None = None,
         ghosts: dict[type, type] | None = None,
-        resume: Client[Any] | None = None,
         transfers: Transfers | None = None,
         tuning: Tuning | None = None,
         debugging: Debugging | None = None,
@@ -3479,7 +3473,6 @@ class Client(Generic[_P]):
             client_id (int | None, default None): None: a random one.
             ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
                 the client makes instead of those, by class.
-            resume (Client | None, default None): a client whose connection is over, as for :meth:`connect`.
             transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
             tuning (Tuning | None, default None): how it runs, without ``driver`` and ``bind``.
             debugging (Debugging | None, default None): what finds mistakes, without ``conditions``.
@@ -3511,7 +3504,7 @@ class Client(Generic[_P]):
         """Whether :meth:`close` was called and any linger is over."""
     @property
     def disconnect_reason(self) -> DisconnectReason | None:
-        """Why the connection ended or was never made; None before."""
+        """Why the connection ended or was never made; None before, and while it reconnects."""
     @property
     def disconnect_detail(self) -> str | None:
         """Like :attr:`Disconnected.detail`; None before the end, and if no reason was given."""
@@ -3600,18 +3593,18 @@ class Client(Generic[_P]):
         """
     def pump(self) -> None:
         """Keeps the connection alive without taking messages, as :meth:`Server.pump`."""
-    def step(self) -> float:
-        """Between ticks, for event loops: as :meth:`Server.step`."""
+    def _step(self) -> float:
+        """Between ticks, for event loops: as :meth:`Server._step`."""
     @property
     def _moves_chunks(self) -> bool:
-        """Whether :meth:`step` should be called between ticks, each millisecond: chunks are under way."""
+        """Whether :meth:`_step` should be called between ticks, each millisecond: chunks are under way."""
     @property
-    def has_news(self) -> bool:
+    def _has_news(self) -> bool:
         """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
         transfers.
         """
-    def fileno(self) -> int:
-        """The socket's file descriptor, to use like that of :meth:`Server.fileno`."""
+    def _fileno(self) -> int:
+        """The socket's file descriptor, to use like that of :meth:`Server._fileno`."""
     def send(
         self,
         message: _P,
@@ -3991,17 +3984,17 @@ class Peer(Generic[_P]):
         """
     def pump(self) -> None:
         """Keeps connections alive without taking messages, like :meth:`Server.pump`."""
-    def step(self) -> float:
-        """Serves the connections between ticks, for event loops, like :meth:`Server.step`."""
+    def _step(self) -> float:
+        """Serves the connections between ticks, for event loops, like :meth:`Server._step`."""
     @property
     def _moves_chunks(self) -> bool:
-        """Whether :meth:`step` should be called between ticks, each millisecond: chunks are under way."""
+        """Whether :meth:`_step` should be called between ticks, each millisecond: chunks are under way."""
     @property
-    def has_news(self) -> bool:
+    def _has_news(self) -> bool:
         """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
         transfers."""
-    def fileno(self) -> int:
-        """The socket's file descriptor, to use like that of :meth:`Server.fileno`."""
+    def _fileno(self) -> int:
+        """The socket's file descriptor, to use like that of :meth:`Server._fileno`."""
     def start(self, *, countdown: float = 1.0, seed: int | None = None) -> bool:
         """Begins the game, for all players at the same moment. Returns False if this peer isn't the master,
         or the game has begun.

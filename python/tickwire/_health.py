@@ -48,13 +48,8 @@ class Health:
         self._silence = max(SILENCE, 2 / rate)
         self._ticked = time.monotonic()
         self._closed = False
-        self._thread: threading.Thread | None = None
         self._waking, self._woken = socket.socketpair()
         logging.getLogger("tickwire").info("health is served at http://%s", self.address)
-
-    def start(self) -> None:
-        """Begins to answer. Earlier requests wait until then."""
-        self.tick()
         self._thread = threading.Thread(target=self._serve, name="tickwire health", daemon=True)
         self._thread.start()
 
@@ -68,15 +63,9 @@ class Health:
             return
         self._closed = True
         self._waking.close()  # wakes the thread, on every system
-        if self._thread is not None:
-            self._thread.join(TIMEOUT)
+        self._thread.join(TIMEOUT)
         self._woken.close()
         self._socket.close()
-
-    def __del__(self) -> None:
-        # Of a loop that was never started: a thread would keep it.
-        if hasattr(self, "_woken"):
-            self.close()
 
     def _serve(self) -> None:
         askers: dict[socket.socket, float] = {}  # until when they may ask, the first first

@@ -17,7 +17,6 @@ from typing import Any, Generic, TypeVar
 
 from tickwire._checks import check_number, check_within
 from tickwire._core import Client, Ghost
-from tickwire._redial import Redialler
 from tickwire.errors import PredictionError
 
 __all__ = ["Predicted", "Prediction"]
@@ -100,7 +99,7 @@ class Prediction(Generic[_S, _M]):
         self._offsets: dict[str | None, Any] = {}
         self._checked = -1
         # Whose clock says which tick to draw.
-        self._client: Client[Any] | Redialler[Any] | None = None
+        self._client: Client[Any] | None = None
         self.state: _S | None = state
         """The predicted state, of :attr:`tick`; None before there is one."""
         self.tick: int | None = None
@@ -114,7 +113,7 @@ class Prediction(Generic[_S, _M]):
         self.error = 0.0
         """The largest difference of the last comparison, in tolerances."""
 
-    def advance(self, client: Client[Any] | Redialler[Any], move: _M, ghost: object | None = None) -> range:
+    def advance(self, client: Client[Any], move: _M, ghost: object | None = None) -> range:
         """One tick of a client: sends the move, predicts it, and compares with the client's own ghost if any.
         It predicts with the move as the server reads it: its numbers are rounded to its fields, and only the
         first of several ticks has its presses.
@@ -124,7 +123,8 @@ class Prediction(Generic[_S, _M]):
         Raises:
             PredictionError: the step raised, or returned what is no state. The move is sent then, and kept.
         """
-        ticks, moves = client._send_input(move)  # type: ignore[union-attr]
+        ticks: range
+        ticks, moves = client._send_input(move)  # type: ignore[attr-defined]
         self._client = client
         # The avatar may have been despawned since the game looked it up.
         if ghost is not None and ghost in client.world and (tick := client.tick_of(ghost)) is not None:
@@ -237,7 +237,7 @@ class Prediction(Generic[_S, _M]):
 
     def _between_ticks(self) -> Any:
         """The predicted state at the clock's fraction of a tick; the newest where frames and ticks agree."""
-        at = None if self._client is None else self._client._drawn_tick()  # type: ignore[union-attr]
+        at = None if self._client is None else self._client._drawn_tick()  # type: ignore[attr-defined]
         if at is None or self.tick is None or at >= self.tick:
             return self.state
         before = max(math.floor(at), self.tick - KEPT_TO_DRAW)

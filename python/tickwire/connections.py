@@ -2,7 +2,7 @@
 
 from tickwire._connection import AddressLike, ClientState, DisconnectReason, Event, Reconnecting, SendResult
 from tickwire._core import Address, ChannelStats, Connected, ConnectionStats, Disconnected, Tick, Tuning
-from tickwire._redial import Redialler
+from tickwire._reconnect import Reconnect
 from tickwire._resolve import resolve
 
 __all__ = [
@@ -15,8 +15,8 @@ __all__ = [
     "DisconnectReason",
     "Disconnected",
     "Event",
+    "Reconnect",
     "Reconnecting",
-    "Redialler",
     "SendResult",
     "Tick",
     "Tuning",

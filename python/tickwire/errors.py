@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tickwire._connection import DisconnectReason
+    pass
 
 __all__ = [
     "CallCancelledError",
@@ -23,7 +23,6 @@ __all__ = [
     "ChannelError",
     "ChannelFullError",
     "ClosedError",
-    "ConnectFailedError",
     "FieldError",
     "FieldTypeError",
     "GhostError",
@@ -111,18 +110,6 @@ class PredictionError(TickwireError, RuntimeError):
 
 class ClosedError(TickwireError, RuntimeError):
     """The endpoint was closed."""
-
-
-class ConnectFailedError(TickwireError, ConnectionError):
-    """The awaited connection failed."""
-
-    def __init__(self, reason: DisconnectReason) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        """Why."""
-
-    def __str__(self) -> str:
-        return str(self.reason)
 
 
 class CallError(TickwireError, RuntimeError):

@@ -6,7 +6,7 @@ See ``docs/security.md``.
 from tickwire._accounts import client_id
 from tickwire._core import Access, ConnectToken, generate_key
 from tickwire._hooks import AdmissionHook
-from tickwire._redial import TokenSource
+from tickwire._reconnect import TokenSource
 
 __all__ = [
     "Access",

@@ -8,7 +8,8 @@ use super::gathering::Gathering;
 use super::polled::{Driver, DriverCounters};
 use super::threaded::Next;
 use super::udp::DEFAULT_RECEIVE_BOUND;
-use crate::endpoint::{Dial, DisconnectReason, Goodbye};
+use crate::endpoint::{Dial, DisconnectReason, Goodbye, PeerHandle};
+use crate::netcode;
 use crate::rendezvous::{LobbyRefusal, MeetingFault, RendezvousClient, lobby_address};
 use crate::session::Session;
 use crate::time::{Duration, Instant};
@@ -57,6 +58,15 @@ impl Carrier {
             read_at: Instant::ZERO,
             watching,
         }
+    }
+
+    /// [`Session::redial`] of this session; None once closed.
+    pub fn redial(&mut self, netcode: netcode::Client) -> Option<PeerHandle> {
+        let (session, driver) = self.parts()?;
+        driver.watch_refusals(true);
+        let peer = session.redial(netcode);
+        self.watching = true;
+        Some(peer)
     }
 
     /// The driver; None once closed.

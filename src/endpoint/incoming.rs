@@ -55,7 +55,7 @@ impl ChunkLimits {
 
 /// Partial chunks in memory of ended connections, by client id.
 #[derive(Debug, Default)]
-pub struct PartialChunks(VecDeque<(u64, Assembly)>);
+pub(super) struct PartialChunks(VecDeque<(u64, Assembly)>);
 
 impl PartialChunks {
     fn keep(&mut self, client_id: u64, assembly: Assembly) {

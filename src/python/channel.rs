@@ -11,12 +11,11 @@ use crate::transport::{ChannelConfig, ChannelKind, Resend, Share};
 pub(crate) struct Channel {
     pub(super) config: ChannelConfig,
     pub(super) retain: Option<usize>,
-    pub(super) pulls: bool,
 }
 
 impl From<ChannelConfig> for Channel {
     fn from(config: ChannelConfig) -> Self {
-        Channel { config, retain: None, pulls: false }
+        Channel { config, retain: None }
     }
 }
 
@@ -30,7 +29,6 @@ impl Channel {
         max_message_bytes: usize = self.config.max_message_bytes;
         retain: bool = self.retain.is_some();
         retain_bytes: usize = self.retain.unwrap_or_default();
-        pulls: bool = self.pulls;
         __repr__: String = format!("{}({:?})", self.kind(), self.config.name);
     }
 
@@ -208,8 +206,8 @@ pub(crate) fn payload(
 }
 
 #[pyfunction]
-pub(crate) fn chunks(name: &str, #[truth] pulls: bool) -> PyResult<Channel> {
+pub(crate) fn chunks(name: &str) -> PyResult<Channel> {
     let config = ChannelConfig { name: name.to_owned(), ..ChannelConfig::new(ChannelKind::Chunks) };
     config.validate().map_err(value_error)?;
-    Ok(Channel { pulls, ..config.into() })
+    Ok(config.into())
 }

@@ -3,7 +3,7 @@
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ffi::CString;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::python::prelude::*;
 use pyo3::exceptions::{PyResourceWarning, PyValueError};
@@ -13,19 +13,20 @@ use pyo3::types::{PyDict, PyRange, PyTuple};
 use super::address::Address;
 use super::arguments::{a_protocol, argument};
 use super::arrays::Rows;
-use super::capture::Secrets;
+use super::capture::{Capture, Secrets};
 use super::chunks::{Chunk, IncomingChunk, Transfer};
 use super::congestion::Congestion;
-use super::development;
+use super::development::{self, Development};
 use super::endpoint::{CLIENT, Endpoint};
 use super::errors::{not_connected, value_error};
-use super::events::{Connected, Disconnected, reason_to_python, state_to_python};
+use super::events::{Connected, Disconnected, reason_to_python, reconnecting_state, state_to_python};
 use super::fields::within;
 use super::ghosts::{ClientWorld, Ghost, made_classes};
 use super::inbox::{Inbox, Pending, payload};
 use super::log::{Level, log, log_end};
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
+use super::reconnect::{Reconnecting, Tokens, tokens};
 use super::rendezvous::{self, Destination};
 use super::server::Server;
 use super::settings::{Given, Settings};
@@ -33,20 +34,17 @@ use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send
 use super::stats::ConnectionStats;
 use super::time::{self, Clock, Latency};
 use super::token::{ConnectToken, extract_key};
-use crate::driver::{Carrier, ClaimedToken, Driver, VirtualNetwork, claim_token, unix_now};
+use crate::driver::{Carrier, ClaimedToken, Driver, VirtualNetwork, claim_token};
 use crate::endpoint::{
-    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Dial, Event, Host, PartialChunks,
-    PeerHandle,
+    ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, Event, Host, PeerHandle, ReconnectConfig,
 };
-use crate::netcode::{self, TokenParams, hash_address};
+use crate::netcode::{self, TokenUse};
 use crate::python::tick::{Tick, Ticking};
+use crate::time::Instant;
 use crate::transport::BudgetConfig;
 
 /// A client that wasn't ticked for this long was forgotten by mistake.
 const FORGOTTEN_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
-
-/// Seconds in which a token made on the spot must start its connection.
-const TOKEN_LIFETIME: u32 = 60;
 
 /// The seconds of silence that end a connection, by default.
 const TIMEOUT: u32 = 10;
@@ -57,8 +55,11 @@ const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Client {
     pub(super) endpoint: Endpoint,
-    /// The core's handle of the server.
-    server: PeerHandle,
+    /// The core's handle of the server, as a number: each connection has another one.
+    server: AtomicU64,
+    netcode: netcode::ClientConfig,
+    capture: Option<Py<Capture>>,
+    reconnecting: Option<Box<Reconnecting>>,
     world: Py<ClientWorld>,
     made_at: std::time::Instant,
     /// Whether the warning about missing ticks was given, or isn't needed.
@@ -68,25 +69,29 @@ pub(crate) struct Client {
 #[pymethods]
 impl Client {
     #[new]
-    #[pyo3(signature = (protocol, token, *, ghosts = None, resume = None, **settings))]
-    #[pyo3(text_signature = "(protocol, token, *, ghosts=None, resume=None, network=None, transfers=None, \
-                             tuning=None, debugging=None)")]
+    #[pyo3(signature = (protocol, token, *, reconnect = None, ghosts = None, **settings))]
+    #[pyo3(
+        text_signature = "(protocol, token, *, reconnect=None, ghosts=None, network=None, transfers=None, \
+                             tuning=None, debugging=None)"
+    )]
     fn new<'py>(
         py: Python<'py>,
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         token: &Bound<'py, ConnectToken>,
+        reconnect: Option<&Bound<'py, PyAny>>,
         ghosts: Option<&Bound<'py, PyAny>>,
-        resume: Option<&Bound<'py, Self>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let settings = Self::settings(Given::new(py, "Client.__new__", settings)?, ghosts, &protocol)?;
-        Self::dial(py, protocol, token.get().again()?, None, resume, false, settings)
+        let reconnect = reconnect.map(|reconnect| tokens(reconnect, None)).transpose()?;
+        let first = FirstDial { token: token.get().again()?, reconnect, is_development: false };
+        Self::dial(py, protocol, first, None, settings)
     }
 
     #[staticmethod]
-    #[pyo3(signature = (address, protocol, *, key = None, client_id = None, ghosts = None, resume = None,
+    #[pyo3(signature = (address, protocol, *, key = None, client_id = None, reconnect = None, ghosts = None,
                         **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, ghosts=None, resume=None, \
+    #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, reconnect=None, ghosts=None, \
                              network=None, transfers=None, tuning=None, debugging=None)")]
     fn connect<'py>(
         py: Python<'py>,
@@ -94,8 +99,8 @@ impl Client {
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[int] client_id: Option<i128>,
+        reconnect: Option<&Bound<'py, PyAny>>,
         ghosts: Option<&Bound<'py, PyAny>>,
-        resume: Option<&Bound<'py, Self>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let (destination, address) = (address, address.address);
@@ -119,41 +124,36 @@ impl Client {
             );
             development::warn(py, sentence)?;
         }
-        let mut entropy = entropy(network.clone());
-        let client_id = match client_id {
-            Some(id) => within("client_id", id, 0, u64::MAX)?,
-            None => random(&mut *entropy),
+        let development = Development {
+            address,
+            key: key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?,
+            client_id: match client_id {
+                Some(id) => within("client_id", id, 0, u64::MAX)?,
+                None => random(&mut *entropy(network.clone())),
+            },
+            timeout: settings.tuning.get().timeout.unwrap_or(TIMEOUT),
         };
-        let mut names = vec![DEVELOPMENT_ADDRESS];
-        names.extend(protocol.get().spoken().map(|spoken| hash_address(spoken.hash)));
-        let params = TokenParams {
-            protocol_id: protocol.get().id,
-            private_key: &key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?,
-            client_id,
-            created: network.as_ref().map_or_else(unix_now, VirtualNetwork::unix),
-            lifetime: Some(TOKEN_LIFETIME),
-            timeout: Some(settings.tuning.get().timeout.unwrap_or(TIMEOUT)),
-            public_addresses: &[address],
-            internal_addresses: Some(&names),
-            user_data: &[0; netcode::USER_DATA_BYTES],
-            dated: false,
-        };
-        let token = netcode::ConnectToken::generate(&params, &mut *entropy).map_err(value_error)?;
-        Self::dial(py, protocol, token, destination.rendezvous, resume, true, settings)
+        if destination.rendezvous.is_some() && reconnect.is_some() {
+            return Err(PyValueError::new_err(
+                "reconnect must be None with a Code: the host may have another one by then, so ask the player for it",
+            ));
+        }
+        let token = development.token(protocol.get(), network.as_ref())?;
+        let reconnect = reconnect.map(|reconnect| tokens(reconnect, Some(development))).transpose()?;
+        let first = FirstDial { token, reconnect, is_development: true };
+        Self::dial(py, protocol, first, destination.rendezvous, settings)
     }
 
     #[staticmethod]
-    #[pyo3(signature = (server, *, client_id = None, ghosts = None, resume = None, **settings))]
+    #[pyo3(signature = (server, *, client_id = None, ghosts = None, **settings))]
     #[pyo3(
-        text_signature = "(server, *, client_id=None, ghosts=None, resume=None, transfers=None, tuning=None, \
-                             debugging=None)"
+        text_signature = "(server, *, client_id=None, ghosts=None, transfers=None, tuning=None, debugging=None)"
     )]
     fn local<'py>(
         py: Python<'py>,
         server: &Bound<'py, Server>,
         #[int] client_id: Option<i128>,
         ghosts: Option<&Bound<'py, PyAny>>,
-        resume: Option<&Bound<'py, Self>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let server = &server.get().endpoint;
@@ -172,18 +172,22 @@ impl Client {
             let token = listener.local_token(unix, address, client_id, timeout, &mut *entropy);
             Ok::<_, PyErr>((token.map_err(value_error)?, driver.connect_local()))
         })??;
-        Self::over(py, protocol, token, driver, resume, false, settings)
+        let first = FirstDial { token, reconnect: None, is_development: false };
+        Self::over(py, protocol, first, driver, settings)
     }
 
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        if self.is_reconnecting() {
+            return reconnecting_state(py);
+        }
         let state = self.asked(|dial| dial.state())?;
         state_to_python(py, state)
     }
 
     #[getter]
     fn connected(&self) -> PyResult<bool> {
-        Ok(self.endpoint.state.lock()?.host().is_connected(self.server))
+        Ok(self.endpoint.state.lock()?.host().is_connected(self.server()))
     }
 
     #[getter]
@@ -193,12 +197,18 @@ impl Client {
 
     #[getter]
     fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        if !self.is_over()? {
+            return Ok(None);
+        }
         let reason = self.asked(|dial| dial.disconnect_reason())?;
         reason.map(|reason| reason_to_python(py, reason)).transpose()
     }
 
     #[getter]
     fn disconnect_detail(&self) -> PyResult<Option<String>> {
+        if !self.is_over()? {
+            return Ok(None);
+        }
         self.asked(|dial| dial.disconnect_detail().map(Into::into))
     }
 
@@ -236,21 +246,21 @@ impl Client {
     fn silence(&self) -> PyResult<f64> {
         let state = self.endpoint.state.lock()?;
         let now = Carrier::now(&state.carrier);
-        Ok(state.host().silence(self.server, now).map_or(0.0, |silence| silence.as_secs_f64()))
+        Ok(state.host().silence(self.server(), now).map_or(0.0, |silence| silence.as_secs_f64()))
     }
 
     #[getter]
     fn quality(&self) -> PyResult<u8> {
         let state = self.endpoint.state.lock()?;
         let now = Carrier::now(&state.carrier);
-        Ok(state.host().quality(self.server, now))
+        Ok(state.host().quality(self.server(), now))
     }
 
     #[getter]
     fn latency(&self, py: Python<'_>) -> PyResult<Latency> {
         let view = self.world.get().view_delay(py);
         let mut state = self.endpoint.state.lock()?;
-        let line = state.host().stats(self.server).map_or(0.0, |(stats, _)| stats.rtt / 1000.0);
+        let line = state.host().stats(self.server()).map_or(0.0, |(stats, _)| stats.rtt / 1000.0);
         let player = state.carrier.session.timing().player();
         let lead = player.and_then(|player| Some(player.lead().ticks()? / player.clock().rate()));
         Ok(Latency::new(line, lead.unwrap_or(0.0), view))
@@ -306,6 +316,7 @@ impl Client {
     }
 
     pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
+        self.reconnect(py)?;
         self.endpoint.receive(py, || Ok(()), |pending, events| self.make_objects(py, pending, events))
     }
 
@@ -314,11 +325,16 @@ impl Client {
     }
 
     fn pump(&self, py: Python<'_>) -> PyResult<()> {
+        self.reconnect(py)?;
         self.endpoint.pump(py)
     }
 
-    fn step(&self, py: Python<'_>) -> PyResult<f64> {
-        self.endpoint.step(py)
+    fn _step(&self, py: Python<'_>) -> PyResult<f64> {
+        self.reconnect(py)?;
+        let wait = self.endpoint.step(py)?;
+        let Some(reconnecting) = &self.reconnecting else { return Ok(wait) };
+        let now = self.now()?;
+        Ok(reconnecting.next_poll(now).map_or(wait, |poll| wait.min(poll.as_secs_f64())))
     }
 
     #[getter]
@@ -327,11 +343,12 @@ impl Client {
     }
 
     #[getter]
-    fn has_news(&self) -> PyResult<bool> {
-        self.endpoint.has_news()
+    fn _has_news(&self) -> PyResult<bool> {
+        let has_events = self.reconnecting.as_ref().is_some_and(|reconnecting| reconnecting.has_events());
+        Ok(has_events || self.endpoint.has_news()?)
     }
 
-    fn fileno(&self, py: Python<'_>) -> PyResult<i64> {
+    fn _fileno(&self, py: Python<'_>) -> PyResult<i64> {
         self.endpoint.fileno(py)
     }
 
@@ -348,7 +365,7 @@ impl Client {
         let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
         let sent = self
             .endpoint
-            .with(|core, driver| core.send(driver.now(), self.server, channel, encoded, options))?;
+            .with(|core, driver| core.send(driver.now(), self.server(), channel, encoded, options))?;
         self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
@@ -359,7 +376,7 @@ impl Client {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        self.endpoint.call(py, self.server, call, args, kwargs)
+        self.endpoint.call(py, self.server(), call, args, kwargs)
     }
 
     fn request<'py>(
@@ -369,7 +386,7 @@ impl Client {
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.endpoint.request(py, self.server, call, args, kwargs)
+        self.endpoint.request(py, self.server(), call, args, kwargs)
     }
 
     fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -391,11 +408,13 @@ impl Client {
     ) -> PyResult<Vec<usize>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         self.endpoint.with(|core, driver| {
-            if self.endpoint.strict && !core.is_connected(self.server) {
+            if self.endpoint.strict && !core.is_connected(self.server()) {
                 return Err(not_connected());
             }
             let now = driver.now();
-            rows.queue(|_, channel, message, options| core.send(now, self.server, channel, message, options))
+            rows.queue(|_, channel, message, options| {
+                core.send(now, self.server(), channel, message, options)
+            })
         })?
     }
 
@@ -408,9 +427,9 @@ impl Client {
     ) -> PyResult<Py<PyAny>> {
         let tag = within("tag", tag, 0, u32::MAX)?;
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
-        let sent = self
-            .endpoint
-            .with(|core, driver| core.send_payload(driver.now(), self.server, channel, payload(data), tag))?;
+        let sent = self.endpoint.with(|core, driver| {
+            core.send_payload(driver.now(), self.server(), channel, payload(data), tag)
+        })?;
         self.endpoint.answer(py, sent, channel, || "the payload".into())
     }
 
@@ -421,12 +440,12 @@ impl Client {
         #[truth] burst: bool,
         #[truth] ask_first: bool,
     ) -> PyResult<Transfer> {
-        self.endpoint.check_open(self.server)?;
-        self.endpoint.send_chunk(self.server, None, &Chunk::given(data)?, label, burst, ask_first)
+        self.endpoint.check_open(self.server())?;
+        self.endpoint.send_chunk(self.server(), None, &Chunk::given(data)?, label, burst, ask_first)
     }
 
     fn incoming_chunks(&self, py: Python<'_>) -> PyResult<Vec<IncomingChunk>> {
-        self.endpoint.incoming_chunks(py, self.server, None)
+        self.endpoint.incoming_chunks(py, self.server(), None)
     }
 
     fn set_budget(
@@ -446,7 +465,7 @@ impl Client {
 
     #[getter]
     fn stats(&self) -> PyResult<ConnectionStats> {
-        self.endpoint.stats(self.server, None)
+        self.endpoint.stats(self.server(), None)
     }
 
     fn close(
@@ -456,6 +475,7 @@ impl Client {
         reason: Option<&Bound<'_, PyAny>>,
         #[truth] wait: bool,
     ) -> PyResult<()> {
+        self.stop_reconnecting(py)?;
         self.endpoint.close(py, linger, reason, wait)?;
         self.endpoint.end_calls(py)
     }
@@ -473,6 +493,7 @@ impl Client {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let _ = (kind, value, traceback);
+        self.stop_reconnecting(py)?;
         self.endpoint.state.close();
         self.endpoint.end_calls(py)
     }
@@ -488,6 +509,10 @@ impl Client {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.world)?;
+        visit.call(&self.capture)?;
+        if let Some(reconnecting) = &self.reconnecting {
+            reconnecting.traverse(visit)?;
+        }
         self.endpoint.traverse(visit)
     }
 }
@@ -523,31 +548,22 @@ impl Client {
     fn dial(
         py: Python<'_>,
         protocol: Py<Protocol>,
-        token: netcode::ConnectToken,
+        first: FirstDial,
         rendezvous: Option<SocketAddr>,
-        resume: Option<&Bound<'_, Self>>,
-        development: bool,
         settings: Settings<'_>,
     ) -> PyResult<Self> {
         let network = settings.network.clone();
         // A code's own address says nothing about its host's.
-        let near = rendezvous.map_or_else(|| token.addresses().to_vec(), |server| vec![server]);
+        let near = rendezvous.map_or_else(|| first.token.addresses().to_vec(), |server| vec![server]);
         let bind = match settings.tuning.get().bind {
             Some(address) => address.0,
             None => any_port(&near, network.is_some()),
         };
-        // The IPv6 wildcard address includes IPv4.
-        let both = bind.is_ipv6() && bind.ip().is_unspecified();
-        let within_reach = |server: &SocketAddr| both || server.is_ipv4() == bind.is_ipv4();
-        if network.is_none() && !near.iter().any(within_reach) {
-            let (own, other) = if bind.is_ipv6() { ("IPv6", "IPv4") } else { ("IPv4", "IPv6") };
-            let sentence =
-                format!("bind is an {own} address, {bind}, but the connect token lists only {other} servers");
-            return Err(PyValueError::new_err(sentence));
-        }
+        check_families(bind, &near, network.is_some())?;
+        // A system without IPv6 can still reach servers with IPv4 addresses.
+        let falls_back = reaches_both(bind) && near.iter().any(SocketAddr::is_ipv4);
         let mut driver = match open_driver(py, bind, &settings) {
-            // A system without IPv6 can still reach servers with IPv4 addresses.
-            Err(_) if both && near.iter().any(SocketAddr::is_ipv4) => {
+            Err(_) if falls_back => {
                 let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), bind.port());
                 open_driver(py, bind, &settings)?
             }
@@ -556,23 +572,22 @@ impl Client {
         if let Some(server) = rendezvous {
             rendezvous::look_up(&mut driver, &mut *entropy(network.clone()), server, protocol.get().id);
         }
-        Self::over(py, protocol, token, driver, resume, development, settings)
+        Self::over(py, protocol, first, driver, settings)
     }
 
     /// A client that dials over this driver.
     fn over(
         py: Python<'_>,
         protocol: Py<Protocol>,
-        token: netcode::ConnectToken,
+        first: FirstDial,
         mut driver: Driver,
-        resume: Option<&Bound<'_, Self>>,
-        development: bool,
         mut settings: Settings<'_>,
     ) -> PyResult<Self> {
+        let FirstDial { token, reconnect, is_development } = first;
         let network = settings.network.clone();
         let capture = settings.debugging.get().capture(py)?;
         let claimed = ClaimedToken::from(&token);
-        if let Some(capture) = capture {
+        if let Some(capture) = &capture {
             capture.get().attach(py, &mut driver, &Secrets::Client { token: &token })?;
         }
         let mut config = ClientConfig {
@@ -581,34 +596,96 @@ impl Client {
             chunks: settings.arrivals.limits,
         };
         config.netcode.replay_window = REPLAY_WINDOW;
-        config.netcode.development = development;
+        config.netcode.development = is_development;
         config.connection.skip_seed = skip_seed(network.as_ref());
-        let core = protocol.get().core.clone();
+        let (netcode, core) = (config.netcode, protocol.get().core.clone());
         let (mut host, server) = Host::client(config, core, token, driver.now()).map_err(value_error)?;
-        let using = host.dialled(server).map(Dial::token_use).unwrap_or_default();
-        let is_ours = match &network {
-            Some(network) => network.claim_token(&claimed, using),
-            None => claim_token(&claimed, using),
-        };
-        if !is_ours {
-            return Err(PyValueError::new_err(
-                "token must be new, and another client of this process has it or was connected with it: \
-                 a token makes one connection, so have the login backend make one for each",
-            ));
-        }
+        claim(network.as_ref(), &claimed, host.dialled(server).map(Dial::token_use).unwrap_or_default())?;
         if let Some(directory) = settings.arrivals.directory.take() {
             host.set_chunk_store(Box::new(directory));
         }
-        if let Some(before) = resume {
-            host.resume_chunks(before.get().take_partial_chunks()?);
-        }
         let rate = host.protocol().time().map(|time| time.rate);
+        let reconnecting = reconnect.map(|(tokens, config)| {
+            let seed = random(&mut *entropy(network.clone()));
+            Box::new(Reconnecting::new(tokens, config, seed, driver.now()))
+        });
         let endpoint = Endpoint::new(py, &CLIENT, host, driver, protocol, settings)?;
         // A thread ticks it; and in virtual time, a test of something else needs no ticks.
         let warned = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
         let state = Arc::downgrade(&endpoint.state);
         let world = Py::new(py, ClientWorld::new(py, &endpoint.population, state, rate)?)?;
-        Ok(Client { endpoint, server, world, made_at: std::time::Instant::now(), warned })
+        let (server, made_at) = (AtomicU64::new(server.number()), std::time::Instant::now());
+        let capture = capture.map(Bound::unbind);
+        Ok(Client { endpoint, server, netcode, capture, reconnecting, world, made_at, warned })
+    }
+
+    /// The core's handle of the server.
+    fn server(&self) -> PeerHandle {
+        PeerHandle::from_number(self.server.load(Ordering::Relaxed))
+    }
+
+    /// The time of its driver.
+    pub(super) fn now(&self) -> PyResult<Instant> {
+        Ok(Carrier::now(&self.endpoint.state.lock()?.carrier))
+    }
+
+    /// Names it in log lines.
+    pub(super) fn described(&self) -> String {
+        self.endpoint.described()
+    }
+
+    pub(super) fn is_closed(&self) -> PyResult<bool> {
+        self.endpoint.closed()
+    }
+
+    fn is_reconnecting(&self) -> bool {
+        self.reconnecting.as_ref().is_some_and(|reconnecting| reconnecting.is_waiting())
+    }
+
+    /// Whether no connection follows the current one.
+    fn is_over(&self) -> PyResult<bool> {
+        let Some(reconnecting) = &self.reconnecting else { return Ok(true) };
+        Ok(reconnecting.is_over() || self.is_closed()?)
+    }
+
+    fn reconnect(&self, py: Python<'_>) -> PyResult<()> {
+        match &self.reconnecting {
+            Some(reconnecting) if !self.is_closed()? => reconnecting.poll(self, py),
+            _ => Ok(()),
+        }
+    }
+
+    fn stop_reconnecting(&self, py: Python<'_>) -> PyResult<()> {
+        self.reconnecting.as_ref().map_or(Ok(()), |reconnecting| reconnecting.stop(py))
+    }
+
+    /// A fresh token for the next dial.
+    pub(super) fn development_token(&self, development: &Development) -> PyResult<netcode::ConnectToken> {
+        let network = self.virtual_network();
+        development.token(self.endpoint.protocol.get(), network.as_ref())
+    }
+
+    fn virtual_network(&self) -> Option<VirtualNetwork> {
+        self.endpoint.network.as_ref().map(|network| network.get().0.clone())
+    }
+
+    /// Dials with another token, after the last connection is over.
+    pub(super) fn dial_again(&self, py: Python<'_>, token: netcode::ConnectToken) -> PyResult<()> {
+        let network = self.virtual_network();
+        check_families(self.endpoint.address.0, token.addresses(), network.is_some())?;
+        let claimed = ClaimedToken::from(&token);
+        let mut state = self.endpoint.state.lock()?;
+        if let (Some(capture), Some((_, driver))) = (&self.capture, state.carrier.parts()) {
+            capture.get().attach(py, driver, &Secrets::Client { token: &token })?;
+        }
+        let now = Carrier::now(&state.carrier);
+        let dialling = netcode::Client::new(self.netcode, token, now).map_err(value_error)?;
+        claim(network.as_ref(), &claimed, dialling.token_use())?;
+        let server = state.carrier.redial(dialling).ok_or_else(|| self.endpoint.closed_error())?;
+        self.server.store(server.number(), Ordering::Relaxed);
+        drop(state);
+        self.endpoint.state.wake();
+        Ok(())
     }
 
     /// Warns that nobody ticked it. An exception in flight stays as it is.
@@ -631,18 +708,7 @@ impl Client {
     fn asked<T>(&self, ask: impl FnOnce(&Dial) -> T) -> PyResult<T> {
         let state = self.endpoint.state.lock()?;
         // It is the only connection, so no other has its place.
-        state.host().dialled(self.server).map(ask).ok_or_else(not_connected)
-    }
-
-    /// The partly received chunks, for the next connection.
-    fn take_partial_chunks(&self) -> PyResult<PartialChunks> {
-        let mut state = self.endpoint.state.lock()?;
-        if state.host().is_connected(self.server) {
-            return Err(PyValueError::new_err(
-                "resume must be a client whose connection is over: this one is up",
-            ));
-        }
-        Ok(state.change().take_partial_chunks())
+        state.host().dialled(self.server()).map(ask).ok_or_else(not_connected)
     }
 
     /// [`Endpoint::break_thread`] for this client.
@@ -678,6 +744,10 @@ impl Client {
     }
 
     fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
+        let reconnecting = self.reconnecting.as_deref();
+        if let Some(reconnecting) = reconnecting {
+            pending.events.append(&mut reconnecting.take_events());
+        }
         for event in events {
             pending.events.push(match event {
                 Event::Accepted { .. } => continue,
@@ -685,11 +755,19 @@ impl Client {
                     log(py, Level::Info, || {
                         format!("{} connected, slot {client_index}", self.endpoint.described())
                     });
+                    if let Some(reconnecting) = reconnecting {
+                        reconnecting.note_connected(self.now()?);
+                    }
                     Py::new(py, Connected { client: None })?.into_any()
                 }
                 Event::Disconnected { reason, violation, detail, .. } => {
                     log_end(py, reason, violation.as_ref(), detail.as_deref(), || self.endpoint.described());
-                    Py::new(py, Disconnected { client: None, reason, detail })?.into_any()
+                    match reconnecting {
+                        Some(reconnecting) => {
+                            reconnecting.note_end(self, py, self.now()?, (reason, detail))?
+                        }
+                        None => Py::new(py, Disconnected { client: None, reason, detail })?.into_any(),
+                    }
                 }
             });
         }
@@ -700,9 +778,48 @@ impl Client {
     fn refuse(&self, why: &str) {
         // If the game has closed the client meanwhile, the connection is gone anyway.
         let _ = self.endpoint.with(|core, driver| {
-            driver.transmit(|now, out| core.refuse_message(now, self.server, why, out));
+            driver.transmit(|now, out| core.refuse_message(now, self.server(), why, out));
         });
     }
+}
+
+/// A client's first dial, and how it dials again.
+struct FirstDial {
+    token: netcode::ConnectToken,
+    reconnect: Option<(Tokens, ReconnectConfig)>,
+    is_development: bool,
+}
+
+/// Whether a socket bound there reaches both address families: the IPv6 wildcard address includes IPv4.
+fn reaches_both(bind: SocketAddr) -> bool {
+    bind.is_ipv6() && bind.ip().is_unspecified()
+}
+
+/// Refuses a token without a server that a socket bound there can reach.
+fn check_families(bind: SocketAddr, servers: &[SocketAddr], simulated: bool) -> PyResult<()> {
+    let is_reached = |server: &SocketAddr| reaches_both(bind) || server.is_ipv4() == bind.is_ipv4();
+    if simulated || servers.iter().any(is_reached) {
+        return Ok(());
+    }
+    let (own, other) = if bind.is_ipv6() { ("IPv6", "IPv4") } else { ("IPv4", "IPv6") };
+    Err(PyValueError::new_err(format!(
+        "bind is an {own} address, {bind}, but the connect token lists only {other} servers"
+    )))
+}
+
+/// Claims a token for this client, before it dials with it.
+fn claim(network: Option<&VirtualNetwork>, token: &ClaimedToken, using: TokenUse) -> PyResult<()> {
+    let is_ours = match network {
+        Some(network) => network.claim_token(token, using),
+        None => claim_token(token, using),
+    };
+    if is_ours {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(
+        "token must be new, and another client of this process has it or was connected with it: \
+         a token makes one connection, so have the login backend make one for each",
+    ))
 }
 
 /// Any free port, of the servers' address family or both. A host of a simulated network must have an address of its

@@ -219,3 +219,9 @@ pub(super) fn state_to_python(py: Python<'_>, state: endpoint::ClientState) -> P
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     CLASS.import(py, "tickwire._connection", "ClientState")?.call1((state.number(),))
 }
+
+/// The state of a client that waits for its next attempt.
+pub(super) fn reconnecting_state(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "tickwire._connection", "ClientState")?.getattr("RECONNECTING")
+}

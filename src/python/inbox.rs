@@ -72,8 +72,6 @@ pub(crate) struct Inbox {
     chunks: List,
     chunk_failures: List,
     ghosts: List,
-    /// The library's own messages, for `tickwire._pulls`.
-    pulls: List,
     notifications: Option<Arc<NotificationTable>>,
     packets: Option<Arc<Packets>>,
     columns: Vec<Columns>,
@@ -157,7 +155,6 @@ impl Inbox {
         chunk_failures: &Bound<'py, PyList> = self.chunk_failures.get(py);
         ghosts: &Bound<'py, PyList> = self.ghosts.get(py);
         notifications: Notifications = Notifications(self.notifications.clone().unwrap_or_default());
-        _pulls: &Bound<'py, PyList> = self.pulls.get(py);
     }
 
     #[getter]
@@ -207,7 +204,7 @@ impl Inbox {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         let lists = [&self.events, &self.messages, &self.latest, &self.payloads, &self.missed];
-        let lists = lists.into_iter().chain([&self.chunks, &self.chunk_failures, &self.ghosts, &self.pulls]);
+        let lists = lists.into_iter().chain([&self.chunks, &self.chunk_failures, &self.ghosts]);
         lists.into_iter().try_for_each(|list| visit.call(list.0.get()))?;
         let kept = self.calls.iter().flat_map(|calls| calls.order.values());
         kept.into_iter().try_for_each(|(_, message)| visit.call(message))?;
@@ -295,7 +292,6 @@ pub(super) struct Pending {
     chunks: Vec<Py<PyAny>>,
     chunk_failures: Vec<Py<PyAny>>,
     ghosts: Vec<Py<PyAny>>,
-    pulls: Vec<Py<PyAny>>,
     /// The numbers of the ghost classes that come as columns.
     ghost_columns: Vec<usize>,
     /// The core's tick.
@@ -357,7 +353,7 @@ impl Pending {
         refused: &mut Vec<(PeerHandle, String)>,
         mut wrap: impl FnMut(PeerHandle, &[Bound<'py, PyAny>]) -> PyResult<Option<Py<PyAny>>>,
     ) -> PyResult<()> {
-        let Pending { messages, latest, payloads, missed, pulls, tick, next, calls, .. } = self;
+        let Pending { messages, latest, payloads, missed, tick, next, calls, .. } = self;
         let records = &mut tick.inbox;
         let protocol = endpoint.protocol.get();
         for gap in records.take_gaps() {
@@ -393,8 +389,6 @@ impl Pending {
                 let item = wrap(record.peer, &[message])?;
                 let (place, peer) = (messages.len(), record.peer);
                 calls.calls.extend(item.map(|item| Arrived { place, call, peer, item }));
-            } else if role == Role::Pull {
-                pulls.extend(wrap(record.peer, &[message])?);
             } else if role != Role::Message {
                 calls.replies.push((record.peer, role, message.unbind()));
             } else if let ChannelKind::Latest { .. } = kind {
@@ -472,7 +466,6 @@ impl Pending {
             chunks: list(&mut self.chunks)?,
             chunk_failures: list(&mut self.chunk_failures)?,
             ghosts: list(&mut self.ghosts)?,
-            pulls: list(&mut self.pulls)?,
             notifications: (!notifications.is_empty()).then(|| Arc::new(notifications.drain(..).collect())),
             packets: self
                 .packet_notifications
@@ -486,27 +479,15 @@ impl Pending {
     /// Whether the last tick was handed over completely.
     pub(super) fn is_empty(&self) -> bool {
         let Pending {
-            events,
-            messages,
-            latest,
-            payloads,
-            missed,
-            chunks,
-            chunk_failures,
-            ghosts,
-            pulls,
-            tick,
-            ..
+            events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, tick, ..
         } = self;
-        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, pulls];
+        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts];
         objects.iter().all(|objects| objects.is_empty()) && self.calls.is_empty() && tick.is_empty()
     }
 
     pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Pending {
-            events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, pulls, ..
-        } = self;
-        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, pulls];
+        let Pending { events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, .. } = self;
+        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts];
         objects.into_iter().flatten().try_for_each(|object| visit.call(object))?;
         self.calls.traverse(visit)?;
         self.columns.iter().try_for_each(|(class, _)| visit.call(class))

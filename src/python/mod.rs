@@ -47,6 +47,7 @@ mod peer;
 mod prelude;
 mod protocol;
 mod proxy;
+mod reconnect;
 mod refusals;
 mod rendezvous;
 mod rollback;

@@ -16,17 +16,8 @@ use super::time;
 use super::yojimbo;
 use crate::netcode::Spoken;
 use crate::replication::Classes;
-use crate::transport::protocol::{MAX_CHANNELS, ServerTime};
+use crate::transport::protocol::ServerTime;
 use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, Share};
-
-/// The channel's name in `tickwire._pulls`.
-const PULL_CHANNEL: &str = "tickwire.pulls";
-
-/// The maximum of waiting requests or answers about chunks: more than our client asks for at once.
-const PULL_QUEUE: usize = 256;
-
-/// The maximum size of one of these, with room to spare.
-const PULL_BYTES: usize = 512;
 
 /// An argument in seconds, from 0 to `high`.
 pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
@@ -85,11 +76,11 @@ impl Protocol {
             return Err(PyTypeError::new_err(sentence));
         }
         let messages = listed("messages", messages, "a list of message classes")?;
-        let (pulls, channels) = with_pulls(py, channels_of(py, channels)?)?;
+        let channels = channels_of(py, channels)?;
         let mut ghosts = ghost_classes(&listed("ghosts", ghosts, "a list of ghost classes")?)?;
         let references = References::resolve(py, &mut ghosts)?;
         let calls = listed("calls", calls, "a list of calls")?;
-        let (messages, calls) = with_calls(py, messages, pulls, &calls, &ghosts)?;
+        let (messages, calls) = with_calls(py, messages, &calls, &ghosts)?;
         let classes = messages.iter().enumerate().map(|(position, class)| Class::new(class, position));
         let classes = classes.collect::<PyResult<Vec<Class>>>()?;
         check_names(&channels)?;
@@ -326,41 +317,6 @@ impl Protocol {
             names.join(", ")
         ))
     }
-}
-
-/// Message classes and channels.
-type Declared<'py> = (Vec<Bound<'py, PyAny>>, Vec<Py<Channel>>);
-
-/// The classes of the library's own messages if clients may ask for chunks, and the channels with one for these.
-/// Channels taken from such a protocol include that one already.
-fn with_pulls<'py>(py: Python<'py>, mut channels: Vec<Py<Channel>>) -> PyResult<Declared<'py>> {
-    let mut config = ChannelConfig {
-        name: PULL_CHANNEL.into(),
-        send_queue: PULL_QUEUE,
-        ..ChannelConfig::reliable_ordered()
-    };
-    config.max_message_bytes = PULL_BYTES;
-    let given = named(&channels, PULL_CHANNEL);
-    if let Some(place) = given.filter(|place| channels[*place].get().config != config) {
-        let sentence =
-            format!("channels[{place}]: the name '{PULL_CHANNEL}' is the library's: give it another");
-        return Err(PyValueError::new_err(sentence));
-    }
-    if !channels.iter().any(|channel| channel.get().pulls) {
-        return Ok((Vec::new(), channels));
-    }
-    let messages = py.import("tickwire._pulls")?.getattr("MESSAGES")?.extract()?;
-    if given.is_none() {
-        if channels.len() >= MAX_CHANNELS {
-            let high = MAX_CHANNELS - 1;
-            let count = channels.len();
-            return Err(PyValueError::new_err(format!(
-                "channels must be 1 to {high} with pulls, which have one more of the library's own, not {count}"
-            )));
-        }
-        channels.push(Py::new(py, Channel::from(config))?);
-    }
-    Ok((messages, channels))
 }
 
 fn listed<'py>(

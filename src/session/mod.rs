@@ -29,6 +29,7 @@ use core::net::SocketAddr;
 
 use self::timing::Features;
 use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle};
+use crate::netcode;
 use crate::replication::Mirror;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
@@ -113,6 +114,17 @@ impl Session {
     pub fn change(&mut self) -> &mut Host {
         self.version += 1;
         &mut self.host
+    }
+
+    /// Dials again after the connection to the server is over. The ghosts of that connection end now, and its time.
+    pub fn redial(&mut self, netcode: netcode::Client) -> PeerHandle {
+        if let Some(mirror) = self.ghosts.mirror() {
+            mirror.reset();
+        }
+        if let Some(player) = self.timing.player() {
+            player.reset();
+        }
+        self.change().dial_prepared(netcode, 0)
     }
 
     /// A number that differs after each [`Session::change`].

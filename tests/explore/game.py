@@ -134,14 +134,14 @@ class Actor:
                 yield inbox
         else:
             if self.style == "woken":
-                self.endpoint.step()
+                self.endpoint._step()
             yield self.endpoint.receive()
             if not self.endpoint.closed:
                 self.endpoint.flush()
 
 
 class Player(Actor):
-    """A player: a client or a redialling client, which draws frames."""
+    """A player: a client that draws frames, and may reconnect."""
 
     def __init__(self, game: Game, number: int) -> None:
         rng = Random(f"{game.seed}/player {number}")
@@ -155,12 +155,9 @@ class Player(Actor):
             "tuning": tw.Tuning(bind=f"{self.host}:0", timeout=game.timeout, columns=game.client_columns),
         }
         self.is_redialling = game.redials(rng)
-        if self.is_redialling:
-            client: Any = tw.connections.Redialler.connect(
-                SERVER, game.protocol, first_delay=0.2, max_delay=1.0, give_up_after=None, **settings
-            )
-        else:
-            client = tw.Client.connect(SERVER, game.protocol, **settings)
+        again = tw.connections.Reconnect(first_delay=0.2, max_delay=1.0, give_up_after=None)
+        reconnect = again if self.is_redialling else None
+        client = tw.Client.connect(SERVER, game.protocol, reconnect=reconnect, **settings)
         super().__init__(client, frame_rate, game.network.now + phase, rng)
         self.client = client
         self.style = game.styles(rng)
@@ -305,7 +302,7 @@ class Game:
             self.network.advance(max(0.0, actor.due - self.network.now))
             wakes, actor.wakes = actor.wakes is not None, None
             if wakes and actor.style != "woken":
-                getattr(actor.endpoint, actor.style)()
+                getattr(actor.endpoint, "_step" if actor.style == "step" else actor.style)()
             elif isinstance(actor, Player):
                 self._frame(actor, draws=not wakes)
             else:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import sysconfig
+import time
+from collections.abc import Iterator
 from typing import Annotated
 
 import pytest
@@ -39,6 +43,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.name in NEED_PYGAME:
                 item.add_marker(pytest.mark.skip("pygame-ce has no wheel for this Python"))
+
+
+def paced(rate: float, seconds: float = math.inf) -> Iterator[int]:
+    """Turns of a test on sockets that ticks its endpoints itself."""
+    until = time.monotonic() + seconds
+    for number in itertools.count():
+        if time.monotonic() >= until:
+            return
+        yield number
+        time.sleep(1 / rate)
 
 
 @tw.message

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import tickwire as tw
 from conftest import Chat, Move, make_protocol
-from tickwire.testing import run
+from tickwire.testing import advance
 
 PATIENCE = 20.0
 BANNED = 666
@@ -75,7 +75,7 @@ def test_what_the_hook_notes_at_a_handle_is_there_when_the_game_is_told() -> Non
             tw.Client.connect(server.address, PROTOCOL, network=network, client_id=id_)
             for id_ in (1, 2, BANNED)
         ]
-        events = list(run(network, server, *clients, seconds=1)[0].events)
+        events = list(advance(network, server, *clients, seconds=1)[0].events)
         connected = [event.client for event in events if isinstance(event, tw.Connected) and event.client]
         assert sorted((client.id, client.data) for client in connected) == [
             (1, "account 1"),
@@ -83,7 +83,7 @@ def test_what_the_hook_notes_at_a_handle_is_there_when_the_game_is_told() -> Non
         ]
         assert all(any(client is handle for handle in asked) for client in connected)
         clients[0].close()
-        events = list(run(network, server, *clients[1:], seconds=1)[0].events)
+        events = list(advance(network, server, *clients[1:], seconds=1)[0].events)
         assert [event.client and event.client.data for event in events] == ["account 1"]
 
 
@@ -104,7 +104,7 @@ def test_a_refused_newcomers_handle_goes_with_it() -> None:
         "10.0.0.1:5", PROTOCOL, network=network, access=tw.tokens.Access(admission=refuse)
     ) as server:
         client = tw.Client.connect(server.address, PROTOCOL, network=network)
-        run(network, server, client, seconds=1)
+        advance(network, server, client, seconds=1)
         assert [note() for note in asked] == [None]
 
 
@@ -260,9 +260,9 @@ def test_the_chunks_of_the_refused_take_no_place(tmp_path: Path, leaves: bool) -
         network.advance(1)
         assert list(tmp_path.iterdir()) == []
     honest = tw.Client.connect("10.0.0.1:5", PROTOCOL, client_id=1, network=network)
-    run(network, server, honest, seconds=0.5)
+    advance(network, server, honest, seconds=0.5)
     transfer = honest.send_chunk(b"y" * 5_000)
-    at_server, _ = run(network, server, honest, seconds=1)
+    at_server, _ = advance(network, server, honest, seconds=1)
     assert transfer.done
     assert [chunk.client.id for chunk in at_server.chunks] == [1]
 
@@ -287,7 +287,7 @@ def test_a_newcomer_s_chunk_goes_on_once_it_is_let_in() -> None:
         server.pump()
         client.pump()
     assert transfer.bytes_done == 0
-    at_server, _ = run(network, server, client, seconds=1)
+    at_server, _ = advance(network, server, client, seconds=1)
     assert transfer.done
     assert [type(event) for event in at_server.events] == [tw.Connected]
     assert len(at_server.chunks) == 1
@@ -337,7 +337,7 @@ def test_a_refused_message_leaves_others_to_the_next_tick() -> None:
     client.send(Strict(number=3))
     client.flush()
     network.advance(1 / 60)
-    assert server.has_news
+    assert server._has_news
     heard.tick(server)
     assert heard.told == [("Connected", 1)]
     assert [message.number for _, message in heard.messages] == [1]

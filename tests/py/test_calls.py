@@ -484,11 +484,12 @@ def test_before_a_connection_nothing_is_called() -> None:
         client.request(buy, "sword")
 
 
-def test_a_redialler_calls_and_keeps_its_functions() -> None:
+def test_a_client_that_reconnects_calls_and_keeps_its_functions() -> None:
     world = Simulation(PROTOCOL, seed=3)
     server = world.server()
-    client: tw.connections.Redialler[Note] = tw.connections.Redialler.connect(
-        server.address, PROTOCOL, network=world.network, client_id=77, first_delay=0.1, jitter=0
+    reconnect = tw.connections.Reconnect(first_delay=0.1, jitter=0)
+    client = tw.Client.connect(
+        server.address, PROTOCOL, network=world.network, client_id=77, reconnect=reconnect
     )
     client.implement(ask, lambda question: question == "again?")
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 import tickwire as tw
+from conftest import paced
 from tickwire import aio
 
 PATIENCE = 20.0
@@ -31,57 +32,50 @@ def run(main: Coroutine[Any, Any, None]) -> None:
         runner.run(asyncio.wait_for(main, PATIENCE))
 
 
-async def listen(driver: aio.Driver[Any]) -> None:
-    async for _ in driver:
-        pass
+async def play(endpoint: Any) -> None:
+    async with aio.run(endpoint, 200) as ticks:
+        async for _ in ticks:
+            pass
 
 
 def test_requests_are_awaited() -> None:
     async def main() -> None:
-        async with aio.Driver(tw.Server("127.0.0.1:0", PROTOCOL)) as server:
-            client = tw.Client.connect(server.endpoint.address, PROTOCOL)
-            async with aio.Driver(client) as driver:
-                await driver.connected()
-                tasks = [asyncio.create_task(listen(each)) for each in (server, driver)]
-                request = client.request(double, 21)
-                client.flush()
-                assert await request == 42
-                assert await request == 42
-                while not server.endpoint.clients:
-                    await asyncio.sleep(0)
-                back = server.endpoint.request(server.endpoint.clients[0], name)
-                server.endpoint.flush()
-                assert await back == "ann"
-                for task in tasks:
-                    task.cancel()
+        server = tw.Server("127.0.0.1:0", PROTOCOL)
+        client = tw.Client.connect(server.address, PROTOCOL)
+        tasks = [asyncio.create_task(play(each)) for each in (server, client)]
+        while not (client.connected and server.clients):
+            await asyncio.sleep(0.001)
+        request = client.request(double, 21)
+        assert await request == 42
+        assert await request == 42
+        assert await server.request(server.clients[0], name) == "ann"
+        for task in tasks:
+            task.cancel()
 
     run(main())
 
 
-def test_a_driver_wakes_for_the_end_of_a_request() -> None:
+def test_the_end_of_a_request_wakes_its_task() -> None:
     async def main() -> None:
         server = tw.Server("127.0.0.1:0", PROTOCOL)
-        server.implement(double, lambda _caller, _number: 1)
         client = tw.Client.connect(server.address, PROTOCOL)
-        async with aio.Driver(client) as driver:
-            while not client.connected:
-                server.pump()
-                await asyncio.sleep(0.001)
-            task = asyncio.create_task(listen(driver))
-            request = client.request(double, 21)
-            client.flush()
-            with pytest.raises(tw.errors.CallTimeoutError):
-                await request
-            cancelled = asyncio.ensure_future(client.request(double, 1))
-            await asyncio.sleep(0)
-            cancelled.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await cancelled
-            pending = client.request(double, 1)
-            client.close()
-            with pytest.raises(tw.errors.NotConnectedError):
-                await pending
-            task.cancel()
+        task = asyncio.create_task(play(client))
+        while not client.connected:
+            server.pump()
+            await asyncio.sleep(0.001)
+        request = client.request(double, 21)
+        with pytest.raises(tw.errors.CallTimeoutError):
+            await request
+        cancelled = asyncio.ensure_future(client.request(double, 1))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        pending = client.request(double, 1)
+        client.close()
+        with pytest.raises(tw.errors.NotConnectedError):
+            await pending
+        await task
         server.close()
 
     run(main())
@@ -111,7 +105,7 @@ def test_endpoints_with_a_thread_call_and_answer() -> None:
         tw.Client.connect(server.address, PROTOCOL, tuning=tw.Tuning(driver="thread")) as client,
     ):
         request: tw.calls.Request[int] | None = None
-        for _ in tw.ticks(200, duration=PATIENCE):
+        for _ in paced(200, seconds=PATIENCE):
             for endpoint in (server, client):
                 with endpoint.tick():
                     pass

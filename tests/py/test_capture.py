@@ -15,10 +15,10 @@ from pathlib import Path
 import dpkt
 import pytest
 import tickwire as tw
-from conftest import Chat, Move
+from conftest import Chat, Move, paced
 from tickwire.capture import read_capture
 from tickwire.errors import CaptureError
-from tickwire.testing import Conditions, run
+from tickwire.testing import Conditions, advance
 
 RAW_IP = 101
 EPOCH = 1_000_000_000
@@ -35,7 +35,7 @@ def play(
     )
     client = tw.Client.connect(server.address, protocol, network=network)
     for tick in range(round(seconds * 60)):
-        run(network, server, client, seconds=1 / 60)
+        advance(network, server, client, seconds=1 / 60)
         if client.connected and server.clients:
             client.send(Move(tick, 1, 0.5), channel=1)
             server.send(server.clients[0], Chat(1, f"tick {tick}"))
@@ -115,7 +115,7 @@ def test_endpoints_share_a_capture_and_sockets_and_threads_have_one(
             server.address, protocol, debugging=tw.testing.Debugging(capture=capture)
         ) as client,
     ):
-        for _ in tw.ticks(200):
+        for _ in paced(200):
             with client.tick(), server.tick():
                 pass
             if client.connected and server.clients:
@@ -144,10 +144,10 @@ def test_a_capture_holds_no_secret_and_keys_only_their_owner_reads(
     client = tw.Client.connect(
         server.address, protocol, key=key, network=network, debugging=tw.testing.Debugging(capture=capture)
     )
-    run(network, server, client, seconds=1)
+    advance(network, server, client, seconds=1)
     assert client.connected
     client.send(Chat(1, "a secret text"))
-    run(network, server, client, seconds=1)
+    advance(network, server, client, seconds=1)
     capture.close()
     assert b"a secret text" not in path.read_bytes()
     assert key not in path.read_bytes()
@@ -268,20 +268,20 @@ def test_a_forks_child_writes_nothing_into_its_parents_capture(tmp_path: Path) -
 import os, sys, warnings
 import tickwire as tw
 from conftest import make_protocol
-from tickwire.testing import run
+from tickwire.testing import advance
 network, protocol = tw.testing.SimulatedNetwork(), make_protocol()
 capture = tw.capture.Capture("forked.pcapng")
 debugging = tw.testing.Debugging(capture=capture)
 server = tw.Server("127.0.0.1:40000", protocol, network=network, debugging=debugging)
 client = tw.Client.connect(server.address, protocol, network=network)
-run(network, server, client, seconds=0.5)
+advance(network, server, client, seconds=0.5)
 child = os.fork()
 if child == 0:
-    run(network, server, client, seconds=5)
+    advance(network, server, client, seconds=5)
     capture.flush()
     sys.exit(0)
 os.waitpid(child, 0)
-run(network, server, client, seconds=0.5)
+advance(network, server, client, seconds=0.5)
 capture.close()
 print(capture.packets)
 """

@@ -12,15 +12,15 @@ import tickwire as tw
 from conftest import Chat
 from tickwire import _cli as cli
 from tickwire.capture import read_capture
-from tickwire.testing import run
+from tickwire.testing import advance
 
 GAME = """
 import sys
 import tickwire as tw
-from conftest import Chat, make_protocol
+from conftest import Chat, make_protocol, paced
 protocol = make_protocol()
 with tw.Server("127.0.0.1:0", protocol) as server, tw.Client.connect(server.address, protocol) as client:
-    for tick in tw.ticks(200):
+    for tick in paced(200):
         with server.tick() as inbox:
             if inbox.messages:
                 break
@@ -48,9 +48,9 @@ def captured(protocol: tw.Protocol) -> bytes:
         "127.0.0.1:40000", protocol, key=key, network=network, debugging=tw.testing.Debugging(capture=capture)
     )
     client = tw.Client.connect(server.address, protocol, key=key, network=network)
-    run(network, server, client, seconds=0.5)
+    advance(network, server, client, seconds=0.5)
     client.send(Chat(1, "hello"))
-    run(network, server, client, seconds=0.5)
+    advance(network, server, client, seconds=0.5)
     capture.close()
     return key
 

@@ -22,7 +22,7 @@ from tickwire.capture import dissector, open_capture, read_capture, read_keys
 from tickwire.capture._description import protocol_table
 from tickwire.capture._keys import opener
 from tickwire.capture._lua_source import lua
-from tickwire.testing import Conditions, run
+from tickwire.testing import Conditions, advance
 
 ROOT = Path(__file__).parents[2]
 VECTORS = json.loads((ROOT / "tests/vectors/native.json").read_text("utf-8"))
@@ -367,7 +367,7 @@ def test_it_shows_the_packets_of_yojimbos_framing_too(tmp_path: Path) -> None:
                 client.send(Level("large", block=bytes(range(250)) * 12), channel=0)
             if tick == 200:
                 client.send(Odd(5), channel=0)
-            at_server, _ = run(network, server, client, seconds=1 / 60)
+            at_server, _ = advance(network, server, client, seconds=1 / 60)
             received += at_server.messages
     runtime, functions = load(dissector(spoken))
     opening = opener([])
@@ -430,12 +430,12 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
                 client.send(Large(bytes(range(250)) * 16), channel=1)
             if tick == 60:
                 client.send_chunk(bytes(20_000), label="wörld")
-        at_server, _ = run(network, server, client, seconds=1 / 60)
+        at_server, _ = advance(network, server, client, seconds=1 / 60)
         received["messages"] += at_server.messages + [(one, message) for one, _, message in at_server.latest]
         received["payloads"] += at_server.payloads
         received["chunks"] += at_server.chunks
     server.disconnect(server.clients[0])
-    run(network, server, client, seconds=1)
+    advance(network, server, client, seconds=1)
     capture.close()
     assert len(received["messages"]) > 200
     assert len(received["payloads"]) > 10

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import tickwire as tw
-from conftest import Chat, Move, make_protocol
+from conftest import Chat, Move, make_protocol, paced
 from tickwire.capture import Replay, read_capture
 from tickwire.errors import KeysError
 from tickwire.testing import Conditions
@@ -181,7 +181,7 @@ def test_a_capture_of_real_sockets_and_of_a_thread_is_replayed_too(
         ) as server,
         tw.Client.connect(server.address, protocol, client_id=5) as client,
     ):
-        for number in tw.ticks(200):
+        for number in paced(200):
             with server.tick() as inbox:
                 told += inbox.events
                 told += inbox.messages

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 import tickwire as tw
-from tickwire.testing import connected_pair, run
+from tickwire.testing import advance, connected_pair
 
 
 @tw.message(channel="chat")
@@ -70,7 +70,7 @@ def test_a_message_goes_on_the_channel_of_its_class_or_the_one_that_is_named() -
     client.send(Chat("up"))
     client.send_payload(b"up", "raw", tag=2)
     assert client.send_rows(Plain, np.zeros(1, tw.columns.dtype(Plain)), "chat") == []
-    at_server, at_client = run(network, server, client, seconds=1)
+    at_server, at_client = advance(network, server, client, seconds=1)
     assert sent_per_channel(server)[:5] == [2, 4, 5, 1, 1]
     assert at_client.latest == [(7, Plain(2))]
     assert at_client.payloads == [(4, b"raw")]

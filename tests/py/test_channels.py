@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tickwire as tw
 from conftest import Chat, Move, make_protocol
-from tickwire.testing import Collected, Conditions, connected_pair, run
+from tickwire.testing import Collected, Conditions, advance, connected_pair
 
 BAD = Conditions(latency=0.05, jitter=0.03, loss=0.3, duplicate=0.1, reorder=0.1)
 
@@ -26,10 +26,10 @@ def play(channel: tw.channels.Channel, ticks: int = 300) -> tuple[list[int], Col
     all_of_it = Collected()
     for tick in range(ticks):
         client.send(Move(tick, 0, 0.0))
-        at_server, _ = run(network, server, client, seconds=1 / 60)
+        at_server, _ = advance(network, server, client, seconds=1 / 60)
         all_of_it.messages += at_server.messages
         all_of_it.missed += at_server.missed
-    at_server, _ = run(network, server, client, seconds=3)
+    at_server, _ = advance(network, server, client, seconds=3)
     all_of_it.messages += at_server.messages
     all_of_it.missed += at_server.missed
     return numbers(all_of_it), all_of_it
@@ -73,10 +73,10 @@ def test_latest_ends_with_the_newest_value_of_each_key() -> None:
     seen: dict[int, list[int]] = {key: [] for key in range(10)}
     for tick in range(200):
         server.send(server.clients[0], Move(tick, 0, 0.0), key=tick % 10)
-        _, at_client = run(network, server, client, seconds=1 / 60)
+        _, at_client = advance(network, server, client, seconds=1 / 60)
         for key, message in at_client.latest:
             seen[key].append(message.tick)
-    _, at_client = run(network, server, client, seconds=3)
+    _, at_client = advance(network, server, client, seconds=3)
     for key, message in at_client.latest:
         seen[key].append(message.tick)
     assert not at_client.messages
@@ -88,7 +88,7 @@ def test_latest_ends_with_the_newest_value_of_each_key() -> None:
 def test_latest_on_a_server_names_the_client() -> None:
     network, server, client = pair(tw.latest(keys=2), None)
     client.send(Chat(3, "hello"), key=1)
-    at_server, _ = run(network, server, client, seconds=0.1)
+    at_server, _ = advance(network, server, client, seconds=0.1)
     assert at_server.latest == [(server.clients[0], 1, Chat(3, "hello"))]
 
 
@@ -99,10 +99,10 @@ def test_payloads_arrive_as_they_were_or_are_told_lost() -> None:
     told: list[tuple[int, int, int, bool]] = []
     for tag, data in sent.items():
         client.send_payload(data, 0, tag=tag)
-        at_server, at_client = run(network, server, client, seconds=1 / 60)
+        at_server, at_client = advance(network, server, client, seconds=1 / 60)
         arrived += at_server.payloads
         told += at_client.notifications
-    at_server, at_client = run(network, server, client, seconds=3)
+    at_server, at_client = advance(network, server, client, seconds=3)
     arrived += at_server.payloads
     told += at_client.notifications
     assert {handle for handle, _, _ in arrived} == set(server.clients)
@@ -120,7 +120,7 @@ def test_what_finds_no_room_is_told_as_lost() -> None:
     for tag in range(100):
         server.send_payload(server.clients[0], bytes(200), 0, tag=tag)
         server.send(server.clients[0], Chat(0, "x" * 100), 1, tag=1000 + tag, notify=True)
-    at_server, at_client = run(network, server, client, seconds=3)
+    at_server, at_client = advance(network, server, client, seconds=3)
     told = [tag for _, _, tag, _ in at_server.notifications]
     assert sorted(told) == [*range(100), *range(1000, 1100)], "each once"
     delivered = sum(delivered for *_, delivered in at_server.notifications)
@@ -131,7 +131,7 @@ def test_a_value_that_a_newer_one_replaced_is_told_once() -> None:
     network, server, client = pair(tw.latest(keys=4), None)
     for tag in range(3):
         server.send(server.clients[0], Chat(0, ""), key=1, tag=tag, notify=True)
-    at_server, at_client = run(network, server, client, seconds=0.5)
+    at_server, at_client = advance(network, server, client, seconds=0.5)
     slot = server.clients[0].slot
     assert at_server.notifications == [(slot, 0, 0, False), (slot, 0, 1, False), (slot, 0, 2, True)]
     assert len(at_client.latest) == 1
@@ -175,7 +175,7 @@ def test_notifications_tell_of_messages_that_asked() -> None:
     network, server, client = pair(tw.reliable_ordered(), None)
     server.send(server.clients[0], Chat(0, "told"), tag=7, notify=True)
     server.send(server.clients[0], Chat(0, "not told"), tag=8)
-    at_server, _ = run(network, server, client, seconds=0.5)
+    at_server, _ = advance(network, server, client, seconds=0.5)
     assert at_server.notifications == [(server.clients[0].slot, 0, 7, True)]
     told = server.receive().notifications
     assert (len(told), list(told.tag)) == (0, [])
@@ -255,7 +255,7 @@ def test_the_fate_of_each_packet_is_told_once_in_order() -> None:
         "127.0.0.1:40000", protocol, network=network, tuning=tw.Tuning(packet_notifications=True)
     )
     client = tw.Client.connect(server.address, protocol, network=network)
-    run(network, server, client, seconds=2)
+    advance(network, server, client, seconds=2)
     server.receive()
     sequences: list[int] = []
     delivered: list[bool] = []

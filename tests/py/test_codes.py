@@ -257,16 +257,18 @@ def test_the_key_keeps_strangers_out_of_a_game_with_a_code() -> None:
     assert len(net.server.clients) == 1
 
 
-def test_a_title_lists_the_game_and_a_redialler_takes_a_code() -> None:
+def test_a_title_lists_the_game_and_a_code_is_not_dialled_again() -> None:
     net = Internet("full-cone", title="Ann's game")
     net.run(1)
     code = tw.peers.Code(str(net.server.code), rendezvous=SERVER)
-    redialler = tw.connections.Redialler.connect(code, PROTOCOL, network=net.network)
+    with pytest.raises(ValueError, match="reconnect must be None with a Code: the host may have another"):
+        tw.Client.connect(code, PROTOCOL, reconnect=tw.connections.Reconnect(), network=net.network)
+    client = tw.Client.connect(code, PROTOCOL, network=net.network)
     for _ in range(120):
         net.run(1 / 60)
-        with redialler.tick():
+        with client.tick():
             pass
-    assert redialler.connected
+    assert client.connected
 
 
 def test_codes_are_values() -> None:

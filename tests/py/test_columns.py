@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tickwire as tw
 from conftest import Blob, Chat, Move, Odd, make_protocol
-from tickwire.testing import run
+from tickwire.testing import advance
 
 
 class Mood(enum.Enum):
@@ -114,7 +114,7 @@ def world(
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network, **settings)
     dialled = [tw.Client.connect("10.0.0.1:5", protocol, network=network) for _ in range(clients)]
-    run(network, server, *dialled, seconds=0.5)
+    advance(network, server, *dialled, seconds=0.5)
     assert len(server.clients) == clients
     return network, server, dialled
 
@@ -418,7 +418,7 @@ def test_a_class_comes_as_rows_of_all_clients_and_the_others_as_objects() -> Non
     assert tw.columns.arena(chats[1:]) == arena
 
     del inbox, arena
-    run(network, server, *clients, seconds=0.1)
+    advance(network, server, *clients, seconds=0.1)
     assert rows["buttons"][order].tolist() == [0, 1, 2, 3] * 3, "what was handed over stays as it was"
     assert len(server.receive().columns(Move)) == 0
 
@@ -428,7 +428,7 @@ def test_a_client_takes_columns_too_and_forwards_them() -> None:
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network)
     client = tw.Client.connect("10.0.0.1:5", protocol, network=network, tuning=tw.Tuning(columns=[Move]))
-    run(network, server, client, seconds=0.5)
+    advance(network, server, client, seconds=0.5)
     assert server.broadcast_rows(Move, moves(50)) == []
     _, inbox = tick(network, server, client)
     rows = inbox.columns(Move)
@@ -573,7 +573,7 @@ def test_clients_that_are_gone_are_skipped_and_told_and_the_rest_is_sent() -> No
     handles = server.clients
     first = next(client for client in clients if client.slot == handles[0].slot)
     first.close()
-    run(network, server, *[client for client in clients if client is not first], seconds=0.2)
+    advance(network, server, *[client for client in clients if client is not first], seconds=0.2)
     stranger = tw.Server("10.0.0.9:5", server.protocol, network=network)
     assert server.send_columns([*handles, handles[1]], Move, moves(4), 1) == [0]
     assert server.send_columns(np.array([2**40, handles[2].number], np.uint64), Move, moves(2), 1) == [0]

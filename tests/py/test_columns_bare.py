@@ -13,7 +13,7 @@ import struct
 import uuid
 from typing import Annotated
 import tickwire as tw
-from tickwire.testing import run
+from tickwire.testing import advance
 
 @tw.message
 class Move:
@@ -55,7 +55,7 @@ protocol = tw.Protocol(1, [Move])
 network = tw.testing.SimulatedNetwork()
 server = tw.Server("10.0.0.1:5", protocol, network=network, tuning=tw.Tuning(columns=[Move]))
 client = tw.Client.connect("10.0.0.1:5", protocol, network=network)
-run(network, server, client, seconds=0.5)
+advance(network, server, client, seconds=0.5)
 assert client.send_rows(Move, bytearray(rows), arena=arena) == []
 client.flush()
 network.advance(1 / 60)
@@ -97,7 +97,7 @@ units = [unit(n) for n in range(4)]
 protocol = tw.Protocol(1, [Unit])
 server = tw.Server("10.0.0.1:6", protocol, network=network, tuning=tw.Tuning(columns=[Unit]))
 client = tw.Client.connect("10.0.0.1:6", protocol, network=network)
-run(network, server, client, seconds=0.5)
+advance(network, server, client, seconds=0.5)
 for unit in units:
     client.send(unit)
 client.flush()

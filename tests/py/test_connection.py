@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import tickwire as tw
 from conftest import Blob, Chat, Move, Odd, make_protocol
-from tickwire.testing import Collected, connected_pair, run
+from tickwire.testing import Collected, advance, connected_pair
 
 REASON = tw.DisconnectReason
 BAD = tw.Conditions(latency=0.1, jitter=0.05, loss=0.2, duplicate=0.1, reorder=0.1)
@@ -39,7 +39,7 @@ def test_both_sides_see_the_connection_come_up(protocol: tw.Protocol) -> None:
         False,
         None,
     )
-    at_server, at_client = run(network, server, client, seconds=0.5)
+    at_server, at_client = advance(network, server, client, seconds=0.5)
     match at_server.events, at_client.events:
         case [tw.Connected(handle)], [tw.Connected(None)]:
             assert handle is server.clients[0]
@@ -62,7 +62,7 @@ def test_messages_of_every_kind_go_both_ways_in_order_over_a_bad_network(protoco
         client.send(message)
         server.send(handle, message, channel=0)
     # The blob takes a packet of 26 datagrams, of which all must arrive: that is a matter of many tries.
-    at_server, at_client = run(network, server, client, seconds=120)
+    at_server, at_client = advance(network, server, client, seconds=120)
     assert at_client.messages == sent
     assert at_server.messages == [(handle, message) for message in sent]
     stats = client.stats
@@ -79,7 +79,7 @@ def test_unreliable_messages_arrive_at_most_once(protocol: tw.Protocol) -> None:
     received: list[int] = []
     for number in range(600):
         client.send(Move(number), channel=1)
-        (at_server, _) = run(network, server, client, seconds=1 / 60)
+        (at_server, _) = advance(network, server, client, seconds=1 / 60)
         received += [message.tick for _, message in at_server.messages]
     assert len(set(received)) == len(received)
     assert 350 < len(received) < 600
@@ -89,10 +89,10 @@ def test_a_broadcast_reaches_all_but_one(protocol: tw.Protocol) -> None:
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network)
     clients = [tw.Client.connect("10.0.0.1:5", protocol, network=network) for _ in range(5)]
-    run(network, server, *clients, seconds=0.5)
+    advance(network, server, *clients, seconds=0.5)
     assert [handle.slot for handle in server.clients] == [0, 1, 2, 3, 4]
     assert server.broadcast(Chat(1, "hello"), exclude=server.clients[2]) == []
-    _, *collected = run(network, server, *clients, seconds=0.5)
+    _, *collected = advance(network, server, *clients, seconds=0.5)
     heard = {client.slot: got.messages for client, got in zip(clients, collected, strict=True)}
     assert heard == {slot: [] if slot == 2 else [Chat(1, "hello")] for slot in range(5)}
 
@@ -101,17 +101,17 @@ def test_a_kicked_player_is_told_and_its_handle_is_stale(protocol: tw.Protocol) 
     network, server, client = connected_pair(protocol)
     handle = server.clients[0]
     server.disconnect(handle)
-    assert ends(*run(network, server, client, seconds=1)) == [[REASON.KICKED], [REASON.KICKED]]
+    assert ends(*advance(network, server, client, seconds=1)) == [[REASON.KICKED], [REASON.KICKED]]
     assert client.disconnect_reason is REASON.KICKED
     assert str(client.disconnect_reason) == "the server ended the connection"
     again = tw.Client.connect(server.address, protocol, network=network)
-    run(network, server, again, seconds=0.5)
+    advance(network, server, again, seconds=0.5)
     assert server.clients[0].slot == handle.slot
     assert server.clients[0] != handle
     assert server.send(handle, Move()) is tw.SendResult.GONE
     assert server.disconnect(handle) is False
     assert server.stats(handle).packets_received > 0
-    assert run(network, server, again, seconds=0.5)[1].messages == []
+    assert advance(network, server, again, seconds=0.5)[1].messages == []
 
 
 def test_a_handle_of_another_server_is_a_mistake(protocol: tw.Protocol) -> None:
@@ -127,19 +127,19 @@ def test_closing_is_told_to_the_other_side(protocol: tw.Protocol) -> None:
     client.close()
     client.close()
     assert client.disconnect_reason is REASON.CLOSED
-    assert ends(*run(network, server, seconds=0.5)) == [[REASON.PEER_DISCONNECTED]]
+    assert ends(*advance(network, server, seconds=0.5)) == [[REASON.PEER_DISCONNECTED]]
     network, server, client = connected_pair(protocol)
     with server:
         pass
     assert server.closed
-    assert ends(*run(network, client, seconds=0.5)) == [[REASON.SERVER_CLOSED]]
+    assert ends(*advance(network, client, seconds=0.5)) == [[REASON.SERVER_CLOSED]]
 
 
 def test_a_silent_peer_times_out(protocol: tw.Protocol) -> None:
     network, server, client = connected_pair(protocol)
-    assert ends(*run(network, server, seconds=11)) == [[REASON.TIMED_OUT]]
+    assert ends(*advance(network, server, seconds=11)) == [[REASON.TIMED_OUT]]
     network, server, client = connected_pair(protocol)
-    assert ends(*run(network, client, seconds=11)) == [[REASON.TIMED_OUT]]
+    assert ends(*advance(network, client, seconds=11)) == [[REASON.TIMED_OUT]]
     assert client.state is tw.connections.ClientState.TIMED_OUT
 
 
@@ -147,7 +147,7 @@ def test_a_full_server_says_so(protocol: tw.Protocol) -> None:
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network, max_clients=1)
     clients = [tw.Client.connect("10.0.0.1:5", protocol, network=network) for _ in range(2)]
-    run(network, server, *clients, seconds=1)
+    advance(network, server, *clients, seconds=1)
     assert [client.disconnect_reason for client in clients] == [None, REASON.SERVER_FULL]
     assert clients[1].state is tw.connections.ClientState.DENIED
 
@@ -155,7 +155,7 @@ def test_a_full_server_says_so(protocol: tw.Protocol) -> None:
 def test_nobody_answers_at_an_empty_address(protocol: tw.Protocol) -> None:
     network = tw.testing.SimulatedNetwork()
     client = tw.Client.connect("10.0.0.1:5", protocol, network=network, tuning=tw.Tuning(timeout=3))
-    assert ends(*run(network, client, seconds=4)) == [[REASON.REQUEST_TIMED_OUT]]
+    assert ends(*advance(network, client, seconds=4)) == [[REASON.REQUEST_TIMED_OUT]]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_different_protocols_are_a_mismatch_on_both_sides(protocol: tw.Protocol,
     key = bytes(range(32))  # in development mode no connection comes up
     server = tw.Server("10.0.0.1:5", protocol, network=network, key=key)
     client = tw.Client.connect("10.0.0.1:5", other, network=network, key=key)
-    collected = run(network, server, client, seconds=1)
+    collected = advance(network, server, client, seconds=1)
     assert ends(*collected) == [[REASON.PROTOCOL_MISMATCH], [REASON.PROTOCOL_MISMATCH]]
     assert "protocol mismatch" in str(client.disconnect_reason)
 
@@ -186,7 +186,7 @@ def test_a_full_channel_says_so_and_queues_nothing() -> None:
     for _ in range(2):
         assert server.broadcast(Move(), channel=1) == []
     assert server.broadcast(Move(), channel=1) == server.clients
-    at_server, at_client = run(network, server, client, seconds=1)
+    at_server, at_client = advance(network, server, client, seconds=1)
     assert [message.tick for _, message in at_server.messages] == [0, 1, 2, 3]
     assert len(at_client.messages) == 2
     client.send(Move(5))
@@ -215,7 +215,7 @@ def test_calls_that_make_no_sense_are_named(protocol: tw.Protocol) -> None:
         client.send(Blob(bytes(101)))
     with pytest.raises(tw.errors.MessageTooLargeError):
         server.broadcast(Blob(bytes(101)))
-    assert all(not got.messages for got in run(network, server, client, seconds=1))
+    assert all(not got.messages for got in advance(network, server, client, seconds=1))
     server.close()
     client.close()
     calls: list[Any] = [server.receive, server.flush, server.pump, client.receive, client.flush, client.pump]
@@ -308,7 +308,7 @@ def test_an_interrupt_in_serialize_reaches_the_caller_and_loses_only_its_message
             server.receive()
     assert [message.number for _, message in server.receive().messages] == [11, 12, 14, 15]
     client.send(Poison(number=16))
-    (at_server, _) = run(network, server, client, seconds=0.5)
+    (at_server, _) = advance(network, server, client, seconds=0.5)
     assert [message.number for _, message in at_server.messages] == [16]
     assert server.counters["messages.raised"] == 0
 
@@ -337,11 +337,11 @@ def test_whatever_a_serialize_raises_ends_the_peers_connection_only(
     monkeypatch.setattr(Poison, "error", error)
     network, server, client = poisoned()
     other = tw.Client.connect(server.address, server.protocol, network=network)
-    run(network, server, client, other, seconds=0.5)
+    advance(network, server, client, other, seconds=0.5)
     for number in (12, 13, 14):
         client.send(Poison(number=number))
     other.send(Poison(number=15))
-    at_server, at_client, at_other = run(network, server, client, other, seconds=1)
+    at_server, at_client, at_other = advance(network, server, client, other, seconds=1)
     assert [message.number for _, message in at_server.messages] == [12, 15]
     violation = [REASON.PROTOCOL_VIOLATION]
     assert ends(at_server, at_client, at_other) == [violation, violation, []]
@@ -367,7 +367,7 @@ def test_a_client_leaves_a_server_whose_bytes_make_serialize_raise(
     network, server, client = poisoned()
     for number in (12, 13, 14):
         server.broadcast(Poison(number=number))
-    at_server, at_client = run(network, server, client, seconds=1)
+    at_server, at_client = advance(network, server, client, seconds=1)
     assert [message.number for message in at_client.messages] == [12]
     assert ends(at_server, at_client) == [[REASON.PROTOCOL_VIOLATION]] * 2
     assert client.counters["messages.raised"] == 1
@@ -398,10 +398,10 @@ def test_a_factory_makes_the_objects(protocol: tw.Protocol) -> None:
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network, tuning=tw.Tuning(factory=pool))
     client = tw.Client.connect("10.0.0.1:5", protocol, network=network)
-    run(network, server, client, seconds=0.5)
+    advance(network, server, client, seconds=0.5)
     client.send(Move(7))
     client.send(Odd(n=600, extra=3))
-    (at_server, _) = run(network, server, client, seconds=0.5)
+    (at_server, _) = advance(network, server, client, seconds=0.5)
     assert [message for _, message in at_server.messages] == pool.made == [Move(7), Odd(n=600, extra=3)]
     pool.fail = True
     client.send(Move(8))
@@ -426,9 +426,9 @@ def test_a_factory_may_call_the_endpoint_but_not_receive_again(protocol: tw.Prot
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", protocol, network=network, tuning=tw.Tuning(factory=Nosy()))
     client = tw.Client.connect("10.0.0.1:5", protocol, network=network)
-    run(network, server, client, seconds=0.5)
+    advance(network, server, client, seconds=0.5)
     client.send(Move(1))
-    at_server, at_client = run(network, server, client, seconds=0.5)
+    at_server, at_client = advance(network, server, client, seconds=0.5)
     assert [message for _, message in at_server.messages] == [Move(1)]
     assert at_client.messages == [Move(99)]
 
@@ -438,13 +438,13 @@ def test_endpoints_in_cycles_are_collected_and_say_goodbye(protocol: tw.Protocol
     pool = Pool()
     client.close()
     client = tw.Client.connect(server.address, protocol, network=network, tuning=tw.Tuning(factory=pool))
-    run(network, server, client, seconds=0.5)
+    advance(network, server, client, seconds=0.5)
     pool.client = client
     gone = weakref.ref(pool)
     del client, pool
     gc.collect()
     assert gone() is None
-    assert ends(*run(network, server, seconds=0.5)) == [[REASON.PEER_DISCONNECTED]]
+    assert ends(*advance(network, server, seconds=0.5)) == [[REASON.PEER_DISCONNECTED]]
 
 
 def test_the_same_seed_and_calls_give_the_same_history(protocol: tw.Protocol) -> None:
@@ -453,8 +453,8 @@ def test_the_same_seed_and_calls_give_the_same_history(protocol: tw.Protocol) ->
         for number in range(50):
             client.send(Move(number), channel=1)
             client.send(Chat(1, str(number)))
-            run(network, server, client, seconds=1 / 60)
-        history = run(network, server, client, seconds=3)[0].messages
+            advance(network, server, client, seconds=1 / 60)
+        history = advance(network, server, client, seconds=3)[0].messages
         return [network.now, client.stats.rtt_ms, server.counters, [message for _, message in history]]
 
     assert play(5) == play(5)
@@ -466,10 +466,10 @@ def test_conditions_can_change_and_differ_by_direction(protocol: tw.Protocol) ->
     network.set_conditions(tw.Conditions(loss=1), sender=client.address)
     client.send(Move(1))
     server.broadcast(Move(2))
-    at_server, at_client = run(network, server, client, seconds=1)
+    at_server, at_client = advance(network, server, client, seconds=1)
     assert (at_server.messages, at_client.messages) == ([], [Move(2)])
     network.set_conditions(tw.Conditions())
-    (at_server, _) = run(network, server, client, seconds=1)
+    (at_server, _) = advance(network, server, client, seconds=1)
     assert [message for _, message in at_server.messages] == [Move(1)]
 
 
@@ -479,10 +479,10 @@ def test_hundreds_of_clients_play_in_one_process(protocol: tw.Protocol) -> None:
     )
     server = tw.Server("10.0.0.1:5", protocol, network=network, max_clients=200)
     clients = [tw.Client.connect("10.0.0.1:5", protocol, network=network) for _ in range(200)]
-    run(network, server, *clients, seconds=2, rate=20)
+    advance(network, server, *clients, seconds=2, rate=20)
     assert len(server.clients) == 200
     for client in clients:
         client.send(Chat(1, f"{client.slot}"))
-    (at_server, *_) = run(network, server, *clients, seconds=2, rate=20)
+    (at_server, *_) = advance(network, server, *clients, seconds=2, rate=20)
     assert all(message.text == f"{handle.slot}" for handle, message in at_server.messages)
     assert len(at_server.messages) == 200

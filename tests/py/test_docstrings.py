@@ -160,7 +160,7 @@ def test_each_argument_has_a_line_in_help_and_in_editors(name: str) -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [tw.loop, aio.loop, tw.ticks, aio.ticks, tw.connections.Redialler, tw.connections.Redialler.connect],
+    [tw.run, aio.run, tw.connections.Reconnect],
 )
 def test_each_argument_of_the_python_functions_has_a_line(function: Callable[..., object]) -> None:
     text = " ".join((inspect.getdoc(function) or "").split())

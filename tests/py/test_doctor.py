@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import tickwire as tw
-from conftest import make_protocol
+from conftest import make_protocol, paced
 from tickwire import _cli as cli
 from tickwire._doctor import Verdict, examine_machine, examine_way
 from tickwire._doctor import way as way_module
@@ -143,7 +143,7 @@ def test_each_way_in_which_a_server_refuses_is_told_apart(
             "it answered: its protocol id or its key is another",
         )
         with tw.Client.connect(server.address, protocol, tuning=tw.Tuning(driver="thread")) as client:
-            for _ in tw.ticks(100, 20):
+            for _ in paced(100, 20):
                 client.receive()
                 if client.connected:
                     break

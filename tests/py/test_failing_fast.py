@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import pytest
 import tickwire as tw
-from conftest import Blob, Chat, Move, Odd, make_protocol
-from tickwire.testing import run
+from conftest import Blob, Chat, Move, Odd, make_protocol, paced
+from tickwire.testing import advance
 
 KEY, OTHER_KEY = bytes(range(32)), bytes(32)
 REASON = tw.DisconnectReason
@@ -21,7 +21,7 @@ def dial(
     network = tw.testing.SimulatedNetwork(seed=1)
     listens = tw.Server(address, network=network, **{"protocol": make_protocol(), **server})
     dials = tw.Client.connect(address, network=network, **{"protocol": make_protocol(), **client})
-    at_server, at_client = run(network, listens, dials, seconds=seconds)
+    at_server, at_client = advance(network, listens, dials, seconds=seconds)
     assert at_server.events == []
     ended = [event for event in at_client.events if isinstance(event, tw.Disconnected)]
     assert len(ended) == len(at_client.events)
@@ -121,7 +121,7 @@ def test_production_names_no_message_that_differs() -> None:
     network = tw.testing.SimulatedNetwork(seed=1)
     server = tw.Server("10.0.0.1:5", make_protocol(), network=network, key=KEY)
     client = tw.Client.connect(server.address, make_protocol(messages=[Move]), network=network, key=KEY)
-    run(network, server, client, seconds=1)
+    advance(network, server, client, seconds=1)
     assert (client.disconnect_reason, client.disconnect_detail) == (REASON.PROTOCOL_MISMATCH, None)
     assert server.counters["netcode.protocol_differs"] == 0
 
@@ -146,7 +146,7 @@ def test_a_client_with_a_backends_token_believes_no_explanation() -> None:
         protocol=make_protocol(), key=KEY, client_id=1, servers=[server.address], timeout=2, now=network.unix
     )
     client = tw.Client(make_protocol(), token, network=network)
-    run(network, server, client, seconds=3)
+    advance(network, server, client, seconds=3)
     assert client.disconnect_reason is REASON.REQUEST_TIMED_OUT
 
 
@@ -157,7 +157,7 @@ def test_a_closed_port_is_reported_within_a_second(host: str, driver: Any) -> No
         address = closed.address
     with tw.Client.connect(address, make_protocol(), tuning=tw.Tuning(driver=driver)) as client:
         passed = 0
-        for tick in tw.ticks(60, duration=5):
+        for tick in paced(60, seconds=5):
             passed = tick
             with client.tick():
                 pass
@@ -176,7 +176,7 @@ def test_a_server_that_starts_a_little_later_is_found() -> None:
         address = closed.address
     with tw.Client.connect(address, protocol) as client:
         server = None
-        for tick in tw.ticks(60, duration=5):
+        for tick in paced(60, seconds=5):
             with client.tick():
                 pass
             if tick >= 20:
@@ -201,7 +201,7 @@ def test_one_server_has_players_of_both_families() -> None:
         tw.Client.connect((host, port), protocol, key=KEY, client_id=number)
         for number, host in enumerate(["127.0.0.1", "::1"])
     ]
-    for _ in tw.ticks(60, duration=5):
+    for _ in paced(60, seconds=5):
         with server.tick():
             pass
         for client in clients:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tickwire as tw
 from tickwire.capture import Replay
-from tickwire.testing import Conditions, connected_pair, run
+from tickwire.testing import Conditions, advance, connected_pair
 
 BAD = Conditions(latency=0.05, jitter=0.03, loss=0.1, duplicate=0.1, reorder=0.1)
 
@@ -77,7 +77,7 @@ def test_large_messages_of_every_kind_arrive_as_they_were_sent(seed: int) -> Non
         sent.append(message)
         client.send(message, channel=0)
         client.send(message, channel=1)
-    at_server, _ = run(network, server, client, seconds=8)
+    at_server, _ = advance(network, server, client, seconds=8)
     messages = [message for _, message in at_server.messages]
     assert len(messages) == 120
     for message in sent:
@@ -89,7 +89,7 @@ def test_rows_larger_than_a_datagram_go_both_ways() -> None:
     network = tw.testing.SimulatedNetwork(conditions=BAD, seed=4)
     server = tw.Server("10.0.0.1:5", protocol(), network=network)
     client = tw.Client.connect("10.0.0.1:5", protocol(), network=network, tuning=tw.Tuning(columns=[Level]))
-    run(network, server, client, seconds=2)
+    advance(network, server, client, seconds=2)
     assert client.connected
     points = np.zeros(3_500, tw.columns.dtype(Point))
     points["x"] = range(3_500)

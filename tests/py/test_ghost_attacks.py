@@ -38,7 +38,7 @@ class Scene:
         self.handles = sorted(self.server.clients, key=lambda handle: handle.id)
 
     def run(self, seconds: float = 0.2) -> Any:
-        return testing.run(self.network, self.server, *self.clients, seconds=seconds)
+        return testing.advance(self.network, self.server, *self.clients, seconds=seconds)
 
 
 def test_a_client_cannot_write() -> None:

@@ -55,7 +55,7 @@ class Scene:
         self.world = self.server.world
 
     def run(self, seconds: float = 0.2) -> list[Any]:
-        return testing.run(self.network, self.server, self.client, seconds=seconds)[1].ghosts  # type: ignore[no-any-return]
+        return testing.advance(self.network, self.server, self.client, seconds=seconds)[1].ghosts  # type: ignore[no-any-return]
 
 
 def test_a_change_says_what_was_before() -> None:
@@ -90,7 +90,7 @@ def test_before_is_what_the_game_saw_last() -> None:
         tank.health = health
         scene.server.flush()
         scene.network.advance(1 / 60)
-        scene.client.step()
+        scene.client._step()
     [event] = scene.client.receive().ghosts
     assert (event.old, event.ghost.health) == ({"health": 100}, 40)
 
@@ -154,11 +154,11 @@ def test_a_property_of_such_a_name_is_a_property() -> None:
     network = testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:4000", protocol, network=network)
     client = tw.Client.connect(server.address, protocol, network=network)
-    testing.run(network, server, client, seconds=0.5)
+    testing.advance(network, server, client, seconds=0.5)
     odd = server.world.spawn(Odd)
-    testing.run(network, server, client, seconds=0.2)
+    testing.advance(network, server, client, seconds=0.2)
     odd.on_changed = 2
-    [_, collected] = testing.run(network, server, client, seconds=0.2)
+    [_, collected] = testing.advance(network, server, client, seconds=0.2)
     assert collected.ghosts[0].old == {"on_changed": 1}
 
 

@@ -66,7 +66,8 @@ class Scene:
 
     def run(self, seconds: float = 0.2) -> list[list[Any]]:
         return [
-            each.ghosts for each in testing.run(self.network, self.server, *self.clients, seconds=seconds)[1:]
+            each.ghosts
+            for each in testing.advance(self.network, self.server, *self.clients, seconds=seconds)[1:]
         ]
 
     def seen(self, client: int) -> list[Any]:
@@ -300,7 +301,7 @@ def test_a_capture_of_a_client_has_no_byte_of_what_isnt_for_it(class_: Any, tmp_
             debugging=tw.testing.Debugging(capture=capture),
         )
         while not (client.connected and server.clients):
-            testing.run(network, server, client, seconds=1 / 30)
+            testing.advance(network, server, client, seconds=1 / 30)
         (handle,) = server.clients
         server.world.set_condition_hook(class_, "team", by_team)
         rng, noise = random.Random(1), random.Random(hidden)
@@ -316,7 +317,7 @@ def test_a_capture_of_a_client_has_no_byte_of_what_isnt_for_it(class_: Any, tmp_
                 ship.ammo = seen if i // 2 % 2 else secret
                 ship.log = "known" if i // 2 % 2 else "s" * (secret % 24)
                 ship.aim = secret if i // 2 % 2 else seen
-            testing.run(network, server, client, seconds=1 / 60)
+            testing.advance(network, server, client, seconds=1 / 60)
         capture.close()
         opening = opener(read_keys(keys))
         found = []

@@ -39,12 +39,12 @@ class Scene:
             tw.Client.connect(self.server.address, protocol, client_id=i, network=self.network)
             for i in range(clients)
         ]
-        testing.run(self.network, self.server, *self.clients, seconds=1.0)
+        testing.advance(self.network, self.server, *self.clients, seconds=1.0)
         self.world = self.server.world
         self.handles = sorted(self.server.clients, key=lambda handle: handle.id)
 
     def run(self, seconds: float = 0.2) -> None:
-        testing.run(self.network, self.server, *self.clients, seconds=seconds)
+        testing.advance(self.network, self.server, *self.clients, seconds=seconds)
 
     def seen(self) -> list[list[int]]:
         """The healths of the tanks that each client has."""

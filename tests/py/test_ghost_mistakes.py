@@ -43,7 +43,7 @@ def server_and_clients(
     }
     server = tw.Server("10.0.0.1:4000", protocol, **both)
     dialled = [tw.Client.connect(server.address, protocol, client_id=i, **both) for i in range(clients)]
-    testing.run(network, server, *dialled, seconds=1.0)
+    testing.advance(network, server, *dialled, seconds=1.0)
     return network, server, *dialled
 
 
@@ -69,7 +69,7 @@ def test_a_ghost_class_that_differs_is_named(theirs: type | None, said: str) -> 
     client = tw.Client.connect(
         server.address, tw.Protocol(1, [Order], ghosts=[Tank]), network=network, client_id=1
     )
-    _, collected = testing.run(network, server, client, seconds=1.0)
+    _, collected = testing.advance(network, server, client, seconds=1.0)
     [event] = collected.events
     assert (event.reason, event.detail) == (tw.DisconnectReason.PROTOCOL_MISMATCH, said)
 
@@ -116,7 +116,7 @@ def test_an_error_of_a_flush_says_where() -> None:
 def test_a_protocol_may_have_ghosts_alone() -> None:
     network, server, client = server_and_clients(messages=())
     server.world.spawn(Tank(health=3))
-    testing.run(network, server, client, seconds=0.3)
+    testing.advance(network, server, client, seconds=0.3)
     assert [ghost.health for ghost in client.world.objects(Tank)] == [3]
     with pytest.raises(tw.errors.UnregisteredMessageError):
         client.send(Order("hi"))
@@ -129,20 +129,20 @@ def test_a_protocol_may_have_ghosts_alone() -> None:
 def test_a_long_line_has_ghosts_too() -> None:
     """Four seconds there and back, 240 ticks: longer than a record's number is told apart by its age."""
     network, server, client = server_and_clients(conditions=tw.Conditions(latency=2.0), clients=1)
-    testing.run(network, server, client, seconds=12.0)
+    testing.advance(network, server, client, seconds=12.0)
     assert client.connected
     tank = server.world.spawn(Tank)
     updates = 0
     for step in range(900):
         tank.at = (step % 100, step % 7)
-        [_, collected] = testing.run(network, server, client, seconds=1 / 60)
+        [_, collected] = testing.advance(network, server, client, seconds=1 / 60)
         updates += sum(isinstance(event, tw.world.GhostChanged) for event in collected.ghosts)
     tank.at = (7, 7)
-    testing.run(network, server, client, seconds=20.0)
+    testing.advance(network, server, client, seconds=20.0)
     assert client.world.objects(Tank)[0].at == (7, 7)
     bits = server.world.costs["Tank"]
     assert bits["(updates)"] > 0, "it was never live"
     assert updates > 50
     # What rests costs nothing.
-    testing.run(network, server, client, seconds=5.0)
+    testing.advance(network, server, client, seconds=5.0)
     assert server.world.costs["Tank"] == bits

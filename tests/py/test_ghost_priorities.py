@@ -39,7 +39,7 @@ class Scene:
         self.world, self.seen = self.server.world, self.client.world.arrays(Thing)
 
     def run(self) -> None:
-        testing.run(self.network, self.server, self.client, seconds=1 / 60)
+        testing.advance(self.network, self.server, self.client, seconds=1 / 60)
         self.ticks += 1
 
     def spawn(self, count: int) -> tw.world.GhostArrays:

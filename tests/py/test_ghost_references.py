@@ -52,7 +52,7 @@ class Scene:
         self.seen: Any = self.client.world
 
     def run(self, seconds: float = 0.2) -> list[Any]:
-        return testing.run(self.network, self.server, self.client, seconds=seconds)[1].ghosts
+        return testing.advance(self.network, self.server, self.client, seconds=seconds)[1].ghosts
 
     def choose(self, *classes: type) -> None:
         for class_ in classes:

@@ -15,7 +15,7 @@ from ghost_standard import Class, Ghosts, Property, Word
 from lupa import lua52
 from tickwire.capture import dissector, read_capture, read_keys
 from tickwire.capture._keys import opener
-from tickwire.testing import run
+from tickwire.testing import advance
 
 
 class Stance(enum.Enum):
@@ -88,7 +88,7 @@ def captured(directory: Path, ghosts: list[type], conditions: tw.Conditions) -> 
         server.address, protocol, key=key, network=network, debugging=tw.testing.Debugging(capture=capture)
     )
     while not (client.connected and server.clients):
-        run(network, server, client, seconds=1 / 30)
+        advance(network, server, client, seconds=1 / 30)
     made = {"path": path, "keys": keys, "capture": capture, "protocol": protocol}
     return {**made, "network": network, "server": server, "client": client}
 
@@ -124,8 +124,8 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             crates.append(world.spawn(Crate(label="new")))
             world.set_owner(tanks[rng.randrange(len(tanks))], rng.choice([handle, None]))
             world.set_owner(crates[rng.randrange(len(crates))], rng.choice([handle, None]))
-        run(network, server, client, seconds=1 / 60)
-    run(network, server, client, seconds=1.0)
+        advance(network, server, client, seconds=1 / 60)
+    advance(network, server, client, seconds=1.0)
     session["capture"].close()
     return session
 

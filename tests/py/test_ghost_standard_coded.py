@@ -14,7 +14,7 @@ import tickwire as tw
 from ghost_standard import Class, Property, Word
 from ghost_standard_coded import CodedGhosts, CodedRecord
 from test_ghost_standard import captured, payload_of, shown_payloads
-from tickwire.testing import run
+from tickwire.testing import advance
 
 
 class Stance(enum.Enum):
@@ -161,8 +161,8 @@ def session(request: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
             crates.append(world.spawn(Crate(weight=tick)))
             for ghost in (rng.choice(cubes), rng.choice(crates)):
                 world.set_owner(ghost, rng.choice([handle, None]))
-        run(network, server, client, seconds=1 / 60)
-    run(network, server, client, seconds=1.0)
+        advance(network, server, client, seconds=1 / 60)
+    advance(network, server, client, seconds=1.0)
     session["capture"].close()
     return {**session, "line": request.param}
 

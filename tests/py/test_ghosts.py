@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import pytest
 import tickwire as tw
+from conftest import paced
 from tickwire import testing
 
 
@@ -89,7 +90,7 @@ class Scene:
 
     def run(self, seconds: float = 0.2) -> list[list[Any]]:
         """What happened to each client's ghosts meanwhile."""
-        collected = testing.run(self.network, self.server, *self.clients, seconds=seconds)
+        collected = testing.advance(self.network, self.server, *self.clients, seconds=seconds)
         return [each.ghosts for each in collected[1:]]
 
 
@@ -260,7 +261,7 @@ def test_a_ghost_may_spawn_in_the_place_of_one_that_ends() -> None:
     assert [world.row(each) for each in born] == [1]
     assert world.objects(Crate) == born
     assert crate not in world
-    testing.run(network, server, client, seconds=0.2)
+    testing.advance(network, server, client, seconds=0.2)
     assert len(client.world.objects(Crate)) == 1
 
 
@@ -287,7 +288,7 @@ def test_a_ghost_may_be_despawned_by_its_own_despawning() -> None:
     world.despawn(crate)
     assert world.objects(Crate) == born
     assert world.row(born[0]) == 0
-    testing.run(network, server, client, seconds=0.2)
+    testing.advance(network, server, client, seconds=0.2)
     assert len(client.world.objects(Crate)) == 1
 
 
@@ -386,13 +387,13 @@ def test_last_values_are_its_own_where_its_row_is_anothers_at_once() -> None:
         with scene.server.tick():
             pass
         scene.network.advance(1 / 60)
-        client.step()
+        client._step()
     scene.world.spawn(Tank(name="second", health=2))
     for _ in range(10):
         with scene.server.tick():
             pass
         scene.network.advance(1 / 60)
-        client.step()
+        client._step()
     despawned, spawned = client.receive().ghosts
     assert isinstance(despawned, tw.GhostDespawned)
     assert despawned.ghost is ghost
@@ -568,14 +569,14 @@ def test_a_ghost_that_changed_is_news() -> None:
     scene = Scene()
     tank = scene.world.spawn(Tank)
     scene.run()
-    assert not scene.clients[0].has_news
+    assert not scene.clients[0]._has_news
     tank.health = 3
     scene.server.flush()
     scene.network.advance(1 / 60)
-    scene.clients[0].step()
-    assert scene.clients[0].has_news
+    scene.clients[0]._step()
+    assert scene.clients[0]._has_news
     scene.clients[0].receive()
-    assert not scene.clients[0].has_news
+    assert not scene.clients[0]._has_news
 
 
 @pytest.mark.parametrize("driver", ["polled", "thread"])
@@ -589,7 +590,7 @@ def test_ghosts_go_over_sockets(driver: Any) -> None:
         told: list[Any] = []
 
         def until(ready: Any) -> None:
-            for _ in tw.ticks(100):
+            for _ in paced(100):
                 with server.tick():
                     if tank in server.world:
                         tank.position = (tank.position[0] + 0.25, 0)
@@ -616,14 +617,14 @@ def test_a_value_that_becomes_zero_is_sent() -> None:
     network, server, client = testing.connected_pair(tw.Protocol(id=1, messages=[], ghosts=[Lamp]))
     for _ in range(2):
         lamp = server.world.spawn(Lamp)
-        testing.run(network, server, client, seconds=0.3)
+        testing.advance(network, server, client, seconds=0.3)
         (seen,) = client.world.objects(Lamp)
         assert (seen.lit, seen.strength) == (True, 7)
         lamp.lit = False
-        testing.run(network, server, client, seconds=0.3)
+        testing.advance(network, server, client, seconds=0.3)
         assert (seen.lit, seen.strength) == (False, 7)
         lamp.strength = 0
-        testing.run(network, server, client, seconds=0.3)
+        testing.advance(network, server, client, seconds=0.3)
         assert (seen.lit, seen.strength) == (False, 0)
         server.world.despawn(lamp)
-        testing.run(network, server, client, seconds=0.3)
+        testing.advance(network, server, client, seconds=0.3)

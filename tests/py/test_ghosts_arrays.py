@@ -44,7 +44,7 @@ class Scene:
         self.handles = sorted(self.server.clients, key=lambda handle: handle.id)
 
     def run(self, seconds: float = 0.2) -> list[list[Any]]:
-        collected = testing.run(self.network, self.server, *self.clients, seconds=seconds)
+        collected = testing.advance(self.network, self.server, *self.clients, seconds=seconds)
         return [each.ghosts for each in collected[1:]]
 
     def seen(self, client: int = 0) -> set[int]:
@@ -254,7 +254,7 @@ arrays["mood"] = memoryview(bytes([1, 2, 254])).cast("b")
 assert position.tolist() == [[0, 0], [2.5, 0], [0, 0]]
 assert arrays["target"].shape == (3, 4)
 assert arrays.rows.tolist() == [0, 1, 2]
-testing.run(network, server, client, seconds=0.5)
+testing.advance(network, server, client, seconds=0.5)
 theirs = client.world.arrays(Wanderer)
 assert theirs["position"].tolist() == position.tolist()
 assert theirs["mood"].tolist() == [1, 2, -2]

@@ -52,7 +52,7 @@ class Scene:
         self.handles = sorted(self.server.clients, key=lambda handle: handle.id)
 
     def run(self, seconds: float) -> None:
-        testing.run(self.network, self.server, *self.clients, seconds=seconds)
+        testing.advance(self.network, self.server, *self.clients, seconds=seconds)
 
     def play(self, seed: int, ticks: int) -> dict[str, Any]:
         """Lets cubes come, fly, change and go; then the server's that are left, by name."""
@@ -135,8 +135,8 @@ def test_plain_and_coded_classes_share_a_world() -> None:
     score, box = server.world.spawn(Score), server.world.spawn(cube)
     for step in range(40):
         score.points, box.position = step, (step / 10, 0, 0)
-        testing.run(network, server, client, seconds=1 / 60)
-    testing.run(network, server, client, seconds=0.2)
+        testing.advance(network, server, client, seconds=1 / 60)
+    testing.advance(network, server, client, seconds=0.2)
     ([seen_score], [seen_box]) = (client.world.objects(each) for each in (Score, cube))
     assert seen_score.points == 39
     assert seen_box.position == pytest.approx((3.9, 0, 0), abs=1 / 512)

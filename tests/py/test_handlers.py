@@ -84,10 +84,11 @@ def test_each_class_has_its_function_on_both_sides() -> None:
     assert [message for _, message in unhandled] == [Other()]
 
 
-def test_a_client_that_dials_again_says_so() -> None:
+def test_a_client_that_reconnects_says_so() -> None:
     world = Simulation(PROTOCOL, seed=1)
     server = world.server()
-    player = tw.connections.Redialler.connect(server.address, world.protocol, network=world.network)
+    reconnect = tw.connections.Reconnect()
+    player = tw.Client.connect(server.address, PROTOCOL, network=world.network, reconnect=reconnect)
     told: list[object] = []
     handlers = tw.messages.Handlers()
     handlers.on(tw.connections.Reconnecting)(told.append)

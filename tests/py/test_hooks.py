@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import tickwire as tw
 from conftest import Chat, Move, make_protocol
-from tickwire.testing import connected_pair, run
+from tickwire.testing import advance, connected_pair
 
 PROTOCOL = make_protocol(
     channels=[tw.reliable_ordered(), tw.unreliable(), tw.latest(keys=100), tw.channels.payload()],
@@ -27,7 +27,7 @@ def a_pair(**hooks: Any) -> tuple[tw.testing.SimulatedNetwork, tw.Server, tw.Cli
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, **hooks)
     client = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
-    run(network, server, client, seconds=0.5)
+    advance(network, server, client, seconds=0.5)
     return network, server, client
 
 
@@ -107,7 +107,7 @@ def test_a_client_has_the_hook_too() -> None:
         network=network,
         tuning=tw.Tuning(priority=lambda candidates: scores(candidates.tag)),
     )
-    run(network, server, client, seconds=0.5)
+    advance(network, server, client, seconds=0.5)
     for tick in range(10):
         client.send(Move(tick, 0, 0.0), 1, tag=tick)
     client.flush()
@@ -296,7 +296,7 @@ def join(
 ) -> tuple[list[tw.Client], list[Any]]:
     """Clients of these ids that dial the server, and the events it saw meanwhile."""
     clients = [tw.Client.connect("10.0.0.1:5", PROTOCOL, client_id=id_, network=network) for id_ in ids]
-    at_server, *_ = run(network, server, *clients, seconds=1)
+    at_server, *_ = advance(network, server, *clients, seconds=1)
     return clients, at_server.events
 
 
@@ -330,7 +330,7 @@ def test_admission_may_say_why(by: str) -> None:
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, access=tw.tokens.Access(admission=admit))
     clients = [tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network, client_id=n) for n in (7, 8, 9)]
-    run(network, server, *clients, seconds=1)
+    advance(network, server, *clients, seconds=1)
     kicked = tw.DisconnectReason.KICKED
     told = [(client.disconnect_reason, client.disconnect_detail) for client in clients]
     assert told == [(kicked, "banned until Friday"), (kicked, None), (None, None)]
@@ -389,9 +389,9 @@ def test_without_a_proper_answer_nobody_gets_in(
     server = tw.Server("10.0.0.1:5", PROTOCOL, network=network, access=tw.tokens.Access(admission=hook))
     client = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
     with pytest.raises(error, match=said):
-        run(network, server, client, seconds=1)
+        advance(network, server, client, seconds=1)
     assert server.clients == []
-    at_server, _ = run(network, server, client, seconds=1)
+    at_server, _ = advance(network, server, client, seconds=1)
     assert at_server.events == []
     assert client.disconnect_reason is tw.DisconnectReason.KICKED
 
@@ -407,12 +407,12 @@ def test_a_refused_player_s_place_is_free_at_once_and_the_goodbyes_are_few() -> 
         access=tw.tokens.Access(admission=lambda newcomers: None if admit else newcomers),
     )
     refused = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
-    run(network, server, refused, seconds=0.1)
+    advance(network, server, refused, seconds=0.1)
     admit.append(True)
     welcome = tw.Client.connect("10.0.0.1:5", PROTOCOL, network=network)
-    run(network, server, welcome, seconds=0.1)
+    advance(network, server, welcome, seconds=0.1)
     assert welcome.connected
-    run(network, server, refused, welcome, seconds=1)
+    advance(network, server, refused, welcome, seconds=1)
     assert refused.disconnect_reason is tw.DisconnectReason.KICKED
     assert refused.counters["packets.received"] <= 10
 
@@ -500,7 +500,7 @@ def test_a_budget_for_a_player_who_left_is_harmless() -> None:
     network, server, client = connected_pair(PROTOCOL)
     player = server.clients[0]
     client.close()
-    run(network, server, seconds=0.1)
+    advance(network, server, seconds=0.1)
     assert server.set_budget(1000, 1000, player) is False
     assert server.set_budget(1000, 1000) is True
 
@@ -508,11 +508,11 @@ def test_a_budget_for_a_player_who_left_is_harmless() -> None:
 def test_channel_stats_are_columns_over_all_connections() -> None:
     network, server, client = connected_pair(PROTOCOL)
     other = tw.Client.connect(server.address, PROTOCOL, network=network)
-    run(network, server, client, other, seconds=0.5)
+    advance(network, server, client, other, seconds=0.5)
     for player in server.clients:
         for _ in range(1 + player.slot):
             server.send(player, Chat(0, "hello"), 0)
-    run(network, server, client, other, seconds=0.5)
+    advance(network, server, client, other, seconds=0.5)
     snapshot = server.channel_stats
     assert len(snapshot) == 2 * 4
     assert snapshot.slot.tolist() == [0] * 4 + [1] * 4

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tickwire as tw
 from conftest import Move, make_protocol
-from tickwire.testing import run
+from tickwire.testing import advance
 
 
 def test_columns_are_arrays_without_copying_and_arrays_are_scores() -> None:
@@ -23,7 +23,7 @@ def test_columns_are_arrays_without_copying_and_arrays_are_scores() -> None:
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("10.0.0.1:5", make_protocol(), network=network, tuning=tw.Tuning(priority=by_tag))
     client = tw.Client.connect("10.0.0.1:5", server.protocol, network=network)
-    run(network, server, client, seconds=0.5)
+    advance(network, server, client, seconds=0.5)
     for tick in range(20):
         server.send(server.clients[0], Move(tick, 0, 0.0), 1, tag=tick)
     server.flush()
@@ -43,7 +43,7 @@ def test_every_other_score_of_an_array_is_as_good_as_a_copy() -> None:
         ),
     )
     client = tw.Client.connect("10.0.0.1:5", server.protocol, network=network)
-    run(network, server, client, seconds=0.5)
+    advance(network, server, client, seconds=0.5)
     for tick in range(5):
         server.send(server.clients[0], Move(tick, 0, 0.0), 1, tag=tick)
     server.flush()
@@ -61,7 +61,7 @@ def test_scores_of_another_type_or_byte_order_are_refused(dtype: str) -> None:
         tuning=tw.Tuning(priority=lambda candidates: np.zeros(len(candidates), dtype)),
     )
     client = tw.Client.connect("10.0.0.1:5", server.protocol, network=network)
-    run(network, server, client, seconds=0.5)
+    advance(network, server, client, seconds=0.5)
     server.send(server.clients[0], Move(1, 0, 0.0), 1)
     with pytest.raises(TypeError, match="float32"):
         server.flush()

@@ -11,7 +11,7 @@ import pytest
 import tickwire as tw
 from conftest import Chat, Move, make_protocol
 from tickwire import aio
-from tickwire.testing import Simulation, connected_pair, run
+from tickwire.testing import Simulation, advance, connected_pair
 
 REASON = tw.DisconnectReason
 LOSSY = tw.Conditions(latency=0.03, jitter=0.02, loss=0.3)
@@ -27,7 +27,7 @@ def test_a_reason_is_told_to_both_sides(protocol: tw.Protocol) -> None:
     network, server, client = connected_pair(protocol)
     handle = server.clients[0]
     server.disconnect(handle, reason="you are banned, tschüß")
-    at_server, at_client = run(network, server, client, seconds=0.5)
+    at_server, at_client = advance(network, server, client, seconds=0.5)
     told = (REASON.KICKED, "you are banned, tschüß")
     assert end(at_server) == end(at_client) == told
     assert (client.disconnect_reason, client.disconnect_detail) == told
@@ -41,15 +41,15 @@ def test_a_reason_is_told_to_both_sides(protocol: tw.Protocol) -> None:
     network, server, client = connected_pair(protocol)
     client.close(reason="gg")
     assert client.disconnect_detail == "gg"
-    assert end(run(network, server, seconds=0.5)[0]) == (REASON.PEER_DISCONNECTED, "gg")
+    assert end(advance(network, server, seconds=0.5)[0]) == (REASON.PEER_DISCONNECTED, "gg")
 
     network, server, client = connected_pair(protocol)
     server.close(reason="back in five minutes")
-    assert end(run(network, client, seconds=0.5)[0]) == (REASON.SERVER_CLOSED, "back in five minutes")
+    assert end(advance(network, client, seconds=0.5)[0]) == (REASON.SERVER_CLOSED, "back in five minutes")
 
     network, server, client = connected_pair(protocol)
     client.close()
-    assert end(run(network, server, seconds=0.5)[0]) == (REASON.PEER_DISCONNECTED, None)
+    assert end(advance(network, server, seconds=0.5)[0]) == (REASON.PEER_DISCONNECTED, None)
     assert client.disconnect_detail is None
 
 
@@ -57,7 +57,7 @@ def test_the_log_has_the_words_escaped(protocol: tw.Protocol, caplog: pytest.Log
     caplog.set_level("INFO", "tickwire")
     network, server, client = connected_pair(protocol)
     client.close(reason="bye\x1b[2J\nroot logged in")
-    run(network, server, seconds=0.5)
+    advance(network, server, seconds=0.5)
     (line,) = [record.message for record in caplog.records if "disconnected" in record.message]
     assert line.endswith(r', "bye\u{1b}[2J\nroot logged in"')
 
@@ -131,7 +131,7 @@ def test_a_linger_ends_at_its_time_and_at_a_second_close(protocol: tw.Protocol) 
         network.partition([server.address], [client.address])
         client.send(Chat(1, "anyone?"))
         client.close(linger=3)
-        run(network, server, seconds=1)
+        advance(network, server, seconds=1)
         for _ in range(60):
             client.pump()
             network.advance(1 / 60)
@@ -159,10 +159,10 @@ def test_a_loop_of_steps_ends_a_linger_without_an_error(protocol: tw.Protocol) -
             break
         network.advance(0.01)
         server.pump()
-        client.step()
+        client._step()
     assert client.closed
     with pytest.raises(tw.errors.ClosedError):
-        client.step()
+        client._step()
 
 
 def test_leaving_a_block_and_being_dropped_dont_linger(protocol: tw.Protocol) -> None:
@@ -172,11 +172,11 @@ def test_leaving_a_block_and_being_dropped_dont_linger(protocol: tw.Protocol) ->
     with client:
         pass
     assert client.closed
-    assert end(run(network, server, seconds=0.5)[0]) == (REASON.PEER_DISCONNECTED, "gone")
+    assert end(advance(network, server, seconds=0.5)[0]) == (REASON.PEER_DISCONNECTED, "gone")
     network, server, client = connected_pair(protocol)
     client.close(linger=60)
     del client
-    assert end(run(network, server, seconds=0.5)[0]) == (REASON.PEER_DISCONNECTED, None)
+    assert end(advance(network, server, seconds=0.5)[0]) == (REASON.PEER_DISCONNECTED, None)
 
 
 def test_transfers_end_when_a_linger_begins() -> None:
@@ -287,46 +287,57 @@ def test_a_wait_is_no_longer_than_its_linger() -> None:
         server.close()
 
 
-def test_an_event_loop_goes_on_while_its_driver_lingers(protocol: tw.Protocol) -> None:
+def test_an_event_loop_goes_on_while_a_client_lingers(protocol: tw.Protocol) -> None:
     async def main() -> None:
-        async with aio.Driver(tw.Server("127.0.0.1:0", protocol)) as server:
-            client = tw.Client.connect(
-                server.endpoint.address, protocol, debugging=tw.testing.Debugging(conditions=LOSSY, seed=9)
-            )
-            async with aio.Driver(client) as driver:
-                await driver.connected()
-                client.send(Chat(1, "bye"))
-                # The server acks on the same event loop.
-                await driver.aclose(linger=PATIENCE, reason="off to bed")
-                await driver.aclose(linger=1)
-                assert client.closed
-            messages, ended = [], []
-            async for inbox in server:
+        server = tw.Server("127.0.0.1:0", protocol)
+        client = tw.Client.connect(
+            server.address, protocol, debugging=tw.testing.Debugging(conditions=LOSSY, seed=9)
+        )
+
+        async def say() -> None:
+            async with aio.run(client, 200, linger=PATIENCE, reason="off to bed") as ticks:
+                async for _ in ticks:
+                    if client.send(Chat(1, "bye")):
+                        break
+
+        talking = asyncio.create_task(say())
+        messages, ended = [], []
+        async with aio.run(server, 200) as ticks:
+            async for _, inbox in ticks:
                 messages += [message for _, message in inbox.messages]
                 ended += [(e.reason, e.detail) for e in inbox.events if isinstance(e, tw.Disconnected)]
                 if ended:
                     break
-            assert messages == [Chat(1, "bye")]
-            assert ended == [(REASON.PEER_DISCONNECTED, "off to bed")]
-            await server.aclose(linger=1)
+        assert messages == [Chat(1, "bye")]
+        assert ended == [(REASON.PEER_DISCONNECTED, "off to bed")]
+        await talking
 
     asyncio.run(asyncio.wait_for(main(), PATIENCE))
 
 
 def test_cancelling_a_linger_closes(protocol: tw.Protocol) -> None:
     async def main() -> None:
-        server = tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="thread"))
-        async with aio.Driver(tw.Client.connect(server.address, protocol)) as driver:
-            await driver.connected()
-            for number in range(1_000):
-                driver.endpoint.send(Chat(number % 64, "anyone?"))
-            driver.endpoint.flush()
-            closing = asyncio.create_task(driver.aclose(linger=60))
-            await asyncio.sleep(0)
-            closing.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await closing
-            assert driver.endpoint.closed
+        server = tw.Server("127.0.0.1:0", protocol)
+        client = tw.Client.connect(server.address, protocol)
+
+        async def say() -> None:
+            async with aio.run(client, 200, linger=60) as ticks:
+                async for _ in ticks:
+                    if client.connected:
+                        break
+                for number in range(1_000):
+                    client.send(Chat(number % 64, "anyone?"))
+
+        closing = asyncio.create_task(say())
+        while not server.clients:
+            with server.tick():
+                await asyncio.sleep(0.001)
+        await asyncio.sleep(0.05)  # the server acks nothing now
+        assert not client.closed
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        assert client.closed
         server.close()
 
     asyncio.run(asyncio.wait_for(main(), PATIENCE))

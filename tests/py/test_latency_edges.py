@@ -204,14 +204,14 @@ def test_latency_is_the_sum_of_its_parts() -> None:
 
 def test_silence_and_quality_follow_the_line() -> None:
     network, server, client = connected_pair(PROTOCOL, seed=1)
-    testing.run(network, server, client, seconds=1)
+    testing.advance(network, server, client, seconds=1)
     assert 0 <= client.silence <= 0.2
     assert client.quality == 4
     network.set_conditions(tw.Conditions(latency=0.12))
-    testing.run(network, server, client, seconds=3)
+    testing.advance(network, server, client, seconds=3)
     assert client.quality == 2
     network.set_conditions(tw.Conditions(loss=1.0))
-    testing.run(network, server, client, seconds=2)
+    testing.advance(network, server, client, seconds=2)
     assert 1.5 < client.silence < 2.5
     assert client.quality == 0
     client.close()

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 import tickwire as tw
-from conftest import Chat, make_protocol
+from conftest import Chat, make_protocol, paced
 from textual.widgets import DataTable, Static
 from tickwire import _cli as cli
 from tickwire.errors import WatchError
@@ -65,7 +65,7 @@ class Game:
 
     def until(self, watcher: Watcher, known: int) -> None:
         """Goes on until the watcher knows of this many clients."""
-        for _ in tw.ticks(200, PATIENCE):
+        for _ in paced(200, PATIENCE):
             self.tick()
             watcher.poll()
             if watcher.summary is not None and len(watcher.clients) == known:
@@ -88,7 +88,7 @@ def test_a_watcher_sees_every_client_as_the_server_does(tmp_path: Path) -> None:
         playing.until(watcher, 3)
         for _ in range(30):
             playing.tick()
-        for _ in tw.ticks(200, 1):
+        for _ in paced(200, 1):
             watcher.poll()
         assert watcher.summary is not None
         assert watcher.summary.address == "127.0.0.1:40000"
@@ -167,7 +167,7 @@ def test_nothing_is_asked_of_the_server_while_nobody_watches(
 
 
 def watch(playing: Game, *watchers: Watcher) -> None:
-    for _ in tw.ticks(200, PATIENCE):
+    for _ in paced(200, PATIENCE):
         playing.tick()
         for watcher in watchers:
             watcher.poll()

@@ -137,7 +137,7 @@ class Scene:
         settings["network"] = self.network = testing.SimulatedNetwork()
         server = tw.Server("127.0.0.1:40000", **settings, **server_has)
         client = tw.Client.connect(server.address, **settings)
-        testing.run(self.network, server, client, seconds=0.2)
+        testing.advance(self.network, server, client, seconds=0.2)
         return server, client, next(iter(server.clients))
 
     def server(self, **settings: Any) -> tw.Server:
@@ -155,7 +155,7 @@ class Scene:
         protocol = tw.Protocol(1, [Say], ghosts=[Tank])
         self.server, self.client, handle = self.pair(protocol, strict=strict)
         self.server.world.spawn(Tank(name="Bob"), owner=handle)
-        testing.run(self.network, self.server, self.client, seconds=0.2)
+        testing.advance(self.network, self.server, self.client, seconds=0.2)
         return self.server.world, self.client.world, handle
 
     def called(self) -> tuple[tw.Server, tw.Client]:
@@ -171,7 +171,7 @@ class Scene:
     def later(self, *endpoints_and_seconds: Any) -> None:
         """Lets these endpoints run for so long."""
         *endpoints, seconds = endpoints_and_seconds
-        testing.run(self.network, *endpoints, seconds=seconds)
+        testing.advance(self.network, *endpoints, seconds=seconds)
 
     def alone(self, *, strict: bool = False) -> tw.Client:
         """A client that nobody answers."""
@@ -184,7 +184,7 @@ class Scene:
         """A server, and the handle of a client that left."""
         server, client, handle = self.pair(strict=strict)
         client.close()
-        testing.run(self.network, server, seconds=1)
+        testing.advance(self.network, server, seconds=1)
         return server, handle
 
     def closed(self) -> tw.Server:
@@ -200,7 +200,7 @@ class Scene:
         self.client = tw.Client.connect(
             server.address, self.protocol, network=network, tuning=tw.Tuning(priority=hook)
         )
-        testing.run(network, server, self.client, seconds=1)
+        testing.advance(network, server, self.client, seconds=1)
         self.client.send(Say(), 1)
         self.client.flush()
 
@@ -272,7 +272,7 @@ def test_messages_are_of_one_form() -> None:
 def test_every_error_of_ours_is_in_a_table() -> None:
     raised = {mistake.raised.partition(":")[0] for mistake in EVERY}
     # The first two say why a connection failed; the others are bases.
-    assert set(errors.__all__) - {"ConnectFailedError", "WatchError", "TickwireError", "CallError"} <= raised
+    assert set(errors.__all__) - {"WatchError", "TickwireError", "CallError"} <= raised
 
 
 def test_no_mistake_is_there_twice() -> None:

@@ -12,7 +12,7 @@ import tickwire as tw
 from conftest import Chat
 from prometheus_client.parser import text_string_to_metric_families
 from tickwire.metrics import ServerCollector
-from tickwire.testing import Conditions, run
+from tickwire.testing import Conditions, advance
 
 
 def scrape(registry: prometheus_client.CollectorRegistry) -> dict[tuple[str, tuple[str, ...]], float]:
@@ -37,11 +37,11 @@ def test_a_server_tells_what_it_counted_and_how_its_connections_are(protocol: tw
     assert idle["tickwire_client_slots", ()] == 8
     assert not any(name == "tickwire_rtt_seconds" for name, _ in idle)
     clients = [tw.Client.connect(server.address, protocol, network=network) for _ in range(3)]
-    run(network, server, *clients, seconds=1)
+    advance(network, server, *clients, seconds=1)
     for number in range(200):
         for client in server.clients:
             server.send(client, Chat(1, f"{number}"))
-        run(network, server, *clients, seconds=1 / 60)
+        advance(network, server, *clients, seconds=1 / 60)
     found = scrape(registry)
     assert found["tickwire_clients", ()] == 3
     rtts = sorted(server.stats(client).rtt_ms / 1000 for client in server.clients)
@@ -79,9 +79,9 @@ def test_a_scrape_on_another_thread_and_the_game_do_not_mind_each_other(protocol
     thread.start()
     for _ in range(20):
         client = tw.Client.connect(server.address, protocol, network=network)
-        run(network, server, client, seconds=0.3)
+        advance(network, server, client, seconds=0.3)
         client.close()
-        run(network, server, seconds=0.3)
+        advance(network, server, seconds=0.3)
     over.set()
     thread.join(30)
     assert failures == []

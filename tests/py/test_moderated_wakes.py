@@ -47,8 +47,8 @@ def wakes_of_a_burst(server: tw.Server, stranger: socket.socket) -> int:
     wakes = 0
     for _ in range(BURST):
         stranger.sendto(b"nonsense", (server.address.host, server.address.port))
-        if readable(server.fileno(), 0):
-            server.step()
+        if readable(server._fileno(), 0):
+            server._step()
             wakes += 1
     return wakes
 
@@ -62,60 +62,60 @@ def received(server: tw.Server) -> int:
 
 
 def test_each_datagram_wakes_a_quiet_server(server: tw.Server, stranger: socket.socket) -> None:
-    number = server.fileno()
-    assert server.fileno() == number
+    number = server._fileno()
+    assert server._fileno() == number
     for count in range(1, 20):
         assert not readable(number, 0)
         stranger.sendto(b"nonsense", (server.address.host, server.address.port))
         assert readable(number, LONG_MS)
         assert readable(number, 0)  # it hasn't read
-        server.step()
+        server._step()
         assert received(server) == count
 
 
 def test_a_busy_server_is_woken_for_many_datagrams_and_for_all(
     server: tw.Server, stranger: socket.socket
 ) -> None:
-    server.fileno()
+    server._fileno()
     make_busy(server, stranger)
     while received(server) % BURST:
-        assert readable(server.fileno(), LONG_MS)
-        server.step()
+        assert readable(server._fileno(), LONG_MS)
+        server._step()
     # The last wakes of the busy time come without a datagram.
-    while readable(server.fileno(), 50):
-        server.step()
+    while readable(server._fileno(), 50):
+        server._step()
     stranger.sendto(b"nonsense", (server.address.host, server.address.port))
-    assert readable(server.fileno(), LONG_MS)
+    assert readable(server._fileno(), LONG_MS)
 
 
 def test_a_busy_server_that_sleeps_is_woken_and_one_that_only_receives(
     server: tw.Server, stranger: socket.socket
 ) -> None:
-    server.fileno()
+    server._fileno()
     for reads in (server.receive, server.pump):
         make_busy(server, stranger)
         before = received(server)
         stranger.sendto(b"nonsense", (server.address.host, server.address.port))
         while received(server) == before:
-            assert readable(server.fileno(), LONG_MS)
+            assert readable(server._fileno(), LONG_MS)
             reads()
 
 
 @pytest.mark.parametrize("busy", [False, True])
 def test_any_selector_takes_the_descriptor(server: tw.Server, stranger: socket.socket, busy: bool) -> None:
-    duplicate = os.dup(server.fileno())
+    duplicate = os.dup(server._fileno())
     edge = select.epoll()
-    edge.register(server.fileno(), select.EPOLLIN | select.EPOLLET)
+    edge.register(server._fileno(), select.EPOLLIN | select.EPOLLET)
     if busy:
         make_busy(server, stranger)
-    while server.step() == 0.0 or edge.poll(0.05):
+    while server._step() == 0.0 or edge.poll(0.05):
         pass
     for _ in range(100):
         before = received(server)
         stranger.sendto(b"nonsense", (server.address.host, server.address.port))
         while received(server) == before:
             assert edge.poll(LONG_MS / 1_000)
-            server.step()
+            server._step()
         assert not select.select([duplicate], [], [], 0.0)[0]
     edge.close()
     stranger.sendto(b"nonsense", (server.address.host, server.address.port))
@@ -124,22 +124,22 @@ def test_any_selector_takes_the_descriptor(server: tw.Server, stranger: socket.s
 
 
 def test_what_a_call_leaves_wakes_again_at_once(server: tw.Server, stranger: socket.socket) -> None:
-    number = server.fileno()
+    number = server._fileno()
     for _ in range(FITS):
         stranger.sendto(b"nonsense", (server.address.host, server.address.port))
     while received(server) < FITS:
         assert readable(number, LONG_MS)
-        server.step()
+        server._step()
 
 
 def test_the_descriptor_goes_with_the_server(server: tw.Server) -> None:
-    number = server.fileno()
+    number = server._fileno()
     os.fstat(number)
     server.close()
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(number)
     with pytest.raises(tw.errors.ClosedError):
-        server.fileno()
+        server._fileno()
 
 
 def end(child: Callable[[], None]) -> int:
@@ -156,18 +156,18 @@ def end(child: Callable[[], None]) -> int:
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_leaves_its_parents_wakes_alone(server: tw.Server, stranger: socket.socket) -> None:
-    number = server.fileno()
+    number = server._fileno()
     assert end(server.close) == 0
     for _ in range(3):
         stranger.sendto(b"nonsense", (server.address.host, server.address.port))
         assert readable(number, LONG_MS)
-        server.step()
+        server._step()
     assert received(server) == 3
 
 
 def test_a_client_has_its_socket(server: tw.Server) -> None:
     with (
         tw.Client.connect(server.address, make_protocol()) as client,
-        socket.socket(fileno=os.dup(client.fileno())) as same,
+        socket.socket(fileno=os.dup(client._fileno())) as same,
     ):
         assert same.getsockname()[1] == client.address.port

@@ -40,7 +40,7 @@ def test_a_name_of_the_package_is_the_same_object_in_the_module_of_its_topic() -
 
 
 def test_asyncio_has_its_own_kind_of_names_that_are_there() -> None:
-    assert set(tw.aio.__all__) & set(tw.__all__) == {"loop", "ticks"}
+    assert set(tw.aio.__all__) & set(tw.__all__) == {"run"}
     assert not set(tw.aio.__all__) & {name for module in TOPICS.values() for name in module.__all__}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import tickwire as tw
 from conftest import Chat, Move, make_protocol
-from tickwire.testing import connected_pair, run
+from tickwire.testing import advance, connected_pair
 
 
 def received(
@@ -16,7 +16,7 @@ def received(
     for _ in range(round(seconds * 60)):
         client.send(Move(1, 2, 0.5), channel=1)
         server.broadcast(Move(1, 2, 0.5), channel=1)
-        collected = run(network, server, client, seconds=1 / 60)
+        collected = advance(network, server, client, seconds=1 / 60)
         counts = [count + len(end.messages) for count, end in zip(counts, collected, strict=True)]
     return counts
 
@@ -53,7 +53,7 @@ def test_the_rate_of_an_endpoint_bounds_what_it_sends(protocol: tw.Protocol) -> 
     client = tw.Client.connect(
         server.address, protocol, network=network, debugging=tw.testing.Debugging(conditions=thin, seed=1)
     )
-    run(network, server, client, seconds=3)
+    advance(network, server, client, seconds=3)
     assert client.connected
     at_server, at_client = received(network, server, client, seconds=10)
     assert at_server < 500 < at_client
@@ -77,13 +77,13 @@ def test_all_arrives_over_a_path_with_a_small_mtu_that_says_nothing() -> None:
             tuning=tw.Tuning(**tuned),
         )
         client = tw.Client.connect(server.address, protocol, network=network, tuning=tw.Tuning(**tuned))
-        run(network, server, client, seconds=1)
+        advance(network, server, client, seconds=1)
         assert client.connected
         for number in range(100):
             client.send(Chat(1, f"{number} " + "line" * 20))
         client.send_chunk(content)
         server.send_chunk(server.clients[0], content)
-        at_server, at_client = run(network, server, client, seconds=20)
+        at_server, at_client = advance(network, server, client, seconds=20)
         chunks = [bytes(chunk) for chunk in at_server.chunks], [bytes(chunk) for chunk in at_client.chunks]
         return *chunks, len(at_server.messages), network.counters
 

@@ -187,13 +187,15 @@ def test_a_host_knows_itself_in_its_first_tick() -> None:
 def test_a_loop_ticks_a_peer_until_its_game_is_over() -> None:
     network = tw.testing.SimulatedNetwork(seed=1)
     peer = tw.peers.Peer.join("10.0.0.9:7", PROTOCOL, tuning=tw.Tuning(bind="10.0.0.1:7"), network=network)
-    told = [event for inbox in tw.loop(peer) for event in inbox.events]
+    with tw.run(peer) as ticks:
+        told = [event for _, inbox in ticks for event in inbox.events]
     assert [type(event) for event in told] == [tw.peers.GameEnded]
     assert peer.closed
     host = tw.peers.Peer.host(PROTOCOL, tuning=tw.Tuning(bind="10.0.0.2:7"), network=network)
-    for inbox in tw.loop(host, 30, linger=0.5):
-        assert inbox.events
-        break
+    with tw.run(host, 30, linger=0.5) as ticks:
+        for _, inbox in ticks:
+            assert inbox.events
+            break
     assert host.closed
 
 
@@ -203,9 +205,9 @@ def test_a_loop_says_what_it_takes() -> None:
     with pytest.raises(
         ValueError, match=r"^reason must be None with a Peer: its players learn a LeaveReason"
     ):
-        tw.loop(peer, reason="bye")  # type: ignore[call-overload]
-    with pytest.raises(TypeError, match=r"a Server, a Client, a Redialler or a Peer, not int"):
-        tw.loop(3)  # type: ignore[call-overload]
+        tw.run(peer, reason="bye")
+    with pytest.raises(TypeError, match=r"a Server, a Client or a Peer, not int"):
+        tw.run(3)  # type: ignore[arg-type]
     assert not peer.closed
 
 

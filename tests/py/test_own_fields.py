@@ -12,7 +12,7 @@ import pytest
 import tickwire as tw
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tickwire.testing import connected_pair, run
+from tickwire.testing import advance, connected_pair
 
 PlayerId = NewType("PlayerId", int)
 Name = Annotated[str, tw.text(9)]
@@ -384,16 +384,16 @@ def test_a_from_wire_that_raises_ends_that_peer_and_not_the_tick(
         server.close()
         server = tw.Server("127.0.0.1:40001", protocol, network=network, tuning=tw.Tuning(columns=[Fragile]))
         client = tw.Client.connect(server.address, protocol, network=network)
-        run(network, server, client, seconds=1)
+        advance(network, server, client, seconds=1)
     other = tw.Client.connect(server.address, protocol, network=network)
-    run(network, server, client, other, seconds=1)
+    advance(network, server, client, other, seconds=1)
     odd = Fragile(Even(0))
     odd.number.number = 3
     client.send(Chat("before"))
     client.send(odd)
     other.send(Chat("other"))
     with caplog.at_level(logging.INFO, "tickwire"):
-        at_server, at_client, _ = run(network, server, client, other, seconds=1)
+        at_server, at_client, _ = advance(network, server, client, other, seconds=1)
     assert Chat("other") in [message for _, message in at_server.messages]
     if columns:
         # Columns hold unconverted values, and make no objects.

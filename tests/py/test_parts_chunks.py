@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import tickwire as tw
+from conftest import paced
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -75,7 +76,7 @@ def test_both_directions_share_a_socket() -> None:
         for (_, _, sender, _), chunk in zip(ends, chunks, strict=True):
             sender.send(chunk)
         read: list[bytes | None] = [None, None]
-        for _ in tw.ticks(200, duration=10):
+        for _ in paced(200, seconds=10):
             for index, (socket, peer, sender, receiver) in enumerate(ends):
                 now = time.monotonic()
                 for data, _ in socket.receive_many():

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import tickwire as tw
+from conftest import paced
 
 A, B, C = (tw.Address(f"10.0.0.{number}:5") for number in (1, 2, 3))
 ID = 0x7469636B
@@ -54,7 +55,7 @@ def test_two_peers_talk_over_sockets_in_ten_lines() -> None:
         b = tw.articles.VirtualConnection.listen(protocol_id=ID)
         heard: list[bytes | None] = []
         here.send_many(a.send(time.monotonic(), b"hello")[1])
-        for _ in tw.ticks(100, duration=10):
+        for _ in paced(100, seconds=10):
             for socket, end in ((here, a), (there, b)):
                 heard += [
                     end.receive(time.monotonic(), source, data) for data, source in socket.receive_many()

@@ -46,66 +46,52 @@ def until(done: Callable[[], bool], each: Callable[[], object]) -> None:
 
 def test_peers_play_on_asyncio() -> None:
     async def play() -> list[str]:
-        heard: list[str] = []
-        async with aio.Driver(host()) as ann, aio.Driver(join(ann.endpoint)) as bob:
+        seen: list[str] = []
+        ann = host()
+        bob = join(ann)
 
-            async def listen(driver: aio.Driver[tw.peers.Peer[Chat]], answer: str) -> None:
-                async for inbox in driver:
+        async def listen() -> None:
+            async with aio.run(ann, 200) as ticks:
+                async for _, inbox in ticks:
                     for event in inbox.events:
-                        if isinstance(event, tw.peers.PlayerJoined) and event.player != driver.endpoint.me:
-                            path = driver.endpoint.path(event.player)
+                        if isinstance(event, tw.peers.PlayerJoined) and event.player != ann.me:
+                            path = ann.path(event.player)
                             assert path is not None
                             assert path.kind == "direct"
-                            driver.endpoint.broadcast(Chat(answer))
-                    heard.extend(message.text for _, message in inbox.messages)
-
-            async def talk(driver: aio.Driver[tw.peers.Peer[Chat]]) -> None:
-                async for inbox in driver.ticks(200):
-                    heard.extend(message.text for _, message in inbox.messages)
-                    if len(driver.endpoint.players) == 2 and "of ann" in heard:
-                        driver.endpoint.broadcast(Chat("of bob"))
+                            ann.broadcast(Chat("of ann"))
+                    seen.extend(message.text for _, message in inbox.messages)
+                    if "of bob" in seen and len(ann.players) == 1:
                         break
 
-            listening = asyncio.create_task(listen(ann, "of ann"))
-            await talk(bob)
-            while "of bob" not in heard:
-                await asyncio.sleep(0.01)
-            await bob.aclose(linger=0.2)
-            while len(ann.endpoint.players) == 2:
-                await asyncio.sleep(0.01)
-            assert ann.wakes > 0
-            ann.close()
-            await listening
-        return heard
+        async def talk() -> None:
+            async with aio.run(bob, 200, linger=0.2) as ticks:
+                async for _, inbox in ticks:
+                    seen.extend(message.text for _, message in inbox.messages)
+                    if len(bob.players) == 2 and "of ann" in seen:
+                        bob.broadcast(Chat("of bob"))
+                        break
+
+        await asyncio.gather(listen(), talk())
+        return seen
 
     assert asyncio.run(asyncio.wait_for(play(), PATIENCE)) == ["of ann", "of bob"]
 
 
 def test_a_peer_on_asyncio_ends_with_its_game() -> None:
     async def play() -> list[object]:
-        async with aio.Driver(host()) as ann:
-            other = tw.Protocol(0x9A5, [Chat], peers=True)
-            stranger = tw.peers.Peer.join(ann.endpoint.address, other, tuning=tw.Tuning(bind="127.0.0.1:0"))
-            with pytest.raises(TypeError, match="a peer has no connection to wait for"):
-                await ann.connected()
-            async with aio.Driver(stranger) as driver:
-                found = [event async for inbox in driver for event in inbox.events]
-                with pytest.raises(ValueError, match="reason must be None with a Peer"):
-                    await driver.aclose(reason="why")
-                assert stranger.closed
-            return list(found)
+        ann = host(tuning=tw.Tuning(driver="thread"))
+        other = tw.Protocol(0x9A5, [Chat], peers=True)
+        stranger = tw.peers.Peer.join(ann.address, other, tuning=tw.Tuning(bind="127.0.0.1:0"))
+        with pytest.raises(ValueError, match="reason must be None with a Peer"):
+            aio.run(stranger, reason="why")
+        async with aio.run(stranger, 200) as ticks:
+            found = [event async for _, inbox in ticks for event in inbox.events]
+        assert stranger.closed
+        ann.close()
+        return list(found)
 
     (ended,) = asyncio.run(asyncio.wait_for(play(), PATIENCE))
     assert isinstance(ended, tw.peers.GameEnded)
-
-
-def test_a_peer_with_a_thread_needs_no_driver() -> None:
-    async def play() -> None:
-        with pytest.raises(ValueError, match="thread"):
-            async with aio.Driver(host(tuning=tw.Tuning(driver="thread"))):
-                pass
-
-    asyncio.run(play())
 
 
 @pytest.mark.parametrize("threads", [(True, True), (True, False), (False, True)])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import tickwire as tw
 from conftest import Chat, Move, make_protocol
-from tickwire.testing import Simulation, connected_pair, run
+from tickwire.testing import Simulation, advance, connected_pair
 
 REASON = tw.DisconnectReason
 RESULT = tw.SendResult
@@ -34,9 +34,9 @@ def test_all_that_names_a_player_who_is_gone_is_harmless() -> None:
     channels = [tw.reliable_ordered(), tw.channels.payload(), tw.chunks()]
     network, server, client = connected_pair(tw.Protocol(1, [Move], channels))
     (gone,) = server.clients
-    run(network, server, client, seconds=1)
+    advance(network, server, client, seconds=1)
     client.close()
-    run(network, server, seconds=0.1)
+    advance(network, server, seconds=0.1)
     assert server.send(gone, Move()) is RESULT.GONE
     assert server.send_payload(gone, b"x", 1, tag=1) is RESULT.GONE
     assert server.send_rows(gone, Move, MOVE * 3) == [0, 1, 2]
@@ -59,7 +59,7 @@ def test_mistakes_go_on_raising_for_players_who_are_gone(protocol: tw.Protocol) 
     network, server, client = connected_pair(protocol)
     (gone,) = server.clients
     client.close()
-    run(network, server, seconds=0.1)
+    advance(network, server, seconds=0.1)
     with pytest.raises(tw.FieldError):
         server.send(gone, Move(-1))
     with pytest.raises(tw.errors.ChannelError):

@@ -14,7 +14,7 @@ from conftest import Chat
 from tickwire import _cli as cli
 from tickwire._plots import series_of
 from tickwire.capture import read_capture
-from tickwire.testing import Conditions, run
+from tickwire.testing import Conditions, advance
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def captured(tmp_path: Path, protocol: tw.Protocol, monkeypatch: pytest.MonkeyPa
     network.schedule(5, Conditions(latency=0.02, loss=0.2), receiver=server.address)
     clients = [tw.Client.connect(server.address, protocol, network=network) for _ in range(2)]
     for tick in range(600):
-        run(network, server, *clients, seconds=1 / 60)
+        advance(network, server, *clients, seconds=1 / 60)
         for client in clients:
             if client.connected:
                 client.send(Chat(1, f"tick {tick}"), channel=1)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import tickwire as tw
+from conftest import paced
 from tickwire.samples import command, crowd, echo, filedrop
 from tickwire.samples.arena import __main__ as arena
 from tickwire.samples.chat import __main__ as chat
@@ -238,7 +239,7 @@ def test_a_server_that_goes_away_ends_its_clients(capsys: pytest.CaptureFixture[
     with tw.Server("127.0.0.1:0", echo.PROTOCOL, tuning=tw.Tuning(driver="thread")) as server:
 
         def close_when_someone_is_here() -> None:
-            for _ in tw.ticks(100, PATIENCE):
+            for _ in paced(100, PATIENCE):
                 if server.receive().events:
                     server.close()
                     return

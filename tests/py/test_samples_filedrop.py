@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import tickwire as tw
+from conftest import paced
 from test_samples import PATIENCE, serving
 from tickwire.samples import command, filedrop
 
@@ -50,7 +51,7 @@ def test_a_receiver_that_was_killed_takes_only_the_rest(
         ) as slow,
         sending(file, slow.address) as sender,
     ):
-        for _ in tw.ticks(100, PATIENCE):
+        for _ in paced(100, PATIENCE):
             if carried(slow) > 0.6 * size:
                 break
         receiver.kill()

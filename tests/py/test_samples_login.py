@@ -15,7 +15,7 @@ from tickwire.samples import command
 from tickwire.samples.login import game
 from tickwire.samples.login.__main__ import log_in, main
 from tickwire.samples.login.backend import MAX_REQUEST_BYTES, Backend, make_app
-from tickwire.testing import SimulatedNetwork, run
+from tickwire.testing import SimulatedNetwork, advance
 from werkzeug.serving import make_server
 
 KEY = bytes(range(32))
@@ -86,7 +86,7 @@ def test_the_game_knows_a_player_by_the_token() -> None:
     for _ in range(60):
         with server.tick() as inbox:
             game.tick(server, inbox)
-        messages += run(network, client, seconds=1 / 60)[0].messages
+        messages += advance(network, client, seconds=1 / 60)[0].messages
     assert messages == [game.Welcome("ann é")]
 
 
@@ -103,10 +103,11 @@ def test_a_player_logs_in_and_plays(
         over = threading.Event()
 
         def serve() -> None:
-            for inbox in tw.loop(server, game.TICKS_PER_SECOND):
-                game.tick(server, inbox)
-                if over.is_set():
-                    return
+            with tw.run(server, game.TICKS_PER_SECOND) as ticks:
+                for _, inbox in ticks:
+                    game.tick(server, inbox)
+                    if over.is_set():
+                        return
 
         thread = threading.Thread(target=serve)
         thread.start()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pygame
 import pytest
 import tickwire as tw
+from conftest import paced
 from tickwire.samples.rts import __main__ as rts
 from tickwire.samples.rts.messages import PROTOCOL, Kind
 from tickwire.samples.rts.play import Lobby
@@ -158,7 +159,7 @@ def test_a_friend_joins_by_code_and_bots_take_the_rest() -> None:
             rendezvous=tw.peers.Rendezvous(where),
         )
         lobby, players = Lobby(host, 2, host.address, where), [Player(host)]
-        for _ in tw.ticks(120, 30):
+        for _ in paced(120, 30):
             if host.code is not None and len(players) == 1:
                 code = host.code
                 peer = tw.peers.Peer.join(

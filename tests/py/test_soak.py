@@ -16,7 +16,7 @@ from soak.__main__ import main
 from soak.ghosts import Picture, Walker, Walkers
 from soak.model import FLOWS, Violation
 from soak.scenario import draw
-from tickwire.testing import Conditions, Simulation, connected_pair, run
+from tickwire.testing import Conditions, Simulation, advance, connected_pair
 
 
 def test_ten_minutes_break_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,14 +67,14 @@ def test_what_a_client_is_told_of_a_world_is_held_to_the_model(spoil: Any, sente
     walkers.born = 1
     walker = server.world.spawn(Walker(number=1, steps=1))
     walkers.alive.append(walker)
-    picture.take(run(network, server, client, seconds=0.2)[1].ghosts, walkers)
+    picture.take(advance(network, server, client, seconds=0.2)[1].ghosts, walkers)
     [handle] = server.clients
     assert picture.agrees(walkers, handle)
     spoil(picture, client.world.objects(Walker)[0])
     walker.steps = 2
     assert not picture.agrees(walkers, handle)
     with pytest.raises(Violation, match=sentence):
-        picture.take(run(network, server, client, seconds=0.2)[1].ghosts, walkers)
+        picture.take(advance(network, server, client, seconds=0.2)[1].ghosts, walkers)
 
 
 def test_several_processes_do_the_same_as_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import tickwire as tw
-from conftest import Blob, Chat, Move, make_protocol
+from conftest import Blob, Chat, Move, make_protocol, paced
 from tickwire import _core
 
 PATIENCE = 20.0
@@ -172,7 +172,7 @@ def test_closing_ends_the_thread_and_frees_the_port(protocol: tw.Protocol) -> No
     before = threads()
     with pair(protocol) as (server, client):
         # A thread has its name from itself, when it first runs.
-        assert any(threads_are(before + 2) for _ in tw.ticks(100, 5))
+        assert any(threads_are(before + 2) for _ in paced(100, 5))
         address = server.address
         server.close()
         server.close()
@@ -180,7 +180,7 @@ def test_closing_ends_the_thread_and_frees_the_port(protocol: tw.Protocol) -> No
         tw.Server(address, protocol).close()
         client.close()
         assert threads_are(before)
-        for call in (server.receive, server.flush, server.pump, server.step, client.receive):
+        for call in (server.receive, server.flush, server.pump, server._step, client.receive):
             with pytest.raises(tw.errors.ClosedError):
                 call()
 
@@ -295,7 +295,7 @@ for _ in range(50):
     child = os.fork()
     if child == 0:
         import gc
-        calls = [client.receive, client.flush, client.pump, client.step, lambda: client.send(Move(1)),
+        calls = [client.receive, client.flush, client.pump, client._step, lambda: client.send(Move(1)),
                  lambda: client.connected, lambda: client.closed, lambda: client.counters,
                  lambda: client.stats,
                  server.receive, lambda: server.clients, lambda: server.broadcast(Move(1))]
@@ -390,7 +390,7 @@ def test_a_panic_of_the_thread_is_an_exception_and_harms_nothing_else(
             server.receive,
             server.flush,
             server.pump,
-            server.step,
+            server._step,
             lambda: server.clients,
             lambda: server.broadcast(Move(1)),
             lambda: server.counters,

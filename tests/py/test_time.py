@@ -35,7 +35,7 @@ PROTOCOL_OF_15 = tw.Protocol(1, [Chat], inputs=Move, tick_rate=15)
 
 def pair(**settings: Any) -> tuple[testing.SimulatedNetwork, tw.Server[Any], tw.Client[Any]]:
     network, server, client = testing.connected_pair(PROTOCOL, **settings)
-    testing.run(network, server, client, seconds=1)
+    testing.advance(network, server, client, seconds=1)
     return network, server, client
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import tickwire as tw
 from test_sockets import tick_until
-from tickwire.testing import SimulatedNetwork, run
+from tickwire.testing import SimulatedNetwork, advance
 
 
 @tw.message
@@ -47,7 +47,7 @@ def try_token(
         now=EPOCH + now,
     )
     client = tw.Client(PROTOCOL, token, tuning=tw.Tuning(bind="10.0.0.2:0"), network=network)
-    run(network, server, client, seconds=1)
+    advance(network, server, client, seconds=1)
     return client.connected, server.counters
 
 
@@ -100,7 +100,7 @@ def test_a_token_is_one_clients() -> None:
     sentence = "token must be new, and another client of this process has it"
     with pytest.raises(ValueError, match=sentence):
         tw.Client(PROTOCOL, token, network=network)
-    run(network, server, client, seconds=1)
+    advance(network, server, client, seconds=1)
     assert client.connected
     client.close()
     for again in (token, tw.ConnectToken.from_bytes(token.to_bytes())):
@@ -114,7 +114,7 @@ def test_a_token_that_nobody_answered_is_good_for_another_try() -> None:
     token = make_token(server)
     server.close()
     client = tw.Client(PROTOCOL, token, tuning=tw.Tuning(bind="10.0.0.2:0"), network=network)
-    run(network, client, seconds=11)
+    advance(network, client, seconds=11)
     assert client.disconnect_reason is tw.DisconnectReason.REQUEST_TIMED_OUT
     tw.Client(PROTOCOL, token, tuning=tw.Tuning(bind="10.0.0.3:0"), network=network)
 
@@ -129,7 +129,7 @@ def test_a_setting_that_is_wrong_costs_no_token(wrong: dict[str, object]) -> Non
     with pytest.raises((TypeError, ValueError)):
         tw.Client(PROTOCOL, token, network=network, **wrong)  # type: ignore[arg-type]
     client = tw.Client(PROTOCOL, token, network=network)
-    run(network, server, client, seconds=1)
+    advance(network, server, client, seconds=1)
     assert client.connected
 
 
@@ -146,11 +146,11 @@ def test_coming_back_takes_the_place_of_the_old_connection() -> None:
     network = SimulatedNetwork(seed=1)
     server = tw.Server("10.0.0.1:40000", PROTOCOL, key=KEY, max_clients=1, network=network)
     old = tw.Client(PROTOCOL, make_token(server), tuning=tw.Tuning(bind="10.0.0.2:0"), network=network)
-    run(network, server, old, seconds=1)
+    advance(network, server, old, seconds=1)
     (before,) = server.clients
     token = make_token(server, user_data=b"back")
     new = tw.Client(PROTOCOL, token, tuning=tw.Tuning(bind="10.0.0.3:0"), network=network)
-    received = run(network, server, old, new, seconds=1)
+    received = advance(network, server, old, new, seconds=1)
     gone, come = received[0].events
     assert isinstance(gone, tw.Disconnected)
     assert isinstance(come, tw.Connected)
@@ -171,13 +171,13 @@ def test_coming_back_waits_where_duplicates_are_not_replaced() -> None:
         network=network,
     )
     old = tw.Client(PROTOCOL, make_token(server), tuning=tw.Tuning(bind="10.0.0.2:0"), network=network)
-    run(network, server, old, seconds=1)
+    advance(network, server, old, seconds=1)
     new = tw.Client(PROTOCOL, make_token(server), tuning=tw.Tuning(bind="10.0.0.3:0"), network=network)
-    run(network, server, old, new, seconds=1)
+    advance(network, server, old, new, seconds=1)
     assert (old.connected, new.connected) == (True, False)
     assert server.counters["netcode.client_id_connected"] > 0
     old.close()
-    run(network, server, new, seconds=1)
+    advance(network, server, new, seconds=1)
     assert new.connected
 
 
@@ -186,10 +186,10 @@ def test_whoever_hung_learns_at_once_that_it_was_given_up(hangs: str) -> None:
     network = SimulatedNetwork(seed=1)
     server = tw.Server("10.0.0.1:40000", PROTOCOL, key=KEY, network=network)
     client = tw.Client(PROTOCOL, make_token(server), tuning=tw.Tuning(bind="10.0.0.2:0"), network=network)
-    run(network, server, client, seconds=1)
+    advance(network, server, client, seconds=1)
     (handle,) = server.clients
     awake, hung = (server, client) if hangs == "client" else (client, server)
-    run(network, awake, seconds=12)
+    advance(network, awake, seconds=12)
     with hung.tick() as inbox:
         (event,) = inbox.events
         assert isinstance(event, tw.Disconnected)
@@ -240,5 +240,5 @@ def test_a_world_reaches_servers_of_both_families() -> None:
         now=EPOCH,
     )
     client = tw.Client(PROTOCOL, token, tuning=tw.Tuning(bind="10.0.0.2:0"), network=network)
-    run(network, server, client, seconds=2)
+    advance(network, server, client, seconds=2)
     assert client.connected

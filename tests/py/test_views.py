@@ -424,9 +424,9 @@ def test_a_velocity_is_in_units_a_second_of_the_protocols_ticks(tick_rate: int |
     client = tw.Client.connect(server.address, protocol, network=network)
     ship = Ship(place=0, speed=6)
     server.world.spawn(ship)
-    tw.testing.run(network, server, client, seconds=1, rate=ticks)
+    tw.testing.advance(network, server, client, seconds=1, rate=ticks)
     sent = server.world.costs["Ship"]["place"]
     for _ in range(ticks):
         ship.place += 6 / ticks
-        tw.testing.run(network, server, client, seconds=1 / ticks, rate=ticks)
+        tw.testing.advance(network, server, client, seconds=1 / ticks, rate=ticks)
     assert server.world.costs["Ship"]["place"] <= sent + 2 * 32

@@ -133,21 +133,24 @@ def test_no_visitor_ends_a_sample_and_a_signal_does_politely(
 # As servers were written before: each died of its first visitors.
 OLD = {
     "answers": """
-for inbox in tw.loop(server, 60):
-    for client, message in inbox.messages:
-        server.send(client, message)
+with tw.run(server, 60) as ticks:
+    for _, inbox in ticks:
+        for client, message in inbox.messages:
+            server.send(client, message)
 """,
     "welcomes": """
-for inbox in tw.loop(server, 60):
-    for event in inbox.events:
-        if isinstance(event, tw.Connected):
-            server.send(event.client, Chat(0, "welcome"))
+with tw.run(server, 60) as ticks:
+    for _, inbox in ticks:
+        for event in inbox.events:
+            if isinstance(event, tw.Connected):
+                server.send(event.client, Chat(0, "welcome"))
 """,
     "greets a crowd": """
-for inbox in tw.loop(server, 60):
-    for client, message in inbox.messages:
-        for other in server.clients:
-            server.send(other, Chat(0, "hello"))
+with tw.run(server, 60) as ticks:
+    for _, inbox in ticks:
+        for client, message in inbox.messages:
+            for other in server.clients:
+                server.send(other, Chat(0, "hello"))
 """,
 }
 

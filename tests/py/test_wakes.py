@@ -13,7 +13,7 @@ from conftest import Chat, make_protocol
 
 def wake(endpoint: tw.Server | tw.Client) -> int:
     """What an event loop does at each datagram; how many messages came."""
-    endpoint.step()
+    endpoint._step()
     came = len(endpoint.receive().messages)
     endpoint.flush()
     return came
@@ -149,7 +149,7 @@ def test_who_wakes_acks_reliable_messages_before_they_go_again(latency: float) -
                     server.send(server.clients[0], Chat(1, "down" * 50), 0)
                 server.flush()
             came += wake(client)
-            server.step()
+            server._step()
             server.receive()
             network.advance(0.001)
         [channel] = server.stats(server.clients[0]).channels

@@ -6,7 +6,6 @@ The signatures are read, so that no new argument is forgotten.
 from __future__ import annotations
 
 import ast
-import asyncio
 import inspect
 import re
 import uuid
@@ -400,8 +399,8 @@ def test_a_wrong_argument_is_named(place: Place, tmp_path: Path) -> None:
 
 FRONT = {
     "Server.__new__": {"address", "public_addresses"},
-    "Client.__new__": {"token", "bind", "resume"},
-    "Client.connect": {"address", "bind", "resume"},
+    "Client.__new__": {"token", "bind", "reconnect"},
+    "Client.connect": {"address", "bind", "reconnect"},
     "ConnectToken.generate": {"servers", "internal_servers"},
     "Protocol.__new__": {"framing"},
     "Conditions.__new__": {"bursts", "outages"},
@@ -434,48 +433,26 @@ def test_what_most_games_call_names_it_in_the_sentence_itself(place: Place, tmp_
 # --- the Python modules ----------------------------------------------------------------------------------
 
 
-async def endpoint_loop(endpoint: Any, **settings: Any) -> None:
-    async for _ in aio.loop(endpoint, **settings):
-        break
-
-
 def server() -> tw.Server:
     return tw.Server("127.0.0.1:0", PROTOCOL, network=tw.testing.SimulatedNetwork())
 
 
 PYTHON: dict[str, Callable[[Any], object]] = {
-    "endpoint of loop": lambda wrong: tw.loop(wrong),
-    "ticks_per_second of loop": lambda wrong: tw.loop(server(), wrong),
-    "linger of loop": lambda wrong: tw.loop(server(), linger=wrong),
-    "reason of loop": lambda wrong: tw.loop(server(), reason=wrong),
-    "health of loop": lambda wrong: tw.loop(server(), health=wrong),
-    "endpoint of aio.loop": lambda wrong: asyncio.run(endpoint_loop(wrong)),
-    "ticks_per_second of aio.loop": lambda wrong: aio.loop(server(), wrong),
-    "linger of aio.loop": lambda wrong: aio.loop(server(), linger=wrong),
-    "reason of aio.loop": lambda wrong: aio.loop(server(), reason=wrong),
-    "health of aio.loop": lambda wrong: aio.loop(server(), health=wrong),
-    "endpoint of aio.Driver": lambda wrong: aio.Driver(wrong),
-    "rate of ticks": lambda wrong: tw.ticks(wrong),
-    "duration of ticks": lambda wrong: tw.ticks(60, wrong),
+    "endpoint of run": lambda wrong: tw.run(wrong),
+    "rate of run": lambda wrong: tw.run(server(), wrong),
+    "linger of run": lambda wrong: tw.run(server(), linger=wrong),
+    "reason of run": lambda wrong: tw.run(server(), reason=wrong),
+    "health of run": lambda wrong: tw.run(server(), health=wrong),
+    "endpoint of aio.run": lambda wrong: aio.run(wrong),
+    "health of aio.run": lambda wrong: aio.run(server(), health=wrong),
     "address of resolve": lambda wrong: tw.resolve(wrong),
     "account of client_id": lambda wrong: tw.tokens.client_id(wrong),
     "inbox of Handlers.dispatch": lambda wrong: tw.messages.Handlers().dispatch(wrong),
-    "token of Redialler": lambda wrong: tw.connections.Redialler(PROTOCOL, wrong),
-    "address of Redialler.connect": lambda wrong: redialler(address=wrong),
-    "protocol of Redialler.connect": lambda wrong: redialler(protocol=wrong),
     **{
-        f"{name} of Redialler.connect": lambda wrong, name=name: redialler(**{name: wrong})
-        for name in (
-            "first_delay",
-            "max_delay",
-            "jitter",
-            "give_up_after",
-            "seed",
-            "bind",
-            "client_id",
-            "mtu",
-        )
+        f"{name} of Reconnect": lambda wrong, name=name: tw.connections.Reconnect(**{name: wrong})
+        for name in ("token", "first_delay", "max_delay", "jitter", "give_up_after")
     },
+    "reconnect of Client.connect": lambda wrong: tw.Client.connect("127.0.0.1:1", PROTOCOL, reconnect=wrong),
     "protocol of Simulation": lambda wrong: testing.Simulation(wrong),
     "seed of Simulation": lambda wrong: testing.Simulation(PROTOCOL, seed=wrong),
     "conditions of Simulation": lambda wrong: testing.Simulation(PROTOCOL, conditions=wrong),
@@ -483,24 +460,20 @@ PYTHON: dict[str, Callable[[Any], object]] = {
     "seconds of Simulation.run": lambda wrong: testing.Simulation(PROTOCOL).run(wrong),
     "seconds of Simulation.at": lambda wrong: testing.Simulation(PROTOCOL).at(wrong, print),
     "action of Simulation.at": lambda wrong: testing.Simulation(PROTOCOL).at(1, wrong),
-    "network of run": lambda wrong: testing.run(wrong, seconds=1),
-    "seconds of run": lambda wrong: testing.run(tw.testing.SimulatedNetwork(), seconds=wrong),
-    "rate of run": lambda wrong: testing.run(tw.testing.SimulatedNetwork(), seconds=1, rate=wrong),
+    "network of advance": lambda wrong: testing.advance(wrong, seconds=1),
+    "seconds of advance": lambda wrong: testing.advance(tw.testing.SimulatedNetwork(), seconds=wrong),
+    "rate of advance": lambda wrong: testing.advance(tw.testing.SimulatedNetwork(), seconds=1, rate=wrong),
     "protocol of connected_pair": lambda wrong: testing.connected_pair(wrong),
     "conditions of connected_pair": lambda wrong: testing.connected_pair(PROTOCOL, conditions=wrong),
     "seed of connected_pair": lambda wrong: testing.connected_pair(PROTOCOL, seed=wrong),
 }
 
 
-def redialler(**settings: Any) -> tw.connections.Redialler:
-    return tw.connections.Redialler.connect(**{"address": "127.0.0.1:1", "protocol": PROTOCOL, **settings})
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("what", PYTHON)
 @pytest.mark.parametrize("wrong", [Thing(), [], uuid.UUID], ids=["thing", "list", "class"])
 def test_a_wrong_argument_of_the_python_modules_is_named(what: str, wrong: object) -> None:
-    if callable(wrong) and what in {"token of Redialler", "action of Simulation.at"}:
+    if callable(wrong) and what in {"token of Reconnect", "action of Simulation.at"}:
         return
     with pytest.raises((TypeError, ValueError, tw.errors.GhostError)) as raised:
         PYTHON[what](wrong)

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 import pytest
 import tickwire as tw
-from tickwire.testing import connected_pair, run
+from conftest import paced
+from tickwire.testing import advance, connected_pair
 from tickwire.yojimbo import ChannelSettings, Profile
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/yojimbo.json").read_text("utf-8"))
@@ -159,7 +160,7 @@ def test_messages_of_all_kinds_and_blocks_go_both_ways(driver: str) -> None:
         sent = mixed(40)
         received: dict[str, list[Any]] = {"server": [], "client": []}
         said = False
-        for _ in tw.ticks(200):
+        for _ in paced(200):
             with server.tick() as inbox:
                 received["server"] += [message for _, message in inbox.messages]
                 for event in inbox.events:
@@ -205,7 +206,7 @@ def test_reliable_messages_and_blocks_survive_a_terrible_network() -> None:
     for message in sent:
         client.send(message)
         server.send(server.clients[0], message)
-    at_server, at_client = run(network, server, client, seconds=30)
+    at_server, at_client = advance(network, server, client, seconds=30)
     assert_same([message for _, message in at_server.messages], sent)
     assert_same(at_client.messages, sent)
 
@@ -215,7 +216,7 @@ def test_a_large_block_arrives_whole_and_in_well_under_four_seconds() -> None:
     network, server, client = connected_pair(make_protocol(), conditions=conditions, seed=2)
     block = content(1, 262_144)
     client.send(Blob(1, block=block))
-    at_server, _ = run(network, server, client, seconds=2)
+    at_server, _ = advance(network, server, client, seconds=2)
     ((_, message),) = at_server.messages
     assert hashlib.sha256(message.block).digest() == hashlib.sha256(block).digest()
 
@@ -225,7 +226,7 @@ def test_unreliable_blocks_ride_with_their_message() -> None:
     client.send(Blob(3, block=content(3, 4096)), channel=1)
     client.send(Text(4, "small"), channel=1)
     client.send(OwnBlob(seq=5, block=b"x"), channel=1)
-    at_server, _ = run(network, server, client, seconds=1)
+    at_server, _ = advance(network, server, client, seconds=1)
     got = sorted((message for _, message in at_server.messages), key=lambda message: message.seq)
     assert_same(got, [Blob(3, block=content(3, 4096)), Text(4, "small"), OwnBlob(seq=5, block=b"x")])
 
@@ -249,10 +250,10 @@ def ended_by(theirs: tw.Protocol, ours: tw.Protocol, message: Any) -> tw.Disconn
     network = tw.testing.SimulatedNetwork()
     server = tw.Server("127.0.0.1:40000", ours, network=network)
     client = tw.Client.connect(server.address, theirs, network=network)
-    run(network, server, client, seconds=1)
+    advance(network, server, client, seconds=1)
     for n in range(3):
         client.send(message(n))
-    at_server, at_client = run(network, server, client, seconds=1)
+    at_server, at_client = advance(network, server, client, seconds=1)
     (event,) = (event for event in at_server.events if isinstance(event, tw.Disconnected))
     (other,) = (event for event in at_client.events if isinstance(event, tw.Disconnected))
     assert other.reason is tw.DisconnectReason.PEER_DISCONNECTED, "this wire doesn't tell why"
@@ -306,7 +307,7 @@ def test_with_the_hash_folded_in_sides_that_differ_do_not_connect() -> None:
         tw.Client.connect(server.address, protocol, network=network, tuning=tw.Tuning(timeout=2))
         for protocol in (same, theirs)
     ]
-    run(network, server, *clients, seconds=4)
+    advance(network, server, *clients, seconds=4)
     assert [client.connected for client in clients] == [True, False]
     assert clients[1].disconnect_reason is tw.DisconnectReason.REFUSED
 
@@ -330,7 +331,7 @@ def test_own_code_that_raises_ends_the_connection(
     if error is KeyboardInterrupt:
         with pytest.raises(KeyboardInterrupt, match="a mistake"):
             server.tick().__enter__()
-    at_server, _ = run(network, server, client, seconds=1)
+    at_server, _ = advance(network, server, client, seconds=1)
     (event,) = at_server.events
     assert event.reason is tw.DisconnectReason.FAILED_TO_SERIALIZE
     assert at_server.messages == [], "a packet is read whole or not at all"
@@ -358,7 +359,7 @@ def test_a_server_that_does_not_read_loses_nobody() -> None:
         client.pump()
     assert client.connected
     assert sent < 3_000
-    at_server, _ = run(network, server, client, seconds=10)
+    at_server, _ = advance(network, server, client, seconds=10)
     assert [message.seq for _, message in at_server.messages] == list(range(sent))
 
 
@@ -520,7 +521,7 @@ def test_channels_without_blocks_fit_small_packets() -> None:
     network, server, client = connected_pair(protocol)
     for seq in range(20):
         client.send(Text(seq, "x" * 60, b"y" * 32), channel=seq % 2)
-    at_server, _ = run(network, server, client, seconds=1)
+    at_server, _ = advance(network, server, client, seconds=1)
     assert sorted(message.seq for _, message in at_server.messages) == list(range(20))
     with pytest.raises(ValueError, match="block_fragment_size must be 1 to 236, not 1024"):
         make_protocol(yojimbo=Profile(max_packet_size=300))

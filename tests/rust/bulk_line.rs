@@ -34,10 +34,10 @@ pub(crate) const BY_ARRIVAL: u64 = 1_000_000;
 /// A game of 60 ticks a second beside a driver's thread.
 pub(crate) const ON_THREAD: u64 = BY_ARRIVAL + 60;
 
-/// A game of 60 ticks a second in `tw.loop`.
+/// A game of 60 ticks a second in `tw.run`.
 pub(crate) const IN_LOOP: u64 = 2 * BY_ARRIVAL + 60;
 
-/// From one step of `tw.loop` to the next: a sleep of a millisecond, which lasts a little longer.
+/// From one step of `tw.run` to the next: a sleep of a millisecond, which lasts a little longer.
 const LOOP_STEP: Duration = Duration::from_micros(1_100);
 
 impl Act {
@@ -91,7 +91,7 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    /// Whether this end is in `tw.loop`, and has chunks.
+    /// Whether this end is in `tw.run`, and has chunks.
     fn moves_chunks(&self, end: usize, act: [u64; 2]) -> bool {
         act[end] == IN_LOOP && !self.ends[end].chunks().is_idle()
     }

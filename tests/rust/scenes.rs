@@ -131,7 +131,7 @@ fn alone_figures(line: &Line, meter: &Meter, mbit: f64) -> Vec<(&'static str, f6
 }
 
 /// Blocks over a clean link with a queue of one round trip, between ends that wake as real ones do: at ticks that come
-/// late now and then ("own ticks": a game calls `tick` itself; "ticks": it is in `tw.loop`), or upon arrival.
+/// late now and then ("own ticks": a game calls `tick` itself; "ticks": it is in `tw.run`), or upon arrival.
 pub(crate) fn by_arrival(seed: u64) -> Vec<Row> {
     const LINKS: [(f64, f64); 4] = [(10.0, 50.0), (20.0, 40.0), (50.0, 50.0), (100.0, 20.0)];
     let mut rows = Vec::new();

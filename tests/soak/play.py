@@ -103,15 +103,12 @@ class Play:
         return server
 
     def dial(self, player: int) -> None:
-        """A player connects, or comes back, with its partial chunks."""
+        """A player connects, or comes back."""
         self.attempts += 1
-        old = self.current[player]
-        resume = old.client if old is not None and self.rng.random() < 0.5 else None
         client = tw.Client.connect(
             SERVER,
             self.protocol,
             client_id=self.attempts,
-            resume=resume,
             **self.settings(timeout=self.scenario.timeout, bind=self.places[player]),
         )
         if self.scenario.budget:

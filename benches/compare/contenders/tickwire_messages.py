@@ -113,12 +113,12 @@ class End(Polled):
         self.endpoint.flush()
 
     def fileno(self) -> int | None:
-        return None if self.threaded else self.endpoint.fileno()
+        return None if self.threaded else self.endpoint._fileno()
 
     def woken(self) -> int:
         # As tickwire.aio does it; a thread needs no step.
         if not self.threaded:
-            self.endpoint.step()
+            self.endpoint._step()
         count = self.read(self.take())
         self.endpoint.flush()
         return count

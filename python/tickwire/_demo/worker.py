@@ -8,8 +8,8 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Protocol, TypeAlias
 
-import tickwire as tw
 from tickwire._demo.report import Failed, Link, Listening, Phase, Report
+from tickwire._pace import paced
 
 REPORTS_PER_SECOND = 4
 
@@ -49,7 +49,7 @@ def _work(pipe: Pipe, rate: float, make: Callable[[], Game]) -> None:
 def _tick(pipe: Pipe, rate: float, game: Game) -> None:
     phase = Phase.CONNECT
     played = next_report = 0
-    for tick in tw.ticks(rate):
+    for tick in paced(rate):
         while pipe.poll():
             phase = pipe.recv()
         if phase is Phase.END:

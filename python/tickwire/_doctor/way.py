@@ -142,11 +142,12 @@ def _server(address: tw.Address, protocol: tw.Protocol, key: bytes | None) -> Fi
         # That it isn't for production is known.
         warnings.simplefilter("ignore")
         client = tw.Client.connect(address, protocol, key=key, tuning=tw.Tuning(timeout=TIMEOUT))
-    with client:
-        connected = 0
-        for _ in tw.ticks(60, 3 * TIMEOUT):
-            with client.tick():
-                connected += client.connected
+    connected = 0
+    with tw.run(client, 60) as ticks:
+        for tick, _ in ticks:
+            if tick > 60 * 3 * TIMEOUT:
+                return refusal(tw.DisconnectReason.RESPONSE_TIMED_OUT)
+            connected += client.connected
             if client.disconnect_reason is not None:
                 return refusal(client.disconnect_reason)
             if connected == ROUNDS:
@@ -155,7 +156,7 @@ def _server(address: tw.Address, protocol: tw.Protocol, key: bytes | None) -> Fi
                 return Finding(
                     "server", Verdict.FINE, f"connected in slot {client.slot}, round trips of {times}"
                 )
-    return refusal(tw.DisconnectReason.RESPONSE_TIMED_OUT)
+    raise KeyboardInterrupt
 
 
 def refusal(reason: tw.DisconnectReason) -> Finding:

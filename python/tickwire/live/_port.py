@@ -55,10 +55,10 @@ class StatsPort:
     Example::
 
         port = StatsPort(server, "127.0.0.1:40100", key_file="stats.key")
-        for tick in tw.ticks(60):
-            with server.tick() as inbox:
+        with tw.run(server) as ticks:
+            for tick, inbox in ticks:
                 ...
-            port.publish()
+                port.publish()
     """
 
     def __init__(

@@ -117,7 +117,7 @@ def play(parsed: argparse.Namespace) -> None:
                 name = parsed.name or f"guest {random.randrange(100)}"
                 peer = tw.peers.Peer.join(parsed.join, PROTOCOL, name=name, tuning=tw.Tuning(timeout=2))
         camp = Camp(stack.enter_context(peer))
-        for tick in tw.ticks(RATE, duration=parsed.seconds):
+        for tick in command.paced(RATE, parsed.seconds):
             camp.tick(random.random() < 1 / (RATE * max(1, len(peer.players))))
             if camp.over:
                 raise command.SampleError(f"the game is {camp.news}")

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import tickwire as tw
 from tickwire._arguments import Parser as Parser
+from tickwire._pace import paced as paced
 
 DEFAULT = tw.Address("127.0.0.1:40000")
 """Where servers listen, and clients look for them."""

@@ -144,7 +144,7 @@ def serve(parsed: argparse.Namespace) -> None:
                 server.address, PROTOCOL, key=parsed.key, tuning=tw.Tuning(columns=[Wanderer])
             )
             watchers.append(Watcher(clients.enter_context(client)))
-        for _ in tw.ticks(TICKS_PER_SECOND, parsed.seconds):
+        for _ in command.paced(TICKS_PER_SECOND, parsed.seconds):
             crowd.tick()
             for watcher in watchers:
                 watcher.tick()
@@ -159,7 +159,7 @@ def watch(parsed: argparse.Namespace) -> None:
     with command.dial(parsed, PROTOCOL, tuning=tw.Tuning(columns=[Wanderer])) as client:
         watcher = Watcher(client)
         window = None if parsed.headless else Window()
-        for _ in tw.ticks(TICKS_PER_SECOND, parsed.seconds):
+        for _ in command.paced(TICKS_PER_SECOND, parsed.seconds):
             watcher.tick(window.steer() if window else (1.0, 0.0))
             if watcher.ended is not None:
                 raise command.disconnected(watcher.ended, parsed.address)

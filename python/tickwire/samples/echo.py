@@ -32,34 +32,36 @@ def serve(parsed: argparse.Namespace) -> None:
     """Sends every message back to the client that it came from."""
     with command.open_server(parsed, PROTOCOL) as server:
         print(f"Echoing on {server.address}; Ctrl-C ends it.", flush=True)
-        for inbox in tw.loop(server, TICKS_PER_SECOND):
-            for client, what in inbox:
-                if isinstance(what, Ping):
-                    server.send(client, what)
-                else:
-                    print(what, flush=True)
+        with tw.run(server, TICKS_PER_SECOND) as ticks:
+            for _, inbox in ticks:
+                for client, what in inbox:
+                    if isinstance(what, Ping):
+                        server.send(client, what)
+                    else:
+                        print(what, flush=True)
 
 
 def ping(parsed: argparse.Namespace) -> int:
     """Sends pings, waits for their echoes, and sums up."""
     times: list[float] = []
-    with command.dial(parsed, PROTOCOL) as client:
+    with command.dial(parsed, PROTOCOL) as client, tw.run(client, TICKS_PER_SECOND) as ticks:
         sent, begun_at = 0, 0.0
-        for tick in tw.ticks(TICKS_PER_SECOND):
+        for tick, inbox in ticks:
             now = tick / TICKS_PER_SECOND
-            with client.tick() as inbox:
-                for event in inbox.events:
-                    match event:
-                        case tw.Connected():
-                            begun_at = now
-                        case tw.Disconnected(_, reason):
-                            raise command.disconnected(reason, parsed.address)
-                for echo in inbox.messages:
-                    times.append(now - echo.sent_at)
-                    print(f"{echo.number}: {times[-1] * 1000:.0f} ms", flush=True)
-                if client.connected and sent < parsed.count and now >= begun_at + sent * parsed.interval:
-                    client.send(Ping(sent, now))
-                    sent += 1
+            for event in inbox.events:
+                match event:
+                    case tw.Connected():
+                        begun_at = now
+                    case tw.Disconnected(_, reason):
+                        raise command.disconnected(reason, parsed.address)
+                    case _:
+                        pass
+            for echo in inbox.messages:
+                times.append(now - echo.sent_at)
+                print(f"{echo.number}: {times[-1] * 1000:.0f} ms", flush=True)
+            if client.connected and sent < parsed.count and now >= begun_at + sent * parsed.interval:
+                client.send(Ping(sent, now))
+                sent += 1
             waited = now - begun_at - sent * parsed.interval
             if len(times) == parsed.count or (sent == parsed.count and waited > 1):
                 break

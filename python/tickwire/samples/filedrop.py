@@ -51,8 +51,9 @@ def serve(parsed: argparse.Namespace) -> None:
         parsed, PROTOCOL, transfers=tw.transfer.Transfers(directory=parts, file_limit=limit)
     ) as server:
         print(f"Files sent to {server.address} go into {folder}; Ctrl-C ends it.", flush=True)
-        for inbox in tw.loop(server, TICKS_PER_SECOND):
-            take(server, inbox, folder)
+        with tw.run(server, TICKS_PER_SECOND) as ticks:
+            for _, inbox in ticks:
+                take(server, inbox, folder)
 
 
 def take(server: tw.Server, inbox: tw.Inbox[tuple[tw.ClientHandle, object]], folder: Path) -> None:
@@ -98,16 +99,21 @@ def send(parsed: argparse.Namespace) -> None:
     saved: list[Saved] = []
     # A thread sends as fast as the link carries it, also between ticks.
     dial = command.dial(parsed, PROTOCOL, tuning=tw.Tuning(driver="thread"), client_id=client_id(chunk))
-    with dial as client, _progress(name) as show:
-        for _ in tw.ticks(TICKS_PER_SECOND):
-            with client.tick() as inbox:
-                for event in inbox.events:
-                    match event:
-                        case tw.Connected():
-                            transfer = client.send_chunk(chunk, label=_label(name))
-                        case tw.Disconnected(_, reason):
-                            raise command.disconnected(reason, parsed.address)
-                saved += inbox.messages
+    with (
+        dial as client,
+        tw.run(client, TICKS_PER_SECOND) as ticks,
+        _progress(name) as show,
+    ):
+        for _, inbox in ticks:
+            for event in inbox.events:
+                match event:
+                    case tw.Connected():
+                        transfer = client.send_chunk(chunk, label=_label(name))
+                    case tw.Disconnected(_, reason):
+                        raise command.disconnected(reason, parsed.address)
+                    case _:
+                        pass
+            saved += inbox.messages
             if transfer is None:
                 continue
             # The thread can end the connection between two ticks: the next one says why it ended.
@@ -118,6 +124,8 @@ def send(parsed: argparse.Namespace) -> None:
             show(transfer)
             if saved:
                 break
+    if not saved:
+        raise KeyboardInterrupt
     print(f"The server has it, as {safe_name(saved[0].name)}.")
 
 

@@ -1,11 +1,11 @@
 """Testing a game's networking in virtual time, in one process, without sockets or sleeping.
 
-For a server and a client, :func:`connected_pair` and :func:`run`::
+For a server and a client, :func:`connected_pair` and :func:`advance`::
 
     def test_chat_arrives():
         network, server, client = tickwire.testing.connected_pair(protocol)
         client.send(Chat("ann", "hello"))
-        at_server, at_client = run(network, server, client, seconds=1)
+        at_server, at_client = advance(network, server, client, seconds=1)
         assert [message for _, message in at_server.messages] == [Chat("ann", "hello")]
 
 For many endpoints, with scripts, restarts and reconnecting players, use :class:`Simulation`: see
@@ -25,7 +25,7 @@ from tickwire._core import (
     RandomWalk,
     SimulatedNetwork,
 )
-from tickwire.testing._pair import Collected, connected_pair, run
+from tickwire.testing._pair import Collected, advance, connected_pair
 from tickwire.testing._simulation import Simulation
 
 __all__ = [
@@ -40,6 +40,6 @@ __all__ = [
     "RandomWalk",
     "SimulatedNetwork",
     "Simulation",
+    "advance",
     "connected_pair",
-    "run",
 ]

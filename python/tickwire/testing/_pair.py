@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 from tickwire._checks import check_seconds
 from tickwire._connection import Event
 from tickwire._core import Client, Conditions, Inbox, Protocol, ReceivedChunk, Server, SimulatedNetwork
-from tickwire._ticks import check_rate
+from tickwire._run import check_rate
 
 _P = TypeVar("_P")
 
 
 @dataclass
 class Collected:
-    """Everything that one endpoint received during :func:`run` or :meth:`Simulation.run`."""
+    """Everything that one endpoint received during :func:`advance` or :meth:`Simulation.run`."""
 
     events: list[Event] = field(default_factory=list)
     messages: list[Any] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Collected:
         self.notifications += zip(told.slot, told.channel, told.tag, told.delivered, strict=True)
 
 
-def run(
+def advance(
     network: SimulatedNetwork, *endpoints: Server | Client, seconds: float, rate: float = 60
 ) -> list[Collected]:
     """Ticks the endpoints at ``rate`` for this long in virtual time; returns what each received, in their
@@ -87,7 +87,7 @@ def connected_pair(
         network.set_conditions(down, sender=server.address)
     client = Client.connect(server.address, protocol, network=network)
     for _ in range(100):
-        run(network, server, client, seconds=0.1)
+        advance(network, server, client, seconds=0.1)
         if client.connected and server.clients:
             return network, server, client
     raise RuntimeError(f"not connected after 10 virtual seconds, but {client.state}")

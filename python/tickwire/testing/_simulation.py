@@ -149,18 +149,17 @@ class Simulation(Generic[_P]):
 
     def reconnect(self, client: Client[_P], **changes: Any) -> Client[_P]:
         """Replaces a client by a new one with a new token for the same player, at the same address; the old
-        one is closed. Parts of chunks that it has are not resent.
+        one is closed.
 
         Args:
             changes: settings to change.
         """
         self._known(client)
         client.close()
-        settings = {**self._settings[client], "resume": client, **changes}
+        settings = {**self._settings[client], **changes}
         settings["tuning"] = settings["tuning"].replace(bind=self._places[client])
         self._forget(client)
         new = Client.connect(protocol=self.protocol, network=self.network, **settings)
-        del settings["resume"]
         return self._add(new, new.address, settings)
 
     def restart(self, server: Server[_P], *, crash: bool = False, **changes: Any) -> Server[_P]:

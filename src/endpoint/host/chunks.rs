@@ -3,7 +3,7 @@
 use super::Host;
 use crate::endpoint::error::SendChunkError;
 use crate::endpoint::handle::PeerHandle;
-use crate::endpoint::incoming::{ChunkStore, PartialChunks};
+use crate::endpoint::incoming::ChunkStore;
 use crate::time::Instant;
 use crate::transport::chunks::{ContentHash, Offer, Progress, Rejection, Source};
 
@@ -11,16 +11,6 @@ impl Host {
     /// Stores incoming chunks in `store` instead of memory.
     pub fn set_chunk_store(&mut self, store: Box<dyn ChunkStore>) {
         self.incoming.set_store(store);
-    }
-
-    /// Continues with the partial chunks of an earlier connection.
-    pub fn resume_chunks(&mut self, partial: PartialChunks) {
-        self.incoming.partial = partial;
-    }
-
-    /// Takes the partial chunks, for the next connection to the same peer.
-    pub fn take_partial_chunks(&mut self) -> PartialChunks {
-        core::mem::take(&mut self.incoming.partial)
     }
 
     /// Queues a chunk with this hash for a peer; returns the number that names it in events. For `burst` see

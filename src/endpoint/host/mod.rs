@@ -218,12 +218,16 @@ impl Host {
         token: ConnectToken,
         id: u64,
     ) -> Result<PeerHandle, ConfigError> {
-        let netcode = netcode::Client::new(config, token, now)?;
+        Ok(self.dial_prepared(netcode::Client::new(config, token, now)?, id))
+    }
+
+    /// Like [`Host::dial`], for a client that was made before.
+    pub fn dial_prepared(&mut self, netcode: netcode::Client, id: u64) -> PeerHandle {
         let is_announced = |peer| !self.events.iter().any(|event| event.peer() == peer);
         let handle = self.links.dial(id, netcode, is_announced);
         // Of an earlier server in the same slot.
         self.final_stats.retain(|peer, _| peer.slot != handle.slot || *peer == handle);
-        Ok(handle)
+        handle
     }
 
     /// The protocol that all peers share.

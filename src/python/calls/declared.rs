@@ -58,8 +58,6 @@ pub(in crate::python) struct Declared {
 pub(in crate::python) enum Role {
     /// The game's own.
     Message,
-    /// A request or an answer of `tickwire._pulls`.
-    Pull,
     /// A call, by index.
     Call(u16),
     /// The reply of a call.
@@ -88,16 +86,15 @@ impl Direction {
     }
 }
 
-/// The messages of a protocol, followed by the classes of its pulls and calls.
+/// The messages of a protocol, followed by the classes of its calls.
 pub(in crate::python) fn with_calls<'py>(
     py: Python<'py>,
     mut messages: Vec<Bound<'py, PyAny>>,
-    pulls: Vec<Bound<'py, PyAny>>,
     calls: &[Bound<'py, PyAny>],
     ghosts: &[(Py<PyType>, Py<Properties>)],
 ) -> PyResult<(Vec<Bound<'py, PyAny>>, Calls)> {
     let mut made = Calls::default();
-    let mut classes: Vec<_> = pulls.into_iter().map(|class| (class, Role::Pull)).collect();
+    let mut classes: Vec<(Bound<'py, PyAny>, Role)> = Vec::new();
     if !calls.is_empty() {
         let module = py.import("tickwire._calls")?;
         let base = module.getattr("Call")?;

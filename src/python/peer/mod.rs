@@ -204,7 +204,7 @@ impl Peer {
         self.endpoint.pump(py)
     }
 
-    fn step(&self, py: Python<'_>) -> PyResult<f64> {
+    fn _step(&self, py: Python<'_>) -> PyResult<f64> {
         self.endpoint.step(py)
     }
 
@@ -214,12 +214,12 @@ impl Peer {
     }
 
     #[getter]
-    fn has_news(&self) -> PyResult<bool> {
+    fn _has_news(&self) -> PyResult<bool> {
         let told = self.part(|part, _| part.has_news())?;
         Ok(told || self.endpoint.has_news()?)
     }
 
-    fn fileno(&self, py: Python<'_>) -> PyResult<i64> {
+    fn _fileno(&self, py: Python<'_>) -> PyResult<i64> {
         self.endpoint.fileno(py)
     }
 

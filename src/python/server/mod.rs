@@ -256,7 +256,7 @@ impl Server {
         self.endpoint.pump(py)
     }
 
-    fn step(&self, py: Python<'_>) -> PyResult<f64> {
+    fn _step(&self, py: Python<'_>) -> PyResult<f64> {
         self.endpoint.step(py)
     }
 
@@ -266,11 +266,11 @@ impl Server {
     }
 
     #[getter]
-    fn has_news(&self) -> PyResult<bool> {
+    fn _has_news(&self) -> PyResult<bool> {
         self.endpoint.has_news()
     }
 
-    fn fileno(&self, py: Python<'_>) -> PyResult<i64> {
+    fn _fileno(&self, py: Python<'_>) -> PyResult<i64> {
         self.endpoint.fileno(py)
     }
 

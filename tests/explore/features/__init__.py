@@ -16,7 +16,6 @@ from explore.features.messages import Messages
 from explore.features.past import Past
 from explore.features.payloads import Payloads
 from explore.features.prediction import Avatars
-from explore.features.pulls import Pulls
 from explore.features.quiet import Quiet
 from explore.features.rates import Rates
 from explore.features.redial import Redial
@@ -39,9 +38,8 @@ ALL: dict[str, type[Feature]] = {
     "budget": Budget,
     "stalls": Stalls,
     "hooks": Hooks,
-    # What it uses. Pulls come before messages, as they take theirs out of the inbox.
+    # What it uses.
     "chunks": Chunks,
-    "pulls": Pulls,
     "messages": Messages,
     "calls": Calls,
     "requests": Requests,

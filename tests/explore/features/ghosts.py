@@ -30,12 +30,11 @@ class Ghosts(Feature):
         picture.take([event for event in inbox.ghosts if type(event.ghost) is self.kind], self.walkers)
 
     def picture(self, player: Player) -> Picture:
-        """A new connection has a new world."""
-        client = getattr(player.client, "client", player.client)
-        kept = player.notes.get(self.kind)
-        if kept is None or kept.client is not client:
-            kept = Picture(f"{self.kind.__name__} events: {player}", client)
-            player.notes[self.kind] = kept
+        """What its events show: a client keeps its world, and empties it, when it reconnects."""
+        if self.kind not in player.notes:
+            name = f"{self.kind.__name__} events: {player}"
+            player.notes[self.kind] = Picture(name, player.client)
+        kept: Picture = player.notes[self.kind]
         return kept
 
     def check(self) -> None:

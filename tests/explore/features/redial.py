@@ -1,4 +1,4 @@
-"""Players that dial again: now and then the network fails for longer than the timeout."""
+"""Players that reconnect: now and then the network fails for longer than the timeout."""
 
 from contextlib import suppress
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from itertools import islice
 
 import tickwire as tw
 from tickwire.samples import command
@@ -32,12 +32,13 @@ def host(parsed: argparse.Namespace) -> None:
         frame = show(parsed, stack)[1] if parsed.plays else lambda: True
         clients = enumerate(command.local_clients(parsed, PROTOCOL, stack, BOTS), 1)
         bots = [Bot(Player(client, f"bot {number}"), seed=number) for number, client in clients]
-        ticks = None if parsed.seconds is None else round(parsed.seconds * TICKS_PER_SECOND)
-        for inbox in islice(tw.loop(server, TICKS_PER_SECOND), ticks):
+        last = math.inf if parsed.seconds is None else parsed.seconds * TICKS_PER_SECOND
+        ticks = stack.enter_context(tw.run(server, TICKS_PER_SECOND))
+        for tick, inbox in ticks:
             arena.tick(inbox)
             for bot in bots:
                 bot.tick()
-            if not frame():
+            if not frame() or tick + 1 >= last:
                 break
 
 
@@ -45,7 +46,7 @@ def join(parsed: argparse.Namespace) -> None:
     """A player on a server elsewhere."""
     with ExitStack() as stack:
         player, frame = show(parsed, stack)
-        for _ in tw.ticks(TICKS_PER_SECOND, parsed.seconds):
+        for _ in command.paced(TICKS_PER_SECOND, parsed.seconds):
             if not frame():
                 break
         else:

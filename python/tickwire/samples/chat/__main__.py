@@ -19,8 +19,9 @@ def serve(parsed: argparse.Namespace) -> None:
     with command.open_server(parsed, PROTOCOL, max_clients=MAX_PEOPLE) as server:
         print(f"A room on {server.address}; Ctrl-C closes it.", flush=True)
         room = Room(server)
-        for inbox in tw.loop(server, TICKS_PER_SECOND, linger=1, reason="the room closed"):
-            room.tick(inbox, 1 / TICKS_PER_SECOND)
+        with tw.run(server, TICKS_PER_SECOND, linger=1, reason="the room closed") as ticks:
+            for _, inbox in ticks:
+                room.tick(inbox, 1 / TICKS_PER_SECOND)
 
 
 def join(parsed: argparse.Namespace) -> None:

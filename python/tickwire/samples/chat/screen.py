@@ -71,6 +71,8 @@ class ChatApp(App[command.SampleError | None]):
                     case tw.Disconnected(_, reason, detail):
                         words = None if detail is None else printable(detail)
                         self.exit(command.disconnected(reason, self._address, words))
+                    case _:
+                        pass
             for message in inbox.messages:
                 if isinstance(message, Said):
                     self._lines.write(_line(message))

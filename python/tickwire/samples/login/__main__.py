@@ -67,8 +67,9 @@ def serve(parsed: argparse.Namespace) -> None:
         parsed, game.PROTOCOL, access=tw.tokens.Access(max_token_lifetime=game.TOKEN_SECONDS)
     ) as server:
         print(f"The game is at {server.address}; Ctrl-C ends it.", flush=True)
-        for inbox in tw.loop(server, game.TICKS_PER_SECOND):
-            game.tick(server, inbox)
+        with tw.run(server, game.TICKS_PER_SECOND) as ticks:
+            for _, inbox in ticks:
+                game.tick(server, inbox)
 
 
 def play(parsed: argparse.Namespace) -> None:

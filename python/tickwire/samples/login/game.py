@@ -41,8 +41,8 @@ def tick(server: tw.Server, inbox: tw.Inbox[tuple[tw.ClientHandle, object]]) -> 
 
 def play(token: tw.ConnectToken) -> str | tw.DisconnectReason:
     """A player who connects, hears its name and leaves. Returns the name, or why it couldn't connect."""
-    with tw.Client(PROTOCOL, token) as client:
-        for inbox in tw.loop(client, TICKS_PER_SECOND):
+    with tw.Client(PROTOCOL, token) as client, tw.run(client, TICKS_PER_SECOND) as ticks:
+        for _, inbox in ticks:
             for what in inbox:
                 match what:
                     case Welcome(name):

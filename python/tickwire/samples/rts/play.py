@@ -113,7 +113,7 @@ def play(parsed: argparse.Namespace) -> None:
         if parsed.screenshot is not None:
             stack.callback(window.save, parsed.screenshot)
         code = None
-        for _ in tw.ticks(FRAMES, parsed.seconds):
+        for _ in command.paced(FRAMES, parsed.seconds):
             if not window.handle_events():
                 break
             player.tick()

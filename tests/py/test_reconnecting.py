@@ -1,16 +1,14 @@
-"""A client that dials again, in virtual time."""
+"""A client that reconnects, in virtual time."""
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import concurrent.futures
 import contextlib
 import dataclasses
-import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, assert_type
+from typing import Any
 
 import pytest
 import tickwire as tw
@@ -22,16 +20,29 @@ from tickwire.testing import Simulation
 KEY = bytes(range(32))
 
 
-class Game:
-    """A world with a server and one redialling player, and that player's events."""
+def dialling(
+    world: Simulation,
+    address: tw.connections.AddressLike,
+    give_up_after: float | None = 120.0,
+    **settings: Any,
+) -> tw.Client:
+    """A client in development mode that reconnects."""
+    more = {name: settings.pop(name) for name in ("first_delay", "max_delay") if name in settings}
+    reconnect = tw.connections.Reconnect(give_up_after=give_up_after, **more)
+    tuning = tw.Tuning(**{name: settings.pop(name) for name in ("bind", "timeout") if name in settings})
+    return tw.Client.connect(
+        address, world.protocol, network=world.network, reconnect=reconnect, tuning=tuning, **settings
+    )
 
-    def __init__(self, server: dict[str, Any] | None = None, **settings: Any) -> None:
-        self.world = Simulation(make_protocol(channels=[tw.reliable_ordered(), tw.chunks()]), seed=1)
+
+class Game:
+    """A world with a server and one player who reconnects, and that player's events."""
+
+    def __init__(self, server: dict[str, Any] | None = None, seed: int = 1, **settings: Any) -> None:
+        self.world = Simulation(make_protocol(channels=[tw.reliable_ordered(), tw.chunks()]), seed=seed)
         self.server = self.world.server(**(server or {}))
-        settings = {"client_id": 7, "tuning": tw.Tuning(bind="10.1.0.1:0"), "seed": 1, **settings}
-        self.player = tw.connections.Redialler.connect(
-            self.server.address, self.world.protocol, network=self.world.network, **settings
-        )
+        settings = {"client_id": 7, "bind": "10.1.0.1:0", **settings}
+        self.player = dialling(self.world, self.server.address, **settings)
         self.told: list[tuple[float, tw.connections.Event]] = []
         self.messages: list[Any] = []
 
@@ -59,7 +70,6 @@ def test_it_comes_back_after_the_server_was_restarted() -> None:
     assert (events[0].attempt, events[0].reason) == (1, tw.DisconnectReason.SERVER_CLOSED)
     assert 0.25 <= events[0].delay <= 0.5
     assert game.player.connected
-    assert game.player.attempt == 1
     assert game.world.servers[0].clients[0].id == 7
     game.world.servers[0].broadcast(Chat(1, "welcome back"))
     game.run(1)
@@ -67,7 +77,7 @@ def test_it_comes_back_after_the_server_was_restarted() -> None:
 
 
 def test_it_comes_back_after_a_crash_and_a_long_outage() -> None:
-    game = Game(tuning=tw.Tuning(timeout=2), give_up_after=None)
+    game = Game(timeout=2, give_up_after=None)
     game.run(1)
     game.world.network.unplug(game.server.address)
     game.server.close()
@@ -85,11 +95,11 @@ def test_it_comes_back_after_a_crash_and_a_long_outage() -> None:
 
 
 def test_attempts_begin_anew_after_a_connection_that_lasted() -> None:
-    game = Game(max_delay=2, tuning=tw.Tuning(timeout=1), give_up_after=None)
+    game = Game(max_delay=2, timeout=1, give_up_after=None)
     game.run(1)
     game.world.restart(game.server)
     game.run(1.5)
-    assert (game.player.connected, game.player.attempt) == (True, 1)
+    assert game.player.connected
     game.world.restart(game.world.servers[0])
     again = game.run(1.5)[0]
     assert isinstance(again, tw.connections.Reconnecting)
@@ -103,7 +113,7 @@ def test_attempts_begin_anew_after_a_connection_that_lasted() -> None:
 
 @pytest.mark.parametrize("give_up_after", [0, 5, 20])
 def test_it_gives_up(give_up_after: float) -> None:
-    game = Game(tuning=tw.Tuning(timeout=1), give_up_after=give_up_after)
+    game = Game(timeout=1, give_up_after=give_up_after)
     game.run(1)
     lost = game.world.now
     game.server.close()
@@ -116,7 +126,7 @@ def test_it_gives_up(give_up_after: float) -> None:
 
 
 def test_the_first_dial_is_tried_again_too() -> None:
-    game = Game(tuning=tw.Tuning(timeout=1))
+    game = Game(timeout=1)
     game.server.close()
     assert set(names(game.run(4))) == {"Reconnecting"}
     game.world.server(game.server.address)
@@ -180,7 +190,9 @@ def test_a_mismatch_is_an_end() -> None:
     world = Simulation(make_protocol(), seed=1)
     server = world.server()
     other = make_protocol(channels=[tw.unreliable()])
-    player = tw.connections.Redialler.connect(server.address, other, network=world.network)
+    player = tw.Client.connect(
+        server.address, other, network=world.network, reconnect=tw.connections.Reconnect()
+    )
     events: list[tw.connections.Event] = []
     for _ in world.ticks(20):
         with player.tick() as inbox:
@@ -204,7 +216,7 @@ def test_a_full_server_is_tried_until_there_is_room() -> None:
 
 def test_same_seed_same_delays() -> None:
     def delays(seed: int) -> list[float]:
-        game = Game(seed=seed, tuning=tw.Tuning(timeout=1, bind="10.1.0.1:0"))
+        game = Game(seed=seed, timeout=1)
         game.server.close()
         return [event.delay for event in game.run(20) if isinstance(event, tw.connections.Reconnecting)]
 
@@ -213,12 +225,9 @@ def test_same_seed_same_delays() -> None:
 
 def test_chunks_are_resumed() -> None:
     world = Simulation(make_protocol(channels=[tw.reliable_ordered(), tw.chunks()]), seed=1)
-    server = world.server(
-        transfers=tw.transfer.Transfers(congestion=tw.transfer.Congestion.fixed(400_000, 20_000))
-    )
-    player = tw.connections.Redialler.connect(
-        server.address, world.protocol, network=world.network, tuning=tw.Tuning(timeout=2)
-    )
+    slow = tw.transfer.Congestion.fixed(400_000, 20_000)
+    server = world.server(transfers=tw.transfer.Transfers(congestion=slow))
+    player = dialling(world, server.address, timeout=2)
     data = bytes(range(256)) * 4_000
     got, sent = [], []
     for tick in world.ticks(15):
@@ -226,7 +235,9 @@ def test_chunks_are_resumed() -> None:
             if isinstance(event, tw.Connected) and event.client:
                 sent.append(server.send_chunk(event.client, data))
         if tick == 90:
-            world.network.unplug(player.address)
+            world.network.partition([server.address], [player.address])
+        if tick == 300:
+            world.network.heal()
         with player.tick() as inbox:
             got += inbox.chunks
     assert [bytes(chunk.data) for chunk in got] == [data]
@@ -260,15 +271,20 @@ class Backend:
         )
 
 
-def with_backend(**settings: Any) -> tuple[Simulation, Backend, tw.connections.Redialler]:
+def with_backend(
+    give_up_after: float | None = 120.0, **settings: Any
+) -> tuple[Simulation, Backend, tw.Client]:
     world = Simulation(make_protocol(), seed=1)
     server = world.server(key=KEY)
     backend = Backend(world, server)
-    player = tw.connections.Redialler(world.protocol, backend.token, network=world.network, **settings)
+    reconnect = tw.connections.Reconnect(backend.token, give_up_after=give_up_after)
+    token = backend.token()
+    tuning = tw.Tuning(**settings)
+    player = tw.Client(world.protocol, token, network=world.network, reconnect=reconnect, tuning=tuning)
     return world, backend, player
 
 
-def play(world: Simulation, player: tw.connections.Redialler, seconds: float) -> list[tw.connections.Event]:
+def play(world: Simulation, player: tw.Client, seconds: float) -> list[tw.connections.Event]:
     events: list[tw.connections.Event] = []
     for _ in world.ticks(seconds):
         with player.tick() as inbox:
@@ -360,31 +376,6 @@ def test_none_gives_up() -> None:
     assert play(world, player, 100) == []
 
 
-def test_the_first_token_raises_where_it_is_asked_for() -> None:
-    world = Simulation(make_protocol(), seed=1)
-
-    def refuses() -> tw.ConnectToken:
-        raise PermissionError("wrong password")
-
-    with pytest.raises(PermissionError, match="wrong password"):
-        tw.connections.Redialler(world.protocol, refuses, network=world.network)
-
-    async def coroutine() -> tw.ConnectToken:
-        raise AssertionError
-
-    with pytest.raises(TypeError, match=r"use tickwire\.aio\.redialler"):
-        tw.connections.Redialler(world.protocol, coroutine, network=world.network)
-
-
-def test_a_first_token_that_isnt_there_yet_is_refused_with_a_sentence() -> None:
-    world = Simulation(make_protocol(), seed=1)
-    loop = asyncio.new_event_loop()
-    future: asyncio.Future[tw.ConnectToken] = loop.create_future()
-    with pytest.raises(TypeError, match=r"use tickwire\.aio\.redialler"):
-        tw.connections.Redialler(world.protocol, lambda: future, network=world.network)
-    loop.close()
-
-
 def cancelled() -> Any:
     loop = asyncio.new_event_loop()
     future = loop.create_future()
@@ -395,7 +386,7 @@ def cancelled() -> Any:
 
 @pytest.mark.parametrize("bind", [None, "10.1.0.1:40001"])
 def test_a_token_that_is_refused_is_a_dial_that_failed(bind: str | None) -> None:
-    world, backend, player = with_backend(tuning=tw.Tuning(bind=bind))
+    world, backend, player = with_backend(bind=bind)
     same = backend.fresh()
     other = tw.ConnectToken.generate(
         protocol=make_protocol(id=5), key=KEY, client_id=7, servers=[world.servers[0].address]
@@ -413,7 +404,7 @@ def test_a_token_that_is_refused_is_a_dial_that_failed(bind: str | None) -> None
             told += inbox.events
         if not player.connected:
             assert player.send(Chat(1, "")) is tw.SendResult.NOT_CONNECTED
-            assert player.step() >= 0
+            assert player._step() >= 0
             assert player.server_address == world.servers[0].address
     errors = [str(event.error) for event in told if isinstance(event, tw.connections.Reconnecting)]
     assert len(errors) == 5, errors
@@ -440,21 +431,15 @@ def test_an_interrupt_while_a_token_is_fetched_leaves_it_dialling() -> None:
     assert names(play(world, player, 3)) == ["Connected"]
 
 
-def test_a_port_that_is_taken_at_a_later_dial_is_a_dial_that_failed() -> None:
-    world, _, player = with_backend(tuning=tw.Tuning(bind="10.1.0.1:40001"))
-    play(world, player, 1)
-    make = player._make
-
-    def taken(**_: Any) -> tw.Client:
-        player._make = make
-        raise OSError("address in use")
-
-    player._make = taken
-    world.restart(world.servers[0])
-    events = play(world, player, 5)
-    assert names(events) == ["Reconnecting", "Reconnecting", "Connected"]
-    assert isinstance(events[1], tw.connections.Reconnecting)
-    assert str(events[1].error) == "address in use"
+def test_one_needs_a_token_source_exactly_if_it_has_no_key() -> None:
+    world = Simulation(make_protocol(), seed=1)
+    backend = Backend(world, world.server(key=KEY))
+    with pytest.raises(ValueError, match=r"reconnect must have a token source"):
+        tw.Client(world.protocol, backend.fresh(), reconnect=tw.connections.Reconnect())
+    with pytest.raises(ValueError, match=r"reconnect must have no token source with Client.connect"):
+        tw.Client.connect("127.0.0.1:1", world.protocol, reconnect=tw.connections.Reconnect(backend.token))
+    with pytest.raises(TypeError, match=r"reconnect must be a Reconnect or None, not bool"):
+        tw.Client.connect("127.0.0.1:1", world.protocol, reconnect=True)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -463,36 +448,43 @@ def test_a_port_that_is_taken_at_a_later_dial_is_a_dial_that_failed() -> None:
         ({"first_delay": 0}, r"first_delay must be above 0 to 86400 seconds, not 0"),
         ({"max_delay": 0.1}, r"max_delay must be first_delay \(0.5\) to 86400 seconds, not 0.1"),
         ({"jitter": 1.5}, r"jitter must be 0 to 1, not 1.5"),
-        ({"give_up_after": -1}, r"give_up_after must be at least 0 seconds, or None, not -1"),
-        ({"resume": None}, r"resume is what a Redialler gives itself"),
+        ({"jitter": "some"}, r"jitter must be a number, not str"),
+        ({"give_up_after": -1}, r"give_up_after must be 0 to 1e9 seconds, or None, not -1"),
+        (
+            {"token": b"token"},
+            r"token must be callable, and make a token for each attempt, or None, not b",
+        ),
     ],
 )
 def test_mistakes(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises((ValueError, TypeError), match=sentence):
-        tw.connections.Redialler.connect("127.0.0.1:1", make_protocol(), **settings)
+        tw.connections.Reconnect(**settings)
 
 
 # --- loops, on real sockets ------------------------------------------------------------------------------
 
+SOON = tw.connections.Reconnect(first_delay=0.01)
 
-def test_it_goes_in_a_loop() -> None:
+
+@pytest.mark.parametrize("driver", ["polled", "thread"])
+def test_it_runs_in_a_loop(driver: Any) -> None:
     protocol = make_protocol()
     server = tw.Server("127.0.0.1:0", protocol)
-    player = tw.connections.Redialler.connect(
-        server.address, protocol, first_delay=0.01, tuning=tw.Tuning(timeout=1)
+    player = tw.Client.connect(
+        server.address, protocol, reconnect=SOON, tuning=tw.Tuning(timeout=1, driver=driver)
     )
     told: list[tw.connections.Event] = []
-    for tick, inbox in enumerate(tw.loop(player, 100)):
-        told += inbox.events
-        if not server.closed:
+    with tw.run(player, 100) as ticks:
+        for tick, inbox in ticks:
+            told += inbox.events
             with server.tick():
                 pass
-        if tick == 30:
-            address = server.address
-            server.close()
-            server = tw.Server(address, protocol)
-        if names(told).count("Connected") == 2 or tick > 500:
-            break
+            if tick == 30:
+                address = server.address
+                server.close()
+                server = tw.Server(address, protocol)
+            if names(told).count("Connected") == 2 or tick > 500:
+                break
     assert names(told) == ["Connected", "Reconnecting", "Connected"]
     assert player.closed
     server.close()
@@ -502,14 +494,17 @@ def test_a_loop_ends_when_it_gives_up() -> None:
     protocol = make_protocol()
     with tw.Server("127.0.0.1:0", protocol) as server:
         address = server.address
-    player = tw.connections.Redialler.connect(
-        address, protocol, first_delay=0.01, tuning=tw.Tuning(timeout=1), give_up_after=0
-    )
-    told = [event for inbox in tw.loop(player, 100) for event in inbox.events]
+    reconnect = tw.connections.Reconnect(first_delay=0.01, give_up_after=0)
+    told: list[tw.connections.Event] = []
+    with tw.run(
+        tw.Client.connect(address, protocol, reconnect=reconnect, tuning=tw.Tuning(timeout=1)), 100
+    ) as ticks:
+        for _, inbox in ticks:
+            told += inbox.events
     assert names(told) == ["Disconnected"]
 
 
-def test_it_goes_on_asyncio() -> None:
+def test_it_reconnects_on_asyncio() -> None:
     protocol = make_protocol()
 
     async def game() -> list[str]:
@@ -518,7 +513,6 @@ def test_it_goes_on_asyncio() -> None:
         )
         address = server.address
         server.close()
-        server = tw.Server(address, protocol, key=KEY)
         calls = 0
 
         async def token() -> tw.ConnectToken:
@@ -527,23 +521,22 @@ def test_it_goes_on_asyncio() -> None:
             await asyncio.sleep(0.01)
             return tw.ConnectToken.generate(protocol=protocol, key=KEY, client_id=7, servers=[address])
 
-        player = await aio.redialler(protocol, token, first_delay=0.01)
-        told: list[tw.connections.Event] = []
-
         async def serve() -> None:
-            nonlocal server
-            async with aio.Driver(server) as driver:
-                async for _ in driver.ticks(60, 0.3):
-                    pass
-            server = tw.Server(address, protocol, key=KEY, access=tw.tokens.Access(clock_skew=5))
-            async with aio.Driver(server) as driver:
-                async for _ in driver.ticks(60):
+            async with aio.run(tw.Server(address, protocol, key=KEY)) as ticks:
+                async for tick, _ in ticks:
+                    if tick > 20:
+                        break
+            async with aio.run(
+                tw.Server(address, protocol, key=KEY, access=tw.tokens.Access(clock_skew=5))
+            ) as ticks:
+                async for _ in ticks:
                     pass
 
         serving = asyncio.create_task(serve())
-        async with aio.Driver(player) as driver:
-            await driver.connected()
-            async for inbox in driver:
+        reconnect = tw.connections.Reconnect(token, first_delay=0.01)
+        told: list[tw.connections.Event] = []
+        async with aio.run(tw.Client(protocol, await token(), reconnect=reconnect)) as ticks:
+            async for _, inbox in ticks:
                 told += inbox.events
                 if names(told).count("Connected") == 2:
                     break
@@ -552,51 +545,6 @@ def test_it_goes_on_asyncio() -> None:
         return names(told)
 
     assert asyncio.run(asyncio.wait_for(game(), 20)) == ["Connected", "Reconnecting", "Connected"]
-
-
-def test_the_new_socket_is_watched_though_it_has_the_number_of_the_old_one() -> None:
-    protocol = make_protocol()
-
-    async def game() -> list[float]:
-        server = tw.Server("127.0.0.1:0", protocol, tuning=tw.Tuning(driver="thread"))
-        address = server.address
-        with tw.Client.connect(address, protocol) as other:
-            bind = other.address
-        player = tw.connections.Redialler.connect(
-            address, protocol, first_delay=0.01, tuning=tw.Tuning(bind=bind, timeout=5)
-        )
-        numbers, waits = [player.fileno()], []
-        async with aio.Driver(player) as driver:
-            await driver.connected()
-            server.close()
-            server = tw.Server(address, protocol, tuning=tw.Tuning(driver="thread"))
-            holes = [os.dup(2)]  # lower numbers that are free
-            while holes[-1] < numbers[0]:
-                holes.append(os.dup(2))
-            while True:
-                await anext(aiter(driver))
-                if player.connected and player.client.fileno() and player.attempt:
-                    break
-            numbers.append(player.fileno())
-            with server.tick():
-                pass
-            for _ in range(5):
-                wakes = driver.wakes
-                with server.tick():
-                    server.broadcast(Chat(1, "x"))
-                begun = asyncio.get_running_loop().time()
-                async for inbox in driver:
-                    if inbox.messages:
-                        break
-                waits.append(asyncio.get_running_loop().time() - begun)
-                assert driver.wakes > wakes
-        for hole in holes:
-            os.close(hole)
-        assert numbers[0] == numbers[1]
-        server.close()
-        return waits
-
-    assert sorted(asyncio.run(asyncio.wait_for(game(), 20)))[2] < 0.02
 
 
 def test_one_capture_has_all_dials(tmp_path: Path) -> None:
@@ -612,63 +560,7 @@ def test_one_capture_has_all_dials(tmp_path: Path) -> None:
     assert max(moments) - min(moments) > 3
 
 
-def test_attempt_is_0_while_it_is_up_for_long() -> None:
-    game = Game(max_delay=2)
-    game.run(1)
-    game.world.restart(game.server)
-    game.run(1.5)
-    assert (game.player.connected, game.player.attempt) == (True, 1)
-    game.run(3)
-    assert (game.player.connected, game.player.attempt) == (True, 0)
-
-
-# --- what it has of a client -----------------------------------------------------------------------------
-
-
-def test_a_message_class_keeps_its_own_channel() -> None:
-    @tw.message(channel=1)
-    class Wave:
-        strength: tw.u8
-
-    world = Simulation(
-        make_protocol(messages=[Wave], channels=[tw.reliable_ordered(), tw.unreliable()]), seed=1
-    )
-    server = world.server()
-    player = tw.connections.Redialler.connect(server.address, world.protocol, network=world.network)
-    play(world, player, 1)
-    sent_on = []
-    for _ in range(3):
-        player.send(Wave(1))
-        play(world, player, 0.1)
-        sent_on.append(player.client.stats.channels[1].sent)
-    assert sent_on == [1, 2, 3]
-
-
-def signatures(file: str, class_: str) -> dict[str, str]:
-    """Name, arguments and result of each public method and property, but for how messages are typed."""
-    tree = ast.parse((Path(tw.__file__).parent / file).read_text())
-    (found,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == class_]
-    signs = {}
-    for node in found.body:
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
-            text = f"{ast.unparse(node.args)} -> {ast.unparse(node.returns) if node.returns else None}"
-            text = text.replace("_Array", "Buffer").replace("_P", "Any")
-            signs[node.name] = text.replace("Event | Reconnecting", "Event")
-    return signs
-
-
-def test_its_methods_are_those_of_a_client() -> None:
-    client = signatures("_core.pyi", "Client")
-    redialler = signatures("_redial.py", "Redialler")
-    for signs in (client, redialler):
-        del signs["tick"]  # each has its own kind
-        del signs["connect"]
-    del client["local"]  # its connection is lost with its server
-    assert {name: redialler.get(name) for name in client} == client
-    assert redialler.keys() - client.keys() == {"client", "attempt"}
-    # copyreg leaves `__slotnames__` on a class when another test has tried to pickle one of its objects.
-    names = set(dir(tw.Client)) - {"__slotnames__", "local"}
-    assert names <= set(dir(tw.connections.Redialler)), "the library's own methods too"
+# --- the same client ---
 
 
 @tw.message
@@ -694,9 +586,7 @@ def step(body: Body, push: Push) -> Body:
 def test_its_player_is_predicted_before_and_after_a_reconnect() -> None:
     world = Simulation(tw.Protocol(1, [Push], ghosts=[Puck], inputs=Push, tick_rate=60), seed=1)
     server = world.server()
-    player = tw.connections.Redialler.connect(
-        server.address, world.protocol, network=world.network, tuning=tw.Tuning(timeout=1)
-    )
+    player = dialling(world, server.address, timeout=1)
     mine = tw.predict.Prediction(step, Body(), tolerance={"x": 0.5})
     pucks: dict[tw.ClientHandle, tuple[Body, Puck]] = {}
     connected = 0
@@ -733,14 +623,95 @@ def test_its_player_is_predicted_before_and_after_a_reconnect() -> None:
     assert mine.error == 0
 
 
-def test_types_of_messages_reach_the_loop() -> None:
-    """For type checkers: each line is an error if what comes is Any or another."""
-    protocol: tw.Protocol[Chat] = tw.Protocol(1, [Chat])
+def test_its_state_says_so_until_the_next_attempt() -> None:
+    game = Game()
+    game.run(1)
+    slot, state = game.player.slot, tw.connections.ClientState
+    assert (slot, game.player.state) == (0, state.CONNECTED)
+    game.world.restart(game.server)
+    seen = []
+    for _ in range(240):
+        game.run(1 / 60)
+        seen.append((game.player.state, game.player.disconnect_reason))
+        if game.player.state is not state.CONNECTED:
+            assert not game.player.connected
+            assert game.player.send(Chat(1, "lost")) is tw.SendResult.NOT_CONNECTED
+    assert {reason for _, reason in seen} == {None}
+    order = list(dict.fromkeys(state for state, _ in seen))
+    assert order[0] is state.RECONNECTING or order[:2] == [state.CONNECTED, state.RECONNECTING]
+    assert seen[-1][0] is state.CONNECTED
 
-    def game() -> None:
-        player = tw.connections.Redialler.connect("127.0.0.1:1", protocol)
-        for inbox in tw.loop(player):
-            assert_type(inbox.messages, list[Chat])
-        assert_type(aio.Driver(player).endpoint.client, tw.Client[Chat])
 
-    assert game is not None
+def test_its_world_ends_with_each_attempt_and_comes_again() -> None:
+    world = Simulation(tw.Protocol(1, [Push], ghosts=[Puck], tick_rate=60), seed=1)
+    server = world.server()
+    player = dialling(world, server.address, timeout=1)
+    kept, view = player.world, player.world.view()
+    server.world.spawn(Puck(3.0))
+    log: list[str] = []
+
+    def play(seconds: float) -> None:
+        for _ in range(round(seconds * 60)):
+            with server.tick():
+                pass
+            with player.tick() as inbox:
+                log.extend(names(inbox.events))
+                log.extend(type(event).__name__ for event in inbox.ghosts)
+                assert len(view.objects(Puck)) <= 1
+                assert player.world.view() is view
+            world.network.advance(1 / 60)
+
+    for seconds, loss in [(2, 0.0), (2, 1.0), (5, 0.0)]:
+        world.network.set_conditions(tw.Conditions(loss=loss))
+        play(seconds)
+    first = ["Connected", "GhostSpawned"]
+    assert log[:2] == first
+    assert log[2] == "Reconnecting"
+    assert log[3] == "GhostDespawned"
+    assert log[-2:] == first
+    assert log.count("GhostSpawned") == log.count("Connected") == 2
+    assert log.count("GhostDespawned") == 1
+    assert player.world is kept
+    (puck,) = kept.objects(Puck)
+    assert puck.x == 3.0
+
+
+def test_requests_and_notifications_end_with_their_connection() -> None:
+    @tw.call(tw.to_server)
+    def ask(_: tw.ClientHandle) -> tw.u8:
+        return 1
+
+    world = Simulation(tw.Protocol(1, [Chat], calls=[ask]), seed=1)
+    server = world.server()
+    player = dialling(world, server.address, timeout=1)
+    play(world, player, 1)
+    world.network.partition([server.address], [player.address])
+    request = player.request(ask)
+    assert player.send(Chat(1, "lost"), tag=9, notify=True)
+    fates: list[Any] = []
+    for _ in world.ticks(3):
+        with player.tick() as inbox:
+            fates += zip(inbox.notifications.tag, inbox.notifications.delivered, strict=True)
+    assert isinstance(request.error, tw.errors.NotConnectedError)
+    assert fates == [(9, False)]
+    world.network.heal()
+    assert names(play(world, player, 10))[-1] == "Connected"
+    answered = player.request(ask)
+    play(world, player, 0.5)
+    assert answered.result() == 1
+
+
+def test_budgets_and_implementations_stay() -> None:
+    @tw.call(tw.to_client)
+    def ready() -> bool: ...
+
+    world = Simulation(tw.Protocol(1, [Chat], calls=[ready]), seed=1)
+    server = world.server()
+    player = dialling(world, server.address)
+    player.implement(ready, lambda: True)
+    play(world, player, 1)
+    server = world.restart(server)
+    assert names(play(world, player, 3)) == ["Reconnecting", "Connected"]
+    request = server.request(server.clients[0], ready)
+    play(world, player, 0.5)
+    assert request.result() is True

@@ -1,0 +1,110 @@
+"""How a client reconnects: its settings, and the tokens that it asks the game for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from typing import Protocol as Shape
+
+from tickwire._checks import check_number
+from tickwire._core import ConnectToken
+
+__all__ = ["Reconnect", "TokenSource"]
+
+MAX_SECONDS = 86_400.0
+
+
+class PendingToken(Shape):
+    """A future, as :mod:`concurrent.futures` and :mod:`asyncio` have them."""
+
+    def done(self) -> bool: ...
+    def result(self) -> ConnectToken | None: ...
+    def cancel(self, *args: Any) -> bool: ...
+
+
+TokenSource: TypeAlias = Callable[[], "ConnectToken | PendingToken | Any | None"]
+"""Gets a fresh token from the login backend: returns it, or a future or coroutine of it; None to give up."""
+
+
+@dataclass(frozen=True)
+class Reconnect:
+    """How a client dials again when its connection is lost or doesn't come up: see ``reconnect`` of
+    :class:`Client`.
+
+    Args:
+        token (Callable[[], ConnectToken | Future | Coroutine | None] | None, default None): called for each
+            attempt, because a token makes one connection. It blocks the game while it runs; a future or a
+            coroutine avoids that. An exception counts as a failed attempt, and so does a token that can't be
+            used. None as its answer gives up. Leave it out with :meth:`Client.connect`, which makes its own
+            tokens.
+        first_delay (float, default 0.5): seconds before the first attempt; each later one waits twice as
+            long. A connection that lasts for ``max_delay`` resets it.
+        max_delay (float, default 30.0): the longest delay, in seconds.
+        jitter (float, default 0.5): the share of the delay, 0 to 1, of which a random part is subtracted, so
+            that a thousand players don't reconnect at the same moment after a restart.
+        give_up_after (float | None, default 120.0): seconds since the connection was lost (or since the
+            start) after which it gives up; None: never.
+
+    Raises:
+        ValueError, TypeError: naming the argument, its value and its bound.
+    """
+
+    token: TokenSource | None = None
+    first_delay: float = 0.5
+    max_delay: float = 30.0
+    jitter: float = 0.5
+    give_up_after: float | None = 120.0
+
+    def __post_init__(self) -> None:
+        if self.token is not None and not callable(self.token):
+            kind = type(self.token).__name__
+            raise TypeError(f"token must be callable, and make a token for each attempt, or None, not {kind}")
+        for name in ("first_delay", "max_delay", "jitter"):
+            check_number(name, getattr(self, name))
+        if not 0 < self.first_delay <= MAX_SECONDS:
+            raise ValueError(
+                f"first_delay must be above 0 to {MAX_SECONDS:g} seconds, not {self.first_delay!r}"
+            )
+        if not self.first_delay <= self.max_delay <= MAX_SECONDS:
+            bound = f"first_delay ({self.first_delay:g}) to {MAX_SECONDS:g} seconds"
+            raise ValueError(f"max_delay must be {bound}, not {self.max_delay!r}")
+        if not 0 <= self.jitter <= 1:
+            raise ValueError(f"jitter must be 0 to 1, not {self.jitter!r}")
+        if self.give_up_after is not None:
+            check_number("give_up_after", self.give_up_after)
+            if not 0 <= self.give_up_after <= 1e9:
+                bound = "0 to 1e9 seconds, or None"
+                raise ValueError(f"give_up_after must be {bound}, not {self.give_up_after!r}")
+
+
+class TokenRequest:
+    """Asks a source for one token after the other."""
+
+    def __init__(self, source: TokenSource) -> None:
+        self._source = source
+        self._pending: Any = None  # a future
+
+    def poll(self) -> tuple[bool, Any]:
+        """Whether the source has answered, and its answer. Raises what the source raised."""
+        answer: Any = self._source() if self._pending is None else self._pending
+        if hasattr(answer, "__await__") and not hasattr(answer, "done"):
+            import asyncio  # slow, and loaded already by programs with coroutines
+
+            answer = asyncio.ensure_future(answer)
+        if not hasattr(answer, "done"):
+            return True, answer
+        self._pending = answer
+        if not answer.done():
+            return False, None
+        self._pending = None
+        if answer.cancelled():
+            # asyncio's cancellation is no Exception, and would look as if meant for the game's task.
+            raise RuntimeError("the future of a token was cancelled")
+        return True, answer.result()
+
+    def cancel(self) -> None:
+        """Forgets the token that is under way."""
+        if self._pending is not None:
+            self._pending.cancel()
+            self._pending = None

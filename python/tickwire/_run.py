@@ -1,0 +1,347 @@
+"""Running an endpoint: a tick at a rate, until the program is to end, and an end that says goodbye."""
+
+from __future__ import annotations
+
+import math
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+
+from tickwire._checks import check_number, encoded
+from tickwire._core import Client, Peer, Server
+
+if TYPE_CHECKING:
+    from tickwire._health import Health
+
+__all__ = ["run"]
+
+_I = TypeVar("_I")
+_I_co = TypeVar("_I_co", covariant=True)
+
+DEFAULT_RATE = 60
+MAX_RATE = 1_000_000
+MAX_LINGER = 60
+MAX_REASON_BYTES = 128
+
+BULK_STEP = 0.001
+"""Seconds between two steps while chunks are under way. Sent once a tick, they would fill the queues of the
+path in bursts: 104 KB at 60 ticks and 50 Mbit/s."""
+
+NAP = 0.05
+"""The longest sleep: a loop of few ticks a second looks this often whether it is to end."""
+
+LINGER_STEP = 0.01
+"""Seconds between two steps of an endpoint that lingers; of virtual time on a simulated network."""
+
+HealthLike: TypeAlias = str | int | tuple[str, int] | None
+
+
+class Endpoint(Protocol[_I_co]):
+    """A :class:`Server`, a :class:`Client` or a :class:`Peer`."""
+
+    def receive(self) -> _I_co: ...
+
+
+def run(
+    endpoint: Endpoint[_I],
+    rate: float | None = None,
+    *,
+    health: HealthLike = None,
+    linger: float = 0.0,
+    reason: str | None = None,
+) -> Run[_I]:
+    """Runs a server, a client or a peer until the program is to end: in each tick it receives, yields the
+    tick's number and what arrived, and sends what the body queued.
+
+    The loop ends at the first Ctrl-C, at SIGTERM (as ``docker stop`` and systemd send it), and when the
+    endpoint is closed. A client's ends after the inbox with its :class:`Disconnected`, a peer's after that
+    with its :class:`GameEnded`. However the ``with`` block ends, what is queued is sent, the other sides are
+    disconnected properly and the endpoint is closed. A second Ctrl-C interrupts at once.
+
+    Ticks are due at multiples of ``1 / rate`` from the start, so nothing drifts. If the body is too slow,
+    ticks are skipped instead of bunched; their numbers show it. Signals are handled in the main thread only,
+    within the block; afterwards the earlier handlers are set again.
+
+    On a :class:`SimulatedNetwork` it doesn't sleep: it advances virtual time from tick to tick. Loops that
+    take turns (``zip``) share that time.
+
+    Args:
+        endpoint (Server | Client | Peer): with either driver.
+        rate (float | None, default None): ticks a second, above 0 to 1,000,000; None: the protocol's
+            ``tick_rate``, or 60 if it has none.
+        health (str | int | tuple[str, int] | None, default None): where to answer orchestrators over HTTP, as
+            ``"127.0.0.1:8080"``, or a port of the loopback address: 200 while ticks happen, 503 when none did
+            for 2 seconds (or two ticks, if that is longer). Anyone who reaches that address can ask.
+        linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have what was
+            sent, as for :meth:`Server.close`. A second Ctrl-C ends the wait.
+        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8; none with a
+            peer.
+
+    Raises:
+        ValueError, TypeError: naming the argument, its value and its bound.
+        OSError: on entry: the address of ``health`` can't be bound.
+
+    Example::
+
+        with tw.run(tw.Server("127.0.0.1:40000", protocol)) as ticks:
+            for tick, inbox in ticks:
+                for client, what in inbox:
+                    match what:
+                        case tw.Connected(): ...
+                        case Chat(text): ...
+                        case tw.Disconnected(): ...
+    """
+    return Run(Loop(endpoint, rate, health, linger, reason))
+
+
+class Run(Generic[_I]):
+    """The ``with`` block of :func:`tickwire.run`."""
+
+    def __init__(self, loop: Loop[_I]) -> None:
+        self._loop = loop
+
+    def __enter__(self) -> Iterator[tuple[int, _I]]:
+        if asyncio_is_running():
+            sentence = "tickwire.run sleeps, which stops the event loop that runs here: use tickwire.aio.run"
+            warnings.warn(sentence, RuntimeWarning, stacklevel=2)
+        self._loop.begin()
+        return self._ticks()
+
+    def _ticks(self) -> Iterator[tuple[int, _I]]:
+        loop = self._loop
+        while (inbox := loop.receive()) is not None:
+            yield loop.tick, inbox
+            loop.finish_tick()
+            while (wait := loop.nap()) > 0:
+                time.sleep(wait)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            self._loop.say_goodbye(kind)
+            while self._loop.lingers():
+                time.sleep(self._loop.linger_step())
+        finally:
+            self._loop.end()
+
+    if not TYPE_CHECKING:  # type checkers know that it can't be iterated over
+
+        def __iter__(self):
+            raise TypeError("run() must be entered: with tw.run(server) as ticks")
+
+
+class Loop(Generic[_I]):
+    """The part that :func:`tickwire.run` and :func:`tickwire.aio.run` share: everything but the sleeping."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint[_I],
+        rate: float | None,
+        health: HealthLike,
+        linger: float,
+        reason: str | None,
+    ) -> None:
+        self._endpoint: Any = check_endpoint(endpoint)
+        self._network = self._endpoint.network
+        self._rate = check_rate(self._endpoint.protocol.tick_rate or DEFAULT_RATE if rate is None else rate)
+        self._goodbye = check_goodbye(self._endpoint, linger, reason)
+        self._health_at = health if health is None else check_health(health)
+        self._health: Health | None = None
+        self._stop = Stop()
+        self._start = 0.0
+        self._unsent = False  # the body may have queued something
+        self._lingering = False
+        self.tick = 0
+
+    def begin(self) -> None:
+        """Handles signals and answers orchestrators from now on."""
+        if self._health_at is not None:
+            from tickwire._health import Health
+
+            self._health = Health(self._health_at, self._rate)
+        self._stop.begin()
+        self._start = self._now()
+
+    def receive(self) -> _I | None:
+        """The tick's inbox; None once the loop is to end."""
+        if self._stop.requested or is_over(self._endpoint):
+            return None
+        if self._health is not None:
+            self._health.tick()
+        self._unsent = True
+        inbox: _I = self._endpoint.receive()
+        return inbox
+
+    def finish_tick(self) -> None:
+        """Sends what the body queued, and plans the next tick."""
+        self._flush()
+        self.tick = max(self.tick + 1, math.floor((self._now() - self._start) * self._rate))
+
+    def nap(self) -> float:
+        """The seconds to sleep before asking again; 0 or less once the tick is due or the loop is to end."""
+        wait = self._start + self.tick / self._rate - self._now()
+        if wait <= 0 or self._stop.requested:
+            return 0.0
+        if self._network is not None:
+            # Of several loops on one network the first one to get here advances its time.
+            self._network.advance(wait)
+            return 0.0
+        if not self._endpoint.closed and self._endpoint._moves_chunks:
+            self._endpoint._step()
+            wait = min(wait, BULK_STEP)
+        return min(wait, NAP)
+
+    def say_goodbye(self, raised: type[BaseException] | None) -> None:
+        """Sends the rest and begins to close the endpoint; at once if the program is interrupted."""
+        self._stop.closing = True
+        try:
+            self._flush()
+        finally:
+            if not self._endpoint.closed and (raised is None or issubclass(raised, Exception)):
+                self._endpoint.close(**self._goodbye, wait=False)
+                self._lingering = True
+
+    def lingers(self) -> bool:
+        """Whether the endpoint is still closing."""
+        return self._lingering and not self._endpoint.closed
+
+    def linger_step(self) -> float:
+        """Goes on with it; returns the seconds to sleep until the next step."""
+        if self._network is None:
+            self._endpoint._step()
+            return LINGER_STEP
+        # Nobody else advances its time.
+        self._network.advance(LINGER_STEP)
+        if not self._endpoint.closed:
+            self._endpoint._step()
+        return 0.0
+
+    def end(self) -> None:
+        """Closes the endpoint if that wasn't done, and handles signals no more."""
+        try:
+            if not self._endpoint.closed:
+                self._endpoint.close(**{**self._goodbye, "linger": 0.0})
+        finally:
+            if self._health is not None:
+                self._health.close()
+            self._stop.end()
+
+    def _flush(self) -> None:
+        unsent, self._unsent = self._unsent, False
+        if unsent and not self._endpoint.closed:
+            self._endpoint.flush()
+
+    def _now(self) -> float:
+        now: float = time.perf_counter() if self._network is None else self._network.now
+        return now
+
+
+def asyncio_is_running() -> bool:
+    return "asyncio" in sys.modules and sys.modules["asyncio"]._get_running_loop() is not None
+
+
+def check_endpoint(endpoint: object) -> Any:
+    """Refuses objects that can't be ticked."""
+    if not isinstance(endpoint, Server | Client | Peer):
+        raise TypeError(f"endpoint must be a Server, a Client or a Peer, not {type(endpoint).__name__}")
+    return endpoint
+
+
+def check_rate(rate: float) -> float:
+    check_number("rate", rate)
+    if not 0 < rate <= MAX_RATE:
+        raise ValueError(f"rate must be above 0 to {MAX_RATE} ticks a second, not {rate!r}")
+    return rate
+
+
+def check_health(health: HealthLike) -> Any:
+    # Imported here because only servers under an orchestrator need its sockets and selectors.
+    from tickwire._health import check_health as check
+
+    return check(health)
+
+
+def check_goodbye(endpoint: Any, linger: float, reason: str | None) -> dict[str, Any]:
+    """The arguments of :meth:`Server.close`: checked before there is anything to close."""
+    check_number("linger", linger)
+    if not 0 <= linger <= MAX_LINGER:
+        raise ValueError(f"linger must be 0 to {MAX_LINGER} seconds, not {linger!r}")
+    if isinstance(endpoint, Peer):
+        if reason is not None:
+            raise ValueError("reason must be None with a Peer: its players learn a LeaveReason")
+        return {"linger": linger}
+    if reason is not None:
+        size = len(encoded("reason", reason))
+        if endpoint.protocol.framing == "yojimbo":
+            raise ValueError("reason can't be sent in yojimbo's framing: leave it out")
+        if not 1 <= size <= MAX_REASON_BYTES or "\0" in reason:
+            bound = f"1 to {MAX_REASON_BYTES} bytes in UTF-8 without NUL"
+            raise ValueError(f"reason must be {bound}, not {reason!r}")
+    return {"linger": linger, "reason": reason}
+
+
+def is_over(endpoint: Any) -> bool:
+    """Whether nothing arrives any more."""
+    if endpoint.closed:
+        return True
+    if isinstance(endpoint, Server):
+        return False
+    why = endpoint.ended if isinstance(endpoint, Peer) else endpoint.disconnect_reason
+    return why is not None and not endpoint._has_news
+
+
+Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int
+
+
+class Stop:
+    """Whether the program was asked to end, between :meth:`begin` and :meth:`end` in the main thread."""
+
+    _active: ClassVar[list[Stop]] = []
+    """All of them: one signal ends every loop of the main thread."""
+    _before: ClassVar[dict[int, Handler]] = {}
+
+    def __init__(self) -> None:
+        self.requested = False
+        self.closing = False
+        """The loop is over, and its endpoint says goodbye."""
+
+    def begin(self) -> None:
+        """Handles the signals from now on."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        if not Stop._active:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                before = signal.getsignal(number)
+                # Ignored on purpose, as under nohup, or of a library that can't be put back.
+                if before is not signal.SIG_IGN and before is not None:
+                    Stop._before[number] = before
+                    signal.signal(number, Stop._ask)
+        Stop._active.append(self)
+
+    def end(self) -> None:
+        """Sets the earlier handlers again."""
+        if self not in Stop._active:
+            return
+        Stop._active.remove(self)
+        if not Stop._active:
+            for number, before in Stop._before.items():
+                if signal.getsignal(number) is Stop._ask:  # a handler that the game set meanwhile stays
+                    signal.signal(number, before)
+            Stop._before.clear()
+
+    @staticmethod
+    def _ask(number: int, frame: FrameType | None) -> None:
+        before = Stop._before.get(number)
+        if number == signal.SIGINT and any(stop.requested or stop.closing for stop in Stop._active):
+            # Asked before, so it doesn't wait for the body or the goodbye.
+            if callable(before):
+                before(number, frame)
+            return
+        for stop in Stop._active:
+            stop.requested = True
