@@ -1,15 +1,23 @@
-//! PyO3's attributes, with docstrings from the stub.
+//! PyO3's attributes, with docstrings and signatures from the stub.
 //!
-//! `python/tickwire/_core.pyi` holds the text of each native name once, for type checkers, editors and the
-//! reference. These attributes insert it for `help()`, then apply PyO3's attribute of the same name. A doc
-//! comment in Rust wins over the stub.
+//! `python/tickwire/_core.pyi` says once what each native name takes and does, for type checkers, editors and
+//! the reference. These attributes insert both, then apply PyO3's attribute of the same name. A doc comment or
+//! a `#[pyo3(signature = ...)]` in Rust wins over the stub.
+//!
+//! In `#[pymethods]`, a block `properties! { name: Type = expression; }` declares getters, and special methods
+//! by their names; the expressions may use `self` and `py`. A block `aliases! { name = method; }` declares other names of methods, and `closes!()` a
+//! context manager that closes. Parameters may name their check: `#[within(low, high)]`, `#[seconds(high)]`,
+//! `#[instant]`, `#[int]`, `#[number]` or `#[truth]`; an `Option` takes None as well.
 
+mod check;
+mod properties;
 mod stub;
 
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::{ToTokens, quote};
-use syn::{Attribute, Ident, ImplItem, Item, ItemFn, ItemImpl, Meta, Type, parse_macro_input};
+use syn::{Attribute, FnArg, Ident, ImplItem, Item, ItemFn, ItemImpl, Meta, Pat, Signature, Type};
+use syn::{parse_macro_input, parse_quote};
 
 /// Describes a class, and its fields if they are attributes.
 #[proc_macro_attribute]
@@ -36,15 +44,23 @@ pub fn pyclass(arguments: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn pymethods(_: TokenStream, item: TokenStream) -> TokenStream {
     let mut item = parse_macro_input!(item as ItemImpl);
+    let mut checks = Tokens::new();
     if let Some(class) = class_name(&item.self_ty) {
+        if let Err(error) = properties::expand(&class, &mut item.items) {
+            return error.into_compile_error().into();
+        }
         for member in &mut item.items {
-            if let ImplItem::Fn(method) = member {
-                let name = python_name(&method.attrs, &method.sig.ident);
-                describe(&mut method.attrs, &format!("{class}.{name}"));
+            let ImplItem::Fn(method) = member else { continue };
+            let name = format!("{class}.{}", python_name(&method.attrs, &method.sig.ident));
+            describe(&mut method.attrs, &name);
+            sign(&mut method.attrs, &method.sig, &name);
+            match check::apply(&class, &mut method.sig) {
+                Ok(made) => checks.extend(made),
+                Err(error) => return error.into_compile_error().into(),
             }
         }
     }
-    quote!(#[::pyo3::pymethods] #item).into()
+    quote!(#[::pyo3::pymethods] #item #checks).into()
 }
 
 /// Describes a function.
@@ -53,16 +69,94 @@ pub fn pyfunction(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let mut item = parse_macro_input!(item as ItemFn);
     let name = python_name(&item.attrs, &item.sig.ident);
     describe(&mut item.attrs, &name);
+    sign(&mut item.attrs, &item.sig, &name);
+    let checks = match check::apply("", &mut item.sig) {
+        Ok(checks) => checks,
+        Err(error) => return error.into_compile_error().into(),
+    };
     let arguments = Tokens::from(arguments);
-    quote!(#[::pyo3::pyfunction(#arguments)] #item).into()
+    quote!(#[::pyo3::pyfunction(#arguments)] #item #checks).into()
 }
 
 fn describe(attributes: &mut Vec<Attribute>, name: &str) {
     if attributes.iter().any(|attribute| attribute.path().is_ident("doc")) {
         return;
     }
-    if let Some(text) = stub::docstrings().get(name) {
-        attributes.push(syn::parse_quote!(#[doc = #text]));
+    if let Some(text) = stub::entries().get(name).and_then(|entry| entry.docstring.as_ref()) {
+        attributes.push(parse_quote!(#[doc = #text]));
+    }
+}
+
+/// Adds the signature that the stub has, unless the function has one or takes nothing.
+fn sign(attributes: &mut Vec<Attribute>, function: &Signature, name: &str) {
+    attributes.push(parse_quote!(#[allow(clippy::too_many_arguments)]));
+    let is_signed = |it: &Attribute| it.path().is_ident("pyo3") && tokens_of(it).starts_with("signature");
+    let is_property = |it: &Attribute| ["getter", "setter"].iter().any(|kind| it.path().is_ident(kind));
+    if attributes.iter().any(|it| is_signed(it) || is_property(it)) {
+        return;
+    }
+    let name = if attributes.iter().any(|it| it.path().is_ident("new")) {
+        format!("{}.__new__", name.split('.').next().unwrap_or_default())
+    } else {
+        name.to_owned()
+    };
+    let is_special = name.contains(".__") && !["__new__", "__exit__"].iter().any(|it| name.ends_with(it));
+    let entry = stub::entries().get(&name);
+    let Some(parameters) = entry.and_then(|entry| entry.parameters.as_ref()).filter(|_| !is_special) else {
+        return;
+    };
+    let own: Vec<_> = function.inputs.iter().filter_map(typed).collect();
+    let mut is_shown = true;
+    let signature = parameters.iter().map(|parameter| {
+        let Some(default) = &parameter.default else { return parameter.name.clone() };
+        let given = own.iter().find(|(name, _)| *name == parameter.name).map(|(_, given)| *given);
+        let (default, is_literal) = default_of(default, given);
+        is_shown &= is_literal;
+        format!("{} = {default}", parameter.name)
+    });
+    let signature = signature.collect::<Vec<_>>().join(", ");
+    match signature.parse::<Tokens>() {
+        Ok(signature) if !signature.is_empty() => {
+            attributes.push(parse_quote!(#[pyo3(signature = (#signature))]));
+        }
+        _ => return,
+    }
+    if !is_shown {
+        let receiver = if function.receiver().is_some() { "$self, " } else { "" };
+        let shown = parameters.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let shown = format!("({receiver}{shown})");
+        attributes.push(parse_quote!(#[pyo3(text_signature = #shown)]));
+    }
+}
+
+/// Writes a default of Python in Rust, for a parameter of a type. False if PyO3 can't show it in Python again.
+fn default_of(default: &str, given: Option<&Type>) -> (String, bool) {
+    let text = given.map(|given| given.to_token_stream().to_string()).unwrap_or_default();
+    let (default, is_literal) = match default {
+        "None" => return ("None".into(), true),
+        "True" => ("true".into(), true),
+        "False" => ("false".into(), true),
+        _ if text.starts_with("Option < & Bound") => return ("None".into(), false),
+        "()" => ("vec![]".into(), false),
+        string if text == "String" => (format!("{string}.into()"), false),
+        time if text.contains("Duration") => (format!("crate::time::Duration::from_secs_f64({time})"), false),
+        whole if text.contains("f64") && whole.parse::<i64>().is_ok() => (format!("{whole}.0"), true),
+        other => (other.to_owned(), true),
+    };
+    if text.starts_with("Option") { (format!("Some({default})"), false) } else { (default, is_literal) }
+}
+
+/// Returns a parameter's name and type.
+fn typed(argument: &FnArg) -> Option<(String, &Type)> {
+    let FnArg::Typed(argument) = argument else { return None };
+    let Pat::Ident(pattern) = &*argument.pat else { return None };
+    Some((pattern.ident.to_string(), &argument.ty))
+}
+
+fn tokens_of(attribute: &Attribute) -> String {
+    match &attribute.meta {
+        Meta::List(list) => list.tokens.to_string(),
+        _ => String::new(),
     }
 }
 
@@ -74,12 +168,11 @@ fn class_name(class: &Type) -> Option<String> {
 /// Returns the name that PyO3 gives to a function: `name = "..."`, or its own without `get_` of a getter.
 fn python_name(attributes: &[Attribute], ident: &Ident) -> String {
     for attribute in attributes {
-        let Meta::List(list) = &attribute.meta else { continue };
-        let arguments = list.tokens.to_token_stream().to_string();
-        if list.path.is_ident("getter") {
+        let arguments = tokens_of(attribute);
+        if attribute.path().is_ident("getter") && !arguments.is_empty() {
             return arguments;
         }
-        if list.path.is_ident("pyo3")
+        if attribute.path().is_ident("pyo3")
             && let Some((_, name)) = arguments.split_once("name = \"")
             && arguments.starts_with("name = ")
         {

@@ -5712,6 +5712,7 @@ class Load:
 class PlayerOut:
     """A player is out of a rollback game, from the same frame on in every player's game."""
 
+    __match_args__ = ("player", "frame")
     @property
     def player(self) -> int:
         """The player's index."""
@@ -5724,6 +5725,7 @@ class PlayerOut:
 class Desync:
     """The state of another player differs: some step of the game isn't deterministic."""
 
+    __match_args__ = ("player", "frame", "last_equal", "fields")
     @property
     def player(self) -> int:
         """The other player's index."""
@@ -5767,6 +5769,7 @@ class Timing:
 class SpectatorLost:
     """A spectator lacks frames that are no longer kept: it needs a newer state, and a new start."""
 
+    __match_args__ = ("index",)
     @property
     def index(self) -> int:
         """The spectator's index."""

@@ -3,8 +3,6 @@
 use core::net::{IpAddr, SocketAddr};
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::types::{PyString, PyTuple};
 
 use super::fields::bounded;
 
@@ -15,41 +13,21 @@ pub(crate) struct Address(pub(crate) SocketAddr);
 #[pymethods]
 impl Address {
     #[new]
-    #[pyo3(signature = (address, /))]
     fn new(address: AddressLike) -> Self {
         Address(address.0)
     }
 
-    #[getter]
-    fn host(&self) -> String {
-        self.0.ip().to_string()
-    }
-
-    #[getter]
-    fn port(&self) -> u16 {
-        self.0.port()
-    }
-
-    #[getter]
-    fn is_ipv6(&self) -> bool {
-        self.0.is_ipv6()
-    }
-
-    #[getter]
-    fn is_loopback(&self) -> bool {
-        self.0.ip().is_loopback()
+    properties! {
+        host: String = self.0.ip().to_string();
+        port: u16 = self.0.port();
+        is_ipv6: bool = self.0.is_ipv6();
+        is_loopback: bool = self.0.ip().is_loopback();
+        __str__: String = self.0.to_string();
+        __repr__: String = format!("Address('{}')", self.0);
     }
 
     fn with_port(&self, port: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(Address(SocketAddr::new(self.0.ip(), extract_port(port)?)))
-    }
-
-    fn __str__(&self) -> String {
-        self.0.to_string()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Address('{}')", self.0)
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (String,)) {
@@ -105,10 +83,7 @@ impl<'py> FromPyObject<'_, 'py> for AddressList {
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         // A str is a sequence too, of letters.
         if object.is_instance_of::<PyString>() || object.is_instance_of::<Address>() {
-            return Err(PyTypeError::new_err(format!(
-                "addresses must be in a list, as [{}], not alone",
-                object.repr()?
-            )));
+            refuse!(PyTypeError, "addresses must be in a list, as [{}], not alone", object.repr()?);
         }
         let addresses: Vec<AddressLike> = object.extract()?;
         Ok(AddressList(addresses.into_iter().map(|address| address.0).collect()))

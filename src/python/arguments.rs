@@ -1,10 +1,12 @@
 //! Arguments of a wrong type: the error sentence itself names them. PyO3 names them in a note, which only
 //! tracebacks show.
 
+use crate::python::prelude::*;
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyUnicodeEncodeError, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyList, PyTuple};
+use pyo3::exceptions::{PyOverflowError, PyUnicodeEncodeError};
+use pyo3::types::PyBool;
+
+use super::protocol::Protocol;
 
 /// Extracts an argument; `what` says in words what it must be.
 pub(super) fn argument<'py, T: FromPyObjectOwned<'py>>(
@@ -22,7 +24,7 @@ pub(super) fn number<'py, T: FromPyObjectOwned<'py>>(
     what: &str,
 ) -> PyResult<T> {
     if given.is_instance_of::<PyBool>() {
-        return Err(PyTypeError::new_err(format!("{name} must be {what}, not bool")));
+        refuse!(PyTypeError, "{name} must be {what}, not bool");
     }
     argument(name, given, what)
 }
@@ -50,25 +52,12 @@ pub(super) fn wrong(name: &str, given: &Bound<'_, PyAny>, what: &str, error: PyE
     }
 }
 
-/// Defines a function per name for `from_py_with`, which isn't told the argument's name.
-macro_rules! named {
-    ($($kind:ident by $extract:ident: $type:ty = $what:literal { $($name:ident)* })*) => {$(
-        pub(super) mod $kind {
-            use pyo3::prelude::*;
-
-            $(pub(in crate::python) fn $name(given: &Bound<'_, PyAny>) -> PyResult<$type> {
-                super::$extract(stringify!($name), given, $what)
-            })*
-        }
-    )*};
+/// The protocol of an endpoint.
+pub(super) fn a_protocol(given: &Bound<'_, PyAny>) -> PyResult<Py<Protocol>> {
+    argument("protocol", given, "a Protocol")
 }
 
-named! {
-    int by number: i128 = "an int" { back buffer check_every frame limit log_turns player rate steps window client_id clock_skew delay early_copies initial_bytes key keys max_burst_bytes max_bytes max_channels max_clients max_games max_message_bytes mtu nanoseconds overhead players queue receive_bytes receive_queue receive_window redundancy relay_bytes_per_second retain_bytes seed send_queue tag ticks weight }
-    optional_int by number: Option<i128> = "an int or None" { max_delay max_steps me second_port client_id copies expires_in key max_datagram max_token_lifetime now seed tick_rate timeout memory file_limit directory_limit }
-    number by argument: f64 = "a number" { at start step bad_loss bad_packets_per_second bad_rtt burst_bytes bytes_per_second countdown double_below duplicate duration fraction good_loss good_packets_per_second halve_every idle_timeout jitter latency length lifetime linger loss max_bytes_per_second max_lead max_recovery_time min_bytes_per_second min_lead min_recovery_time recovery_time reorder seconds tick to_bad to_good slow_hook delay time }
-    optional_number by argument: Option<f64> = "a number or None" { resend resend_time stalled_timeout }
-    truth by argument: bool = "True or False" { adapt adaptive ask_first burst late_joining notify opened outgoing packet_notifications peers relaying replace_duplicates retain strict wait }
-    text by argument: String = "'polled' or 'thread'" { driver }
-    shared by argument: pyo3::Py<crate::python::protocol::Protocol> = "a Protocol" { protocol }
+/// The name of a driver; the caller checks which.
+pub(super) fn driver_name(given: &Bound<'_, PyAny>) -> PyResult<String> {
+    argument("driver", given, "'polled' or 'thread'")
 }

@@ -6,8 +6,8 @@
 use core::ffi::c_int;
 use std::ffi::CStr;
 
+use crate::python::prelude::*;
 use pyo3::ffi;
-use pyo3::prelude::*;
 
 /// A buffer of any format and shape, for copying out of it.
 pub(super) struct Raw(Box<ffi::Py_buffer>);

@@ -7,17 +7,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::PyBytes;
 
 use super::address::AddressLike;
-use super::arguments::{int, truth};
 use super::errors::file_error;
-use super::fields::within;
-use super::lock;
 use super::token::{ConnectToken, extract_key};
 use crate::driver::Driver;
 use crate::driver::capture::{self, Captured, Way};
@@ -25,7 +19,7 @@ use crate::netcode::opener::Opener;
 use crate::netcode::{self, Key};
 
 /// The default maximum of a file: 1 GiB.
-pub(super) const DEFAULT_MAX_BYTES: i128 = 1 << 30;
+pub(super) const DEFAULT_MAX_BYTES: u64 = 1 << 30;
 
 /// The minimum of a file's bound: its header and some packets.
 const MIN_BYTES_BOUND: u64 = 4096;
@@ -48,15 +42,12 @@ pub(crate) struct Capture {
 #[pymethods]
 impl Capture {
     #[new]
-    #[pyo3(signature = (path, *, max_bytes = DEFAULT_MAX_BYTES, keys = None))]
-    #[pyo3(text_signature = "(path, *, max_bytes=1073741824, keys=None)")]
     fn new(
         py: Python<'_>,
         path: PathBuf,
-        #[pyo3(from_py_with = int::max_bytes)] max_bytes: i128,
+        #[within(MIN_BYTES_BOUND, MAX_BYTES_BOUND)] max_bytes: u64,
         keys: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let max_bytes = within("max_bytes", max_bytes, MIN_BYTES_BOUND, MAX_BYTES_BOUND)?;
         if keys.as_ref() == Some(&path) {
             return Err(PyValueError::new_err("keys must be another file than path"));
         }
@@ -69,43 +60,28 @@ impl Capture {
         Ok(Capture { core, keys: keys.transpose()? })
     }
 
-    #[getter]
-    fn path(&self) -> PathBuf {
-        self.core.path()
+    properties! {
+        path: PathBuf = self.core.path();
+        packets: u64 = self.core.counters().packets;
+        size: u64 = self.core.counters().bytes;
+        dropped: u64 = self.core.counters().dropped;
     }
 
-    #[getter]
-    fn packets(&self) -> u64 {
-        self.core.counters().packets
-    }
-
-    #[getter]
-    fn size(&self) -> u64 {
-        self.core.counters().bytes
-    }
-
-    #[getter]
-    fn dropped(&self) -> u64 {
-        self.core.counters().dropped
-    }
-
-    #[pyo3(signature = (nanoseconds, sender, receiver, datagram, *, outgoing, opened = false))]
     fn write(
         &self,
-        #[pyo3(from_py_with = int::nanoseconds)] nanoseconds: i128,
+        #[within(0, u64::MAX)] nanoseconds: u64,
         sender: AddressLike,
         receiver: AddressLike,
         datagram: &[u8],
-        #[pyo3(from_py_with = truth::outgoing)] outgoing: bool,
-        #[pyo3(from_py_with = truth::opened)] opened: bool,
+        #[truth] outgoing: bool,
+        #[truth] opened: bool,
     ) -> PyResult<()> {
         if datagram.len() > MAX_DATAGRAM {
             let length = datagram.len();
-            let sentence = format!("datagram must be at most {MAX_DATAGRAM} bytes, not {length}");
-            return Err(PyValueError::new_err(sentence));
+            refuse!(PyValueError, "datagram must be at most {MAX_DATAGRAM} bytes, not {length}");
         }
         self.core.record(&Captured {
-            nanos: within("nanoseconds", nanoseconds, 0, u64::MAX)?,
+            nanos: nanoseconds,
             way: if outgoing { Way::Out } else { Way::In },
             from: sender.0,
             to: receiver.0,
@@ -123,21 +99,7 @@ impl Capture {
         self.core.close().map_err(|error| file_error(py, &error, &self.core.path()))
     }
 
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (kind, value, traceback, /))]
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let _ = (kind, value, traceback);
-        self.close(py)
-    }
+    closes!();
 
     fn __repr__(&self) -> String {
         let counters = self.core.counters();
@@ -269,8 +231,6 @@ pub(crate) struct PacketOpener(Mutex<Opener>);
 #[pymethods]
 impl PacketOpener {
     #[new]
-    #[pyo3(signature = (*, keys = vec![], tokens = vec![]))]
-    #[pyo3(text_signature = "(*, keys=(), tokens=())")]
     fn new(keys: Vec<Bound<'_, PyAny>>, tokens: Vec<PyRef<'_, ConnectToken>>) -> PyResult<Self> {
         let mut opener = Opener::new();
         for key in &keys {

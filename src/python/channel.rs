@@ -1,12 +1,8 @@
 //! Channels and the functions that make them: their guarantees, and their share of a connection.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
 
-use super::arguments::{int, optional_int, optional_number, truth, wrong};
-use super::errors::value_error;
-use super::fields::within;
-use super::protocol::seconds;
+use super::arguments::wrong;
 use crate::transport::protocol::MAX_EARLY_COPIES;
 use crate::transport::{ChannelConfig, ChannelKind, Resend, Share};
 
@@ -25,29 +21,15 @@ impl From<ChannelConfig> for Channel {
 
 #[pymethods]
 impl Channel {
-    #[getter]
-    fn kind(&self) -> &'static str {
-        self.config.kind.name()
-    }
-
-    #[getter]
-    fn name(&self) -> &str {
-        &self.config.name
-    }
-
-    #[getter]
-    fn strict(&self) -> bool {
-        self.config.share.strict
-    }
-
-    #[getter]
-    fn weight(&self) -> u32 {
-        self.config.share.weight
-    }
-
-    #[getter]
-    fn max_message_bytes(&self) -> usize {
-        self.config.max_message_bytes
+    properties! {
+        kind: &'static str = self.config.kind.name();
+        name: &str = &self.config.name;
+        strict: bool = self.config.share.strict;
+        weight: u32 = self.config.share.weight;
+        max_message_bytes: usize = self.config.max_message_bytes;
+        retain: bool = self.retain.is_some();
+        retain_bytes: usize = self.retain.unwrap_or_default();
+        __repr__: String = format!("{}({:?})", self.kind(), self.config.name);
     }
 
     #[getter]
@@ -56,20 +38,6 @@ impl Channel {
             ChannelKind::Latest { keys } => keys,
             _ => 0,
         }
-    }
-
-    #[getter]
-    fn retain(&self) -> bool {
-        self.retain.is_some()
-    }
-
-    #[getter]
-    fn retain_bytes(&self) -> usize {
-        self.retain.unwrap_or_default()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("{}({:?})", self.kind(), self.config.name)
     }
 }
 
@@ -82,7 +50,7 @@ struct Common<'a> {
     send_queue: i128,
     max_message_bytes: i128,
     strict: bool,
-    weight: i128,
+    weight: u32,
 }
 
 impl Common<'_> {
@@ -92,7 +60,7 @@ impl Common<'_> {
             kind,
             send_queue: count("send_queue", self.send_queue)?,
             max_message_bytes: count("max_message_bytes", self.max_message_bytes)?,
-            share: Share { strict: self.strict, weight: within("weight", self.weight, 0, u32::MAX)? },
+            share: Share { strict: self.strict, weight: self.weight },
         };
         config.validate().map_err(value_error)?;
         Ok(config.into())
@@ -111,35 +79,29 @@ fn channel_name<'a>(given: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
     given.extract().map_err(|error: PyErr| wrong("name", given, "a str", error))
 }
 
-fn resend(resend_time: Option<f64>, early_copies: i128) -> PyResult<Resend> {
-    let early_copies = within("early_copies", early_copies, 1, MAX_EARLY_COPIES as u8)?;
+fn resend(resend_time: Option<Duration>, early_copies: u8) -> PyResult<Resend> {
     match resend_time {
         None => Ok(Resend::Adaptive { early_copies }),
-        Some(time) if early_copies == 1 => Ok(Resend::After(seconds("resend_time", time, 60.0)?)),
+        Some(time) if early_copies == 1 => Ok(Resend::After(time)),
         Some(time) => Err(PyValueError::new_err(format!(
-            "early_copies must be 1 with a fixed resend_time ({time}), not {early_copies}; with resend_time=None \
-             it may be up to {MAX_EARLY_COPIES}"
+            "early_copies must be 1 with a fixed resend_time ({}), not {early_copies}; with resend_time=None \
+             it may be up to {MAX_EARLY_COPIES}",
+            time.as_secs_f64()
         ))),
     }
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
-                    max_message_bytes = 65_536, resend_time = None, early_copies = 1, strict = false,
-                    weight = 1))]
-#[pyo3(text_signature = "(name='', *, send_queue=1024, receive_window=1024, receive_bytes=1048576, \
-                         max_message_bytes=65536, resend_time=None, early_copies=1, strict=False, weight=1)")]
-#[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn reliable_ordered(
     #[pyo3(from_py_with = channel_name)] name: &str,
-    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
-    #[pyo3(from_py_with = int::receive_window)] receive_window: i128,
-    #[pyo3(from_py_with = int::receive_bytes)] receive_bytes: i128,
-    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
-    #[pyo3(from_py_with = optional_number::resend_time)] resend_time: Option<f64>,
-    #[pyo3(from_py_with = int::early_copies)] early_copies: i128,
-    #[pyo3(from_py_with = truth::strict)] strict: bool,
-    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[int] send_queue: i128,
+    #[int] receive_window: i128,
+    #[int] receive_bytes: i128,
+    #[int] max_message_bytes: i128,
+    #[seconds(60.0)] resend_time: Option<Duration>,
+    #[within(1, MAX_EARLY_COPIES as u8)] early_copies: u8,
+    #[truth] strict: bool,
+    #[within(0, u32::MAX)] weight: u32,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Reliable {
         ordered: true,
@@ -151,22 +113,16 @@ pub(crate) fn reliable_ordered(
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, send_queue = 1024, receive_window = 1024, receive_bytes = 1_048_576,
-                    max_message_bytes = 65_536, resend_time = None, early_copies = 1, strict = false,
-                    weight = 1))]
-#[pyo3(text_signature = "(name='', *, send_queue=1024, receive_window=1024, receive_bytes=1048576, \
-                         max_message_bytes=65536, resend_time=None, early_copies=1, strict=False, weight=1)")]
-#[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn reliable_unordered(
     #[pyo3(from_py_with = channel_name)] name: &str,
-    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
-    #[pyo3(from_py_with = int::receive_window)] receive_window: i128,
-    #[pyo3(from_py_with = int::receive_bytes)] receive_bytes: i128,
-    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
-    #[pyo3(from_py_with = optional_number::resend_time)] resend_time: Option<f64>,
-    #[pyo3(from_py_with = int::early_copies)] early_copies: i128,
-    #[pyo3(from_py_with = truth::strict)] strict: bool,
-    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[int] send_queue: i128,
+    #[int] receive_window: i128,
+    #[int] receive_bytes: i128,
+    #[int] max_message_bytes: i128,
+    #[seconds(60.0)] resend_time: Option<Duration>,
+    #[within(1, MAX_EARLY_COPIES as u8)] early_copies: u8,
+    #[truth] strict: bool,
+    #[within(0, u32::MAX)] weight: u32,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Reliable {
         ordered: false,
@@ -178,95 +134,78 @@ pub(crate) fn reliable_unordered(
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
-                    strict = false, weight = 1))]
-#[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
 pub(crate) fn unreliable(
     #[pyo3(from_py_with = channel_name)] name: &str,
-    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
-    #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
-    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
-    #[pyo3(from_py_with = truth::strict)] strict: bool,
-    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[int] send_queue: i128,
+    #[int] receive_queue: i128,
+    #[int] max_message_bytes: i128,
+    #[truth] strict: bool,
+    #[within(0, u32::MAX)] weight: u32,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Unreliable { receive_queue: count("receive_queue", receive_queue)? };
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
-                    strict = false, weight = 1))]
 pub(crate) fn sequenced(
     #[pyo3(from_py_with = channel_name)] name: &str,
-    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
-    #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
-    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
-    #[pyo3(from_py_with = truth::strict)] strict: bool,
-    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[int] send_queue: i128,
+    #[int] receive_queue: i128,
+    #[int] max_message_bytes: i128,
+    #[truth] strict: bool,
+    #[within(0, u32::MAX)] weight: u32,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Sequenced { receive_queue: count("receive_queue", receive_queue)? };
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, copies = Some(3), send_queue = 1024, receive_queue = 1024,
-                    max_message_bytes = 65_536, strict = false, weight = 1))]
-#[pyo3(
-    text_signature = "(name='', *, copies=3, send_queue=1024, receive_queue=1024, max_message_bytes=65536, \
-                         strict=False, weight=1)"
-)]
 pub(crate) fn redundant(
     #[pyo3(from_py_with = channel_name)] name: &str,
-    #[pyo3(from_py_with = optional_int::copies)] copies: Option<i128>,
-    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
-    #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
-    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
-    #[pyo3(from_py_with = truth::strict)] strict: bool,
-    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[within(1, u8::MAX)] copies: Option<u8>,
+    #[int] send_queue: i128,
+    #[int] receive_queue: i128,
+    #[int] max_message_bytes: i128,
+    #[truth] strict: bool,
+    #[within(0, u32::MAX)] weight: u32,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Redundant {
-        copies: copies.map_or(Ok(0), |copies| within("copies", copies, 1, u8::MAX))?,
+        copies: copies.unwrap_or(0),
         receive_queue: count("receive_queue", receive_queue)?,
     };
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, keys = 1024, retain = false, retain_bytes = 1_048_576, max_message_bytes = 65_536,
-                    strict = false, weight = 1))]
 pub(crate) fn latest(
     #[pyo3(from_py_with = channel_name)] name: &str,
-    #[pyo3(from_py_with = int::keys)] keys: i128,
-    #[pyo3(from_py_with = truth::retain)] retain: bool,
-    #[pyo3(from_py_with = int::retain_bytes)] retain_bytes: i128,
-    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
-    #[pyo3(from_py_with = truth::strict)] strict: bool,
-    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[int] keys: i128,
+    #[truth] retain: bool,
+    #[within(1, MAX_RETAIN_BYTES)] retain_bytes: usize,
+    #[int] max_message_bytes: i128,
+    #[truth] strict: bool,
+    #[within(0, u32::MAX)] weight: u32,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Latest { keys: count("keys", keys)? };
     // Values wait by key, not in a queue.
     let channel = Common { name, send_queue: 1, max_message_bytes, strict, weight }.open(kind)?;
-    let bytes = within("retain_bytes", retain_bytes, 1, MAX_RETAIN_BYTES)?;
-    Ok(Channel { retain: retain.then_some(bytes), ..channel })
+    Ok(Channel { retain: retain.then_some(retain_bytes), ..channel })
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = "", *, send_queue = 1024, receive_queue = 1024, max_message_bytes = 65_536,
-                    strict = false, weight = 1))]
 pub(crate) fn payload(
     #[pyo3(from_py_with = channel_name)] name: &str,
-    #[pyo3(from_py_with = int::send_queue)] send_queue: i128,
-    #[pyo3(from_py_with = int::receive_queue)] receive_queue: i128,
-    #[pyo3(from_py_with = int::max_message_bytes)] max_message_bytes: i128,
-    #[pyo3(from_py_with = truth::strict)] strict: bool,
-    #[pyo3(from_py_with = int::weight)] weight: i128,
+    #[int] send_queue: i128,
+    #[int] receive_queue: i128,
+    #[int] max_message_bytes: i128,
+    #[truth] strict: bool,
+    #[within(0, u32::MAX)] weight: u32,
 ) -> PyResult<Channel> {
     let kind = ChannelKind::Payload { receive_queue: count("receive_queue", receive_queue)? };
     Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
 #[pyfunction]
-#[pyo3(signature = (name = ""))]
 pub(crate) fn chunks(name: &str) -> PyResult<Channel> {
     let config = ChannelConfig { name: name.to_owned(), ..ChannelConfig::new(ChannelKind::Chunks) };
     config.validate().map_err(value_error)?;

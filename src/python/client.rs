@@ -11,7 +11,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyDict, PyRange, PyTuple};
 
 use super::address::Address;
-use super::arguments::{argument, int, number, optional_int, shared, truth};
+use super::arguments::{a_protocol, argument};
 use super::arrays::Rows;
 use super::capture::{Capture, Secrets};
 use super::chunks::{Chunk, IncomingChunk, Transfer};
@@ -22,7 +22,7 @@ use super::errors::{not_connected, value_error};
 use super::events::{Connected, Disconnected, reason_to_python, reconnecting_state, state_to_python};
 use super::fields::within;
 use super::ghosts::{ClientWorld, Ghost, made_classes};
-use super::inbox::{Inbox, Pending, Tick, Ticking, payload};
+use super::inbox::{Inbox, Pending, payload};
 use super::log::{Level, log, log_end};
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
@@ -39,6 +39,7 @@ use crate::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, Event, Host, PeerHandle, ReconnectConfig,
 };
 use crate::netcode::{self, TokenUse};
+use crate::python::tick::{Tick, Ticking};
 use crate::time::Instant;
 use crate::transport::BudgetConfig;
 
@@ -75,7 +76,7 @@ impl Client {
     )]
     fn new<'py>(
         py: Python<'py>,
-        #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
+        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         token: &Bound<'py, ConnectToken>,
         reconnect: Option<&Bound<'py, PyAny>>,
         ghosts: Option<&Bound<'py, PyAny>>,
@@ -92,13 +93,12 @@ impl Client {
                         **settings))]
     #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, reconnect=None, ghosts=None, \
                              network=None, transfers=None, tuning=None, debugging=None)")]
-    #[expect(clippy::too_many_arguments, reason = "nearly all are named in Python")]
     fn connect<'py>(
         py: Python<'py>,
         address: Destination,
-        #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
+        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = optional_int::client_id)] client_id: Option<i128>,
+        #[int] client_id: Option<i128>,
         reconnect: Option<&Bound<'py, PyAny>>,
         ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
@@ -152,7 +152,7 @@ impl Client {
     fn local<'py>(
         py: Python<'py>,
         server: &Bound<'py, Server>,
-        #[pyo3(from_py_with = optional_int::client_id)] client_id: Option<i128>,
+        #[int] client_id: Option<i128>,
         ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
@@ -271,13 +271,11 @@ impl Client {
         Clock(slf)
     }
 
-    #[pyo3(signature = (input, /))]
     fn send_input<'py>(&self, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyRange>> {
         time::send_input(self, input)
     }
 
     /// As ``send_input``, and what the server reads for each of the ticks.
-    #[pyo3(signature = (input, /))]
     fn _send_input<'py>(
         &self,
         input: &Bound<'py, PyAny>,
@@ -290,23 +288,20 @@ impl Client {
         time::drawn_tick(self)
     }
 
-    #[pyo3(signature = (tick, /))]
-    fn set_seen(&self, #[pyo3(from_py_with = number::tick)] tick: f64) -> PyResult<()> {
+    fn set_seen(&self, #[number] tick: f64) -> PyResult<()> {
         time::see(self, tick)
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn tick_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
         time::tick_of(self, ghost)
     }
 
-    #[pyo3(signature = (*, delay = 0, min_lead = 0.0, max_lead = 1.0, redundancy = 3))]
     fn set_inputs(
         &self,
-        #[pyo3(from_py_with = int::delay)] delay: i128,
-        #[pyo3(from_py_with = number::min_lead)] min_lead: f64,
-        #[pyo3(from_py_with = number::max_lead)] max_lead: f64,
-        #[pyo3(from_py_with = int::redundancy)] redundancy: i128,
+        #[int] delay: i128,
+        #[number] min_lead: f64,
+        #[number] max_lead: f64,
+        #[int] redundancy: i128,
     ) -> PyResult<()> {
         time::configure(self, delay, min_lead, max_lead, redundancy)
     }
@@ -357,14 +352,13 @@ impl Client {
         self.endpoint.fileno(py)
     }
 
-    #[pyo3(signature = (message, channel = None, *, key = 0, tag = 0, notify = false))]
     fn send(
         &self,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = int::key)] key: i128,
-        #[pyo3(from_py_with = int::tag)] tag: i128,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[int] key: i128,
+        #[int] tag: i128,
+        #[truth] notify: bool,
     ) -> PyResult<Py<PyAny>> {
         let options = send_options(key, tag, notify)?;
         let encoded = self.endpoint.protocol.get().encode_message(message)?;
@@ -375,7 +369,6 @@ impl Client {
         self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
-    #[pyo3(signature = (call, /, *args, **kwargs))]
     fn call<'py>(
         &self,
         py: Python<'py>,
@@ -386,7 +379,6 @@ impl Client {
         self.endpoint.call(py, self.server(), call, args, kwargs)
     }
 
-    #[pyo3(signature = (call, /, *args, **kwargs))]
     fn request<'py>(
         &self,
         py: Python<'py>,
@@ -397,7 +389,6 @@ impl Client {
         self.endpoint.request(py, self.server(), call, args, kwargs)
     }
 
-    #[pyo3(signature = (call, function, /))]
     fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
         self.endpoint.implement(call, function)
     }
@@ -413,7 +404,7 @@ impl Client {
         arena: Option<&Bound<'_, PyAny>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[truth] notify: bool,
     ) -> PyResult<Vec<usize>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         self.endpoint.with(|core, driver| {
@@ -427,13 +418,12 @@ impl Client {
         })?
     }
 
-    #[pyo3(signature = (data, channel, *, tag))]
     fn send_payload(
         &self,
         py: Python<'_>,
         data: &[u8],
         channel: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = int::tag)] tag: i128,
+        #[int] tag: i128,
     ) -> PyResult<Py<PyAny>> {
         let tag = within("tag", tag, 0, u32::MAX)?;
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
@@ -443,13 +433,12 @@ impl Client {
         self.endpoint.answer(py, sent, channel, || "the payload".into())
     }
 
-    #[pyo3(signature = (data, /, *, label = "", burst = false, ask_first = false))]
     fn send_chunk(
         &self,
         data: &Bound<'_, PyAny>,
         label: &str,
-        #[pyo3(from_py_with = truth::burst)] burst: bool,
-        #[pyo3(from_py_with = truth::ask_first)] ask_first: bool,
+        #[truth] burst: bool,
+        #[truth] ask_first: bool,
     ) -> PyResult<Transfer> {
         self.endpoint.check_open(self.server())?;
         self.endpoint.send_chunk(self.server(), None, &Chunk::given(data)?, label, burst, ask_first)
@@ -459,18 +448,16 @@ impl Client {
         self.endpoint.incoming_chunks(py, self.server(), None)
     }
 
-    #[pyo3(signature = (bytes_per_second, burst_bytes, *, adaptive = true))]
     fn set_budget(
         &self,
-        #[pyo3(from_py_with = number::bytes_per_second)] bytes_per_second: f64,
-        #[pyo3(from_py_with = number::burst_bytes)] burst_bytes: f64,
-        #[pyo3(from_py_with = truth::adaptive)] adaptive: bool,
+        #[number] bytes_per_second: f64,
+        #[number] burst_bytes: f64,
+        #[truth] adaptive: bool,
     ) -> PyResult<()> {
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
         self.endpoint.state.lock()?.change().set_budget(None, budget).map_err(value_error)
     }
 
-    #[pyo3(signature = (congestion, /))]
     fn set_congestion(&self, congestion: &Bound<'_, Congestion>) -> PyResult<()> {
         let congestion = congestion.get().0;
         self.endpoint.state.lock()?.change().set_congestion(None, congestion).map_err(value_error)
@@ -481,13 +468,12 @@ impl Client {
         self.endpoint.stats(self.server(), None)
     }
 
-    #[pyo3(signature = (*, linger = 0.0, reason = None, wait = true))]
     fn close(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = number::linger)] linger: f64,
+        #[number] linger: f64,
         reason: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = truth::wait)] wait: bool,
+        #[truth] wait: bool,
     ) -> PyResult<()> {
         self.stop_reconnecting(py)?;
         self.endpoint.close(py, linger, reason, wait)?;

@@ -8,13 +8,8 @@
 //! `serialize` raises.
 
 use std::cell::Cell;
-use std::sync::Arc;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
-use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyType};
+use crate::python::prelude::*;
 
 use super::errors::{MessageTooLargeError, StreamError};
 use super::fields::bounded;

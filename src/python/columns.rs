@@ -1,158 +1,111 @@
-//! Columns handed to Python without copying: each is a read-only memoryview that ``numpy.asarray`` takes as
-//! it is. A view keeps its columns alive, and nothing changes them.
+//! Memory handed to Python without copying, by the buffer protocol: memoryviews that ``numpy.asarray`` takes as
+//! they are. A view keeps its memory alive. Only views of ghosts' columns on servers are writable; nothing
+//! changes what others show.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int};
+use std::borrow::Cow;
 use std::ffi::CStr;
-use std::sync::Arc;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyBufferError, PyValueError};
+use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::types::PyMemoryView;
 
-/// Columns of equal length, by index.
-pub(super) trait Columns: Send + Sync {
-    /// The column of this index, at the same memory each time.
-    fn column(&self, index: usize) -> Slice<'_>;
+/// The owner of memory that views show. It stays where it is while its owner lives.
+pub(super) trait Keeper: Send + Sync {
+    /// Notes that a writable view begins or ends.
+    fn note_writer(&self, _begins: bool) {}
 
-    /// The index of the column that the cells of this one point into, if they do.
-    fn arena(&self) -> Option<usize> {
+    /// The bytes that the shown cells point into, if they do.
+    fn arena(&self) -> Option<Layout> {
         None
     }
 }
 
-/// The entries of one column.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Slice<'a> {
-    Bool(&'a [bool]),
-    U8(&'a [u8]),
-    U16(&'a [u16]),
-    U32(&'a [u32]),
-    U64(&'a [u64]),
-    F32(&'a [f32]),
-    /// Rows of several fields.
-    Rows {
-        rows: &'a [u8],
-        /// Bytes of a row.
-        size: usize,
-        count: usize,
-        format: &'a CStr,
-    },
+/// A type whose values are the entries of a column.
+pub(super) trait ColumnEntry {
+    /// In the terms of Python's `struct`.
+    const FORMAT: &CStr;
 }
 
-impl<'a> Slice<'a> {
-    /// Address, count, bytes of an entry, and format in the terms of Python's `struct`.
-    fn parts(self) -> (*const c_void, usize, usize, &'a CStr) {
-        match self {
-            Slice::Bool(entries) => (entries.as_ptr().cast(), entries.len(), 1, c"?"),
-            Slice::U8(entries) => (entries.as_ptr().cast(), entries.len(), 1, c"B"),
-            Slice::U16(entries) => (entries.as_ptr().cast(), entries.len(), 2, c"H"),
-            Slice::U32(entries) => (entries.as_ptr().cast(), entries.len(), 4, c"I"),
-            Slice::U64(entries) => (entries.as_ptr().cast(), entries.len(), 8, c"Q"),
-            Slice::F32(entries) => (entries.as_ptr().cast(), entries.len(), 4, c"f"),
-            Slice::Rows { rows, size, count, format } => (rows.as_ptr().cast(), count, size, format),
-        }
-    }
+macro_rules! entries {
+    ($($Type:ty = $format:literal),*) => {
+        $(impl ColumnEntry for $Type {
+            const FORMAT: &CStr = $format;
+        })*
+    };
 }
 
-/// One column, for the buffer protocol.
-#[pyclass(frozen, name = "Column", module = "tickwire._core")]
-pub(super) struct ColumnView {
-    owner: Arc<dyn Columns>,
-    index: usize,
-    /// How many entries; the buffer protocol needs it at an address.
-    shape: [ffi::Py_ssize_t; 1],
-    strides: [ffi::Py_ssize_t; 1],
-}
+entries!(bool = c"?", u8 = c"B", u16 = c"H", u32 = c"I", u64 = c"Q", f32 = c"f");
 
-/// A view of a column.
-pub(super) fn view<'py>(
-    py: Python<'py>,
-    owner: Arc<dyn Columns>,
-    index: usize,
-) -> PyResult<Bound<'py, PyMemoryView>> {
-    let (_, entries, size, _) = owner.column(index).parts();
-    let column = ColumnView { shape: [entries as isize], strides: [size as isize], owner, index };
-    PyMemoryView::from(Bound::new(py, column)?.as_any())
-}
-
-impl ColumnView {
-    /// The bytes that the cells of these rows point into.
-    pub(super) fn arena<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        let index =
-            self.owner.arena().ok_or_else(|| PyValueError::new_err("this column points to nothing"))?;
-        view(py, self.owner.clone(), index)
-    }
-}
-
-#[pymethods]
-impl ColumnView {
-    #[allow(unsafe_code)] // The buffer protocol hands over addresses.
-    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let column = slf.get();
-        let (buf, entries, size, format) = column.owner.column(column.index).parts();
-        let parts = Parts {
-            buf,
-            len: entries * size,
-            size,
-            format,
-            shape: &raw const column.shape[0],
-            strides: &raw const column.strides[0],
-        };
-        let owner = slf.clone().into_any();
-        // SAFETY: the interpreter gives a Py_buffer or null. What the parts point to is the column's, which nothing changes
-        // or moves while it is alive.
-        unsafe { parts.fill(owner, view, flags) }
-    }
-}
-
-/// What describes a buffer of one dimension.
-pub(super) struct Parts<'a> {
-    pub(super) buf: *const c_void,
-    /// Bytes of all entries.
-    pub(super) len: usize,
+/// Where the entries of a view lie, and how to read them.
+pub(super) struct Layout {
+    pub(super) address: usize,
     /// Bytes of an entry.
-    pub(super) size: usize,
-    pub(super) format: &'a CStr,
-    pub(super) shape: *const ffi::Py_ssize_t,
-    pub(super) strides: *const ffi::Py_ssize_t,
+    pub(super) item: usize,
+    pub(super) format: Cow<'static, CStr>,
+    pub(super) dimensions: c_int,
+    /// The buffer protocol needs both at an address.
+    pub(super) shape: [ffi::Py_ssize_t; 2],
+    pub(super) strides: [ffi::Py_ssize_t; 2],
 }
 
-impl Parts<'_> {
+impl Layout {
+    pub(super) fn of<T: ColumnEntry>(entries: &[T]) -> Self {
+        let (address, item) = (entries.as_ptr() as usize, size_of::<T>());
+        Layout::rows(address, entries.len(), item, item, Cow::Borrowed(T::FORMAT))
+    }
+
+    /// One entry in each of `count` rows.
+    pub(super) fn rows(
+        address: usize,
+        count: usize,
+        stride: usize,
+        item: usize,
+        format: Cow<'static, CStr>,
+    ) -> Self {
+        let (shape, strides) = ([count as isize, 1], [stride as isize, item as isize]);
+        Layout { address, item, format, dimensions: 1, shape, strides }
+    }
+
     /// Fills in the parts of the view that the interpreter asked for.
     ///
     /// # Safety
-    /// `view` is null or the interpreter's. All that the parts point to stays unchanged while `owner` is
-    /// alive; if the stride isn't `size`, every entry lies in memory that `owner` keeps.
+    /// `view` is null or the interpreter's. All entries lie in memory that `owner` keeps where it is, and this layout is
+    /// `owner`'s.
     #[allow(unsafe_code)] // The buffer protocol hands over addresses.
     pub(super) unsafe fn fill(
-        self,
+        &self,
         owner: Bound<'_, PyAny>,
+        writable: bool,
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        if view.is_null() || flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
+        let wanted = |flag: c_int| flags & flag == flag;
+        if view.is_null() || (wanted(ffi::PyBUF_WRITABLE) && !writable) {
             return Err(PyBufferError::new_err("the columns are read-only"));
         }
-        let Parts { buf, len, size, format, shape, strides } = self;
-        let wanted = |flag: c_int| flags & flag == flag;
-        // SAFETY: the interpreter gives a Py_buffer to fill. All addresses in it are of memory that nothing
-        // changes or moves while the column is alive, and `obj` keeps it alive until the buffer is released. What
-        // is const here is only read: the buffer is read-only, and format, shape and strides are by convention.
+        // The flags that require contiguous entries, without the strides flag that each of them includes.
+        let without_gaps = (ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_F_CONTIGUOUS | ffi::PyBUF_ANY_CONTIGUOUS)
+            & !ffi::PyBUF_STRIDES;
+        let has_gaps = self.dimensions == 1 && self.strides[0] != self.item as isize;
+        if has_gaps && (!wanted(ffi::PyBUF_STRIDES) || flags & without_gaps != 0) {
+            return Err(PyBufferError::new_err("a column of rows has gaps: take tolist() of it"));
+        }
+        let entries: isize = self.shape[..self.dimensions as usize].iter().product();
+        let format = self.format.as_ptr().cast_mut();
+        let (shape, strides) = (self.shape.as_ptr().cast_mut(), self.strides.as_ptr().cast_mut());
+        // SAFETY: the interpreter gives a Py_buffer to fill. All addresses in it are of memory that stays where it is while
+        // `obj` lives, and that keeps it alive until the buffer is released. What is const here is only read, by convention.
         unsafe {
-            (*view).buf = buf.cast_mut();
-            (*view).len = len as isize;
-            (*view).itemsize = size as isize;
-            (*view).readonly = 1;
-            (*view).ndim = 1;
-            (*view).format = if wanted(ffi::PyBUF_FORMAT) {
-                format.as_ptr().cast_mut()
-            } else {
-                core::ptr::null_mut::<c_char>()
-            };
-            (*view).shape = if wanted(ffi::PyBUF_ND) { shape.cast_mut() } else { core::ptr::null_mut() };
-            (*view).strides =
-                if wanted(ffi::PyBUF_STRIDES) { strides.cast_mut() } else { core::ptr::null_mut() };
+            (*view).buf = self.address as *mut _;
+            (*view).len = entries * self.item as isize;
+            (*view).itemsize = self.item as isize;
+            (*view).readonly = c_int::from(!writable);
+            (*view).ndim = self.dimensions;
+            (*view).format = if wanted(ffi::PyBUF_FORMAT) { format } else { core::ptr::null_mut::<c_char>() };
+            (*view).shape = if wanted(ffi::PyBUF_ND) { shape } else { core::ptr::null_mut() };
+            (*view).strides = if wanted(ffi::PyBUF_STRIDES) { strides } else { core::ptr::null_mut() };
             (*view).suboffsets = core::ptr::null_mut();
             (*view).internal = core::ptr::null_mut();
             (*view).obj = owner.into_ptr();
@@ -161,37 +114,90 @@ impl Parts<'_> {
     }
 }
 
-/// Defines a class whose attributes are the columns of `$Core`, in this order.
+/// A column, for the buffer protocol.
+#[pyclass(frozen, name = "Column", module = "tickwire._core")]
+pub(super) struct ColumnView {
+    keeper: Arc<dyn Keeper>,
+    layout: Layout,
+    writable: bool,
+}
+
+/// A read-only view of memory that `keeper` owns.
+pub(super) fn view<'py>(
+    py: Python<'py>,
+    keeper: Arc<dyn Keeper>,
+    layout: Layout,
+) -> PyResult<Bound<'py, PyMemoryView>> {
+    view_with(py, keeper, layout, false)
+}
+
+/// A view of memory that `keeper` owns.
+pub(super) fn view_with<'py>(
+    py: Python<'py>,
+    keeper: Arc<dyn Keeper>,
+    layout: Layout,
+    writable: bool,
+) -> PyResult<Bound<'py, PyMemoryView>> {
+    PyMemoryView::from(Bound::new(py, ColumnView { keeper, layout, writable })?.as_any())
+}
+
+impl ColumnView {
+    /// The bytes that the cells of these rows point into.
+    pub(super) fn arena<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
+        let arena = self.keeper.arena();
+        let layout = arena.ok_or_else(|| PyValueError::new_err("this column points to nothing"))?;
+        view(py, self.keeper.clone(), layout)
+    }
+}
+
+#[pymethods]
+impl ColumnView {
+    #[allow(unsafe_code)] // The buffer protocol hands over addresses.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let (column, owner) = (slf.get(), slf.clone().into_any());
+        // SAFETY: the interpreter gives a Py_buffer or null. The entries are the keeper's, which the column keeps alive.
+        unsafe { column.layout.fill(owner, column.writable, view, flags) }?;
+        if column.writable {
+            column.keeper.note_writer(true);
+        }
+        Ok(())
+    }
+
+    #[allow(unsafe_code)] // As above.
+    unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
+        if self.writable {
+            self.keeper.note_writer(false);
+        }
+    }
+}
+
+/// Defines a table, and the class whose attributes are its columns, in this order.
 macro_rules! columns_class {
-    ($Class:ident of $Core:ty { $($name:ident: $kind:ident,)* }) => {
+    ($Class:ident of $Table:ident { $($name:ident: $Entry:ty,)* }) => {
+        #[derive(Debug, Default)]
+        pub(crate) struct $Table {
+            $($name: Vec<$Entry>,)*
+        }
+
+        impl $crate::python::columns::Keeper for $Table {}
+
+        impl $Table {
+            #[allow(clippy::too_many_arguments)] // A row.
+            fn push_row(&mut self, $($name: $Entry),*) {
+                $(self.$name.push($name);)*
+            }
+        }
+
         #[pyclass(frozen, module = "tickwire.columns")]
-        pub(crate) struct $Class(pub(super) std::sync::Arc<$Core>);
-
-        impl $crate::python::columns::Columns for $Core {
-            fn column(&self, index: usize) -> $crate::python::columns::Slice<'_> {
-                [$($crate::python::columns::Slice::$kind(&self.$name),)*][index]
-            }
-        }
-
-        impl $Class {
-            const NAMES: &[&str] = &[$(stringify!($name),)*];
-
-            fn view<'py>(
-                &self,
-                py: Python<'py>,
-                name: &str,
-            ) -> PyResult<Bound<'py, pyo3::types::PyMemoryView>> {
-                let index = Self::NAMES.iter().position(|column| *column == name).unwrap_or_default();
-                $crate::python::columns::view(py, self.0.clone(), index)
-            }
-        }
+        pub(crate) struct $Class(pub(super) std::sync::Arc<$Table>);
 
         #[pymethods]
         impl $Class {
             $(
                 #[getter]
                 fn $name<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, pyo3::types::PyMemoryView>> {
-                    self.view(py, stringify!($name))
+                    let layout = $crate::python::columns::Layout::of(&self.0.$name);
+                    $crate::python::columns::view(py, self.0.clone(), layout)
                 }
             )*
 

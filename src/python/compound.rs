@@ -6,11 +6,8 @@
 //! judges it. Items and keys that were chosen to share a hash are refused: a set of them takes quadratic
 //! time.
 
-use std::sync::Arc;
-
-use pyo3::intern;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFrozenSet, PyList, PySet, PyTuple, PyType};
+use crate::python::prelude::*;
+use pyo3::types::{PyFrozenSet, PySet};
 
 use super::errors::StreamError;
 use super::shape::{Nested, Shape, broken, instance_of, items};
@@ -260,9 +257,7 @@ fn check_hashes(objects: &[Bound<'_, PyAny>]) -> PyResult<()> {
     let mut hashes = objects.iter().map(|object| object.hash()).collect::<PyResult<Vec<_>>>()?;
     hashes.sort_unstable();
     if hashes.windows(MAX_OF_ONE_HASH + 1).any(|run| run.first() == run.last()) {
-        let sentence =
-            format!("more than {MAX_OF_ONE_HASH} items of a set, or keys of a dict, have one hash");
-        return Err(StreamError::new_err(sentence));
+        refuse!(StreamError, "more than {MAX_OF_ONE_HASH} items of a set, or keys of a dict, have one hash");
     }
     Ok(())
 }

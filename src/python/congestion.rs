@@ -2,10 +2,8 @@
 
 use crate::python::prelude::*;
 
-use super::arguments::{int, number};
-use super::errors::value_error;
-use super::fields::within;
-use super::parts::good_bad_config;
+use super::parts::MAX_SECONDS;
+use crate::transport::good_bad::GoodBadConfig;
 use crate::transport::{AdaptiveConfig, CongestionConfig, RateConfig};
 
 #[pyclass(frozen, module = "tickwire.transfer")]
@@ -15,46 +13,37 @@ pub(crate) struct Congestion(pub(super) CongestionConfig);
 #[pymethods]
 impl Congestion {
     #[staticmethod]
-    #[pyo3(signature = (*, min_bytes_per_second = 4_000.0, max_bytes_per_second = 125_000_000.0,
-                        initial_bytes = 32_768, max_burst_bytes = 262_144))]
     fn adaptive(
-        #[pyo3(from_py_with = number::min_bytes_per_second)] min_bytes_per_second: f64,
-        #[pyo3(from_py_with = number::max_bytes_per_second)] max_bytes_per_second: f64,
-        #[pyo3(from_py_with = int::initial_bytes)] initial_bytes: i128,
-        #[pyo3(from_py_with = int::max_burst_bytes)] max_burst_bytes: i128,
+        #[number] min_bytes_per_second: f64,
+        #[number] max_bytes_per_second: f64,
+        #[within(1, u32::MAX)] initial_bytes: u32,
+        #[within(1, u32::MAX)] max_burst_bytes: u32,
     ) -> PyResult<Self> {
         Self::checked(CongestionConfig::Adaptive(AdaptiveConfig {
             min_bytes_per_second,
             max_bytes_per_second,
-            initial_bytes: within("initial_bytes", initial_bytes, 1, u32::MAX)?,
-            max_burst_bytes: within("max_burst_bytes", max_burst_bytes, 1, u32::MAX)?,
+            initial_bytes,
+            max_burst_bytes,
         }))
     }
 
     #[staticmethod]
-    fn fixed(
-        #[pyo3(from_py_with = number::bytes_per_second)] bytes_per_second: f64,
-        #[pyo3(from_py_with = number::burst_bytes)] burst_bytes: f64,
-    ) -> PyResult<Self> {
+    fn fixed(#[number] bytes_per_second: f64, #[number] burst_bytes: f64) -> PyResult<Self> {
         Self::checked(CongestionConfig::Fixed(RateConfig { bytes_per_second, burst_bytes }))
     }
 
     #[staticmethod]
-    #[pyo3(signature = (*, bad_rtt = 0.25, good_packets_per_second = 30.0, bad_packets_per_second = 10.0,
-                        recovery_time = 4.0, min_recovery_time = 1.0, max_recovery_time = 60.0,
-                        double_below = 10.0, halve_every = 10.0))]
-    #[allow(clippy::too_many_arguments)] // Settings, all by keyword.
     fn good_bad(
-        #[pyo3(from_py_with = number::bad_rtt)] bad_rtt: f64,
-        #[pyo3(from_py_with = number::good_packets_per_second)] good_packets_per_second: f64,
-        #[pyo3(from_py_with = number::bad_packets_per_second)] bad_packets_per_second: f64,
-        #[pyo3(from_py_with = number::recovery_time)] recovery_time: f64,
-        #[pyo3(from_py_with = number::min_recovery_time)] min_recovery_time: f64,
-        #[pyo3(from_py_with = number::max_recovery_time)] max_recovery_time: f64,
-        #[pyo3(from_py_with = number::double_below)] double_below: f64,
-        #[pyo3(from_py_with = number::halve_every)] halve_every: f64,
+        #[seconds(MAX_SECONDS)] bad_rtt: Duration,
+        #[number] good_packets_per_second: f64,
+        #[number] bad_packets_per_second: f64,
+        #[seconds(MAX_SECONDS)] recovery_time: Duration,
+        #[seconds(MAX_SECONDS)] min_recovery_time: Duration,
+        #[seconds(MAX_SECONDS)] max_recovery_time: Duration,
+        #[seconds(MAX_SECONDS)] double_below: Duration,
+        #[seconds(MAX_SECONDS)] halve_every: Duration,
     ) -> PyResult<Self> {
-        Self::checked(CongestionConfig::GoodBad(good_bad_config(
+        Self::checked(CongestionConfig::GoodBad(GoodBadConfig {
             bad_rtt,
             good_packets_per_second,
             bad_packets_per_second,
@@ -63,7 +52,7 @@ impl Congestion {
             max_recovery_time,
             double_below,
             halve_every,
-        )?))
+        }))
     }
 
     fn __repr__(&self) -> String {

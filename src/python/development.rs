@@ -4,8 +4,8 @@
 use core::net::SocketAddr;
 use std::ffi::CString;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyUserWarning;
-use pyo3::prelude::*;
 
 use super::errors::value_error;
 use super::protocol::Protocol;

@@ -8,12 +8,21 @@ use core::net::SocketAddr;
 use std::io;
 use std::path::Path;
 
+use crate::python::prelude::*;
 use pyo3::PyTypeInfo;
-use pyo3::exceptions::{PyOSError, PyValueError};
-use pyo3::prelude::*;
+use pyo3::exceptions::PyOSError;
 
 use crate::transport::SendError;
 use crate::transport::chunks::ChunkError;
+
+/// Returns an exception of a class with a formatted sentence.
+macro_rules! refuse {
+    ($Class:ident, $($sentence:tt)*) => {
+        return Err($Class::new_err(format!($($sentence)*)))
+    };
+}
+
+pub(super) use refuse;
 
 macro_rules! imported {
     ($($class:ident)*) => {

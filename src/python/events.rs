@@ -2,17 +2,57 @@
 
 use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use crate::python::prelude::*;
-use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyType};
 
 use super::address::Address;
-use super::lock;
 use crate::endpoint::{self, PeerStats};
 use crate::netcode::USER_DATA_BYTES;
+
+/// Defines an event: its fields are attributes and match arguments, and it shows like a dataclass.
+macro_rules! event_class {
+    ($Class:ident in $module:literal { $($field:ident: $Type:ty),* }) => {
+        #[pyclass(frozen, get_all, module = $module)]
+        pub(crate) struct $Class {
+            $(pub(in crate::python) $field: $Type,)*
+        }
+
+        event_class!(@methods $Class $($field)*);
+    };
+    ($Class:ident in $module:literal, comparable { $($field:ident: $Type:ty),* }) => {
+        #[pyclass(frozen, get_all, eq, module = $module)]
+        #[derive(PartialEq)]
+        pub(crate) struct $Class {
+            $(pub(in crate::python) $field: $Type,)*
+        }
+
+        event_class!(@methods $Class $($field)*);
+    };
+    (@methods $Class:ident $($field:ident)*) => {
+        #[pymethods]
+        impl $Class {
+            #[classattr]
+            fn __match_args__(py: Python<'_>) -> PyResult<Py<PyTuple>> {
+                PyTuple::new(py, [$(stringify!($field)),*]).map(Bound::unbind)
+            }
+
+            fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+                crate::python::events::shown(slf.as_any(), &[$(stringify!($field)),*])
+            }
+        }
+    };
+}
+
+pub(super) use event_class;
+
+/// Shows an object by these attributes, like a dataclass.
+pub(super) fn shown(object: &Bound<'_, PyAny>, attributes: &[&str]) -> PyResult<String> {
+    let shown = |name: &&str| Ok(format!("{name}={}", object.getattr(*name)?.repr()?));
+    let shown: Vec<String> = attributes.iter().map(shown).collect::<PyResult<_>>()?;
+    Ok(format!("{}({})", object.get_type().name()?, shown.join(", ")))
+}
 
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
@@ -30,39 +70,16 @@ pub(crate) struct ClientHandle {
 
 #[pymethods]
 impl ClientHandle {
-    #[getter]
-    fn id(&self) -> u64 {
-        self.id
-    }
-
-    #[getter]
-    fn slot(&self) -> u32 {
-        self.core.slot
-    }
-
-    #[getter]
-    fn generation(&self) -> u32 {
-        self.core.generation
-    }
-
-    #[getter]
-    fn number(&self) -> u64 {
-        self.core.number()
-    }
-
-    #[getter]
-    fn address(&self) -> Address {
-        self.address
-    }
-
-    #[getter]
-    fn user_data<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &*self.user_data)
-    }
-
-    #[getter]
-    fn data(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        lock(&self.data).as_ref().map(|data| data.clone_ref(py))
+    properties! {
+        id: u64 = self.id;
+        slot: u32 = self.core.slot;
+        generation: u32 = self.core.generation;
+        number: u64 = self.core.number();
+        address: Address = self.address;
+        user_data: Bound<'py, PyBytes> = PyBytes::new(py, &*self.user_data);
+        data: Option<Py<PyAny>> = lock(&self.data).as_ref().map(|data| data.clone_ref(py));
+        __repr__: String =
+            format!("<ClientHandle id={} slot={} address={}>", self.id, self.core.slot, self.address.0);
     }
 
     #[setter]
@@ -89,10 +106,6 @@ impl ClientHandle {
         let mut hasher = DefaultHasher::new();
         (self.server, self.core).hash(&mut hasher);
         hasher.finish()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<ClientHandle id={} slot={} address={}>", self.id, self.core.slot, self.address.0)
     }
 }
 
@@ -126,8 +139,8 @@ impl Connected {
         visit.call(&self.client)
     }
 
-    fn __repr__(&self) -> String {
-        format!("Connected(client={})", shown(self.client.as_ref()))
+    properties! {
+        __repr__: String = format!("Connected(client={})", shown_client(self.client.as_ref()));
     }
 }
 
@@ -147,14 +160,9 @@ impl Disconnected {
         ("client", "reason", "detail")
     }
 
-    #[getter]
-    fn reason<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        reason_to_python(py, self.reason)
-    }
-
-    #[getter]
-    fn detail(&self) -> Option<&str> {
-        self.detail.as_deref()
+    properties! {
+        reason: PyResult<Bound<'py, PyAny>> = reason_to_python(py, self.reason);
+        detail: Option<&str> = self.detail.as_deref();
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -162,13 +170,13 @@ impl Disconnected {
     }
 
     fn __repr__(&self) -> String {
-        let (client, reason) = (shown(self.client.as_ref()), reason_name(self.reason));
+        let (client, reason) = (shown_client(self.client.as_ref()), reason_name(self.reason));
         let detail = self.detail.as_ref().map(|detail| format!(", detail={detail:?}")).unwrap_or_default();
         format!("Disconnected(client={client}, reason={reason}{detail})")
     }
 }
 
-fn shown(client: Option<&Py<ClientHandle>>) -> String {
+fn shown_client(client: Option<&Py<ClientHandle>>) -> String {
     client.map_or_else(|| "None".into(), |client| client.get().__repr__())
 }
 

@@ -1,10 +1,8 @@
 //! Fixed-point numbers with more bits than a float: integers inside, `Fraction` outside.
 
-use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyValueError};
-use pyo3::intern;
-use pyo3::prelude::*;
+use crate::python::prelude::*;
+use pyo3::exceptions::{PyAttributeError, PyOverflowError};
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
 
 use super::value::{Refusal, float};
 use crate::wire::{FixedPoint, ValueError};

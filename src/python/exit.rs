@@ -4,15 +4,11 @@
 //! Promises: each object is closed once, if it still exists then. A hook or call that is running doesn't abort the
 //! process.
 
-use std::sync::{Mutex, Weak};
 use std::{hint, mem, ptr, thread};
 
 use crate::python::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple};
 use pyo3::{BoundObject, ffi};
-
-use super::lock;
 
 /// An object that has a thread.
 pub(super) trait Exit: Send + Sync {

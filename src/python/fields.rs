@@ -1,35 +1,30 @@
 //! Field types: the contents of `Annotated`.
 
 use core::fmt::Display;
-use std::sync::Arc;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
-use pyo3::types::{
-    PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple, PyType,
-};
+use pyo3::exceptions::PyOverflowError;
+use pyo3::types::{PyBool, PyFloat, PyInt};
 
-use super::compound::{Converted, Literals, is_hashable};
-use super::schema::Schema;
-use super::shape::{FlagClass, Members, Nested, Shape, members_of};
+use super::shape::{FlagClass, Members, Shape, members_of};
 use super::value::Takes;
-use crate::wire::{self, BitWriter, Kind, MAX_LENGTH, SchemaError};
+use crate::wire::{self, Kind, MAX_LENGTH, SchemaError};
 
 #[pyclass(frozen, module = "tickwire.fields")]
 #[derive(Debug)]
 pub(crate) struct FieldType {
     pub(super) kind: Kind,
     pub(super) shape: Arc<Shape>,
-    default: Natural,
-    python_type: Py<PyType>,
-    min_bits: usize,
-    max_bits: usize,
-    label: String,
+    pub(super) default: Natural,
+    pub(super) python_type: Py<PyType>,
+    pub(super) min_bits: usize,
+    pub(super) max_bits: usize,
+    pub(super) label: String,
 }
 
 /// The default of a field without one of its own.
 #[derive(Debug)]
-enum Natural {
+pub(super) enum Natural {
     /// One object for all.
     Shared(Py<PyAny>),
     /// A new object of this class each time.
@@ -44,7 +39,7 @@ impl FieldType {
     /// A field that is one object of a builtin type.
     fn plain(py: Python<'_>, kind: Kind, label: String) -> PyResult<Self> {
         let Some(takes) = Takes::of(&kind) else {
-            return Err(PyValueError::new_err(format!("{label}: not one value")));
+            refuse!(PyValueError, "{label}: not one value");
         };
         let (default, python_type) = natural(py, &kind)?;
         let default = Natural::Shared(default.unbind());
@@ -59,7 +54,7 @@ impl FieldType {
     }
 
     /// Checks the parameters once, at the declaration.
-    fn new(
+    pub(super) fn new(
         kind: Kind,
         shape: Shape,
         default: Natural,
@@ -74,7 +69,7 @@ impl FieldType {
 }
 
 /// A schema of this one field.
-fn compiled(kind: &Kind, label: &str) -> PyResult<wire::Schema> {
+pub(super) fn compiled(kind: &Kind, label: &str) -> PyResult<wire::Schema> {
     wire::Schema::new([("", kind.clone())])
         .map_err(|error| PyValueError::new_err(format!("{label}: {}", without_field(&error))))
 }
@@ -136,23 +131,11 @@ impl FieldType {
         }
     }
 
-    #[getter]
-    fn min_bits(&self) -> usize {
-        self.min_bits
-    }
-
-    #[getter]
-    fn max_bits(&self) -> usize {
-        self.max_bits
-    }
-
-    #[getter]
-    fn python_type<'py>(&self, py: Python<'py>) -> Bound<'py, PyType> {
-        self.python_type.bind(py).clone()
-    }
-
-    fn __repr__(&self) -> &str {
-        &self.label
+    properties! {
+        min_bits: usize = self.min_bits;
+        max_bits: usize = self.max_bits;
+        python_type: Bound<'py, PyType> = self.python_type.bind(py).clone();
+        __repr__: &str = &self.label;
     }
 }
 
@@ -242,7 +225,6 @@ fn outside(name: &str, value: impl Display, low: impl Display, high: impl Displa
 }
 
 #[pyfunction]
-#[pyo3(signature = (count, /))]
 pub(crate) fn bits(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = count.py();
     let bits = declared("count", count, 1, 64)?;
@@ -250,7 +232,6 @@ pub(crate) fn bits(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (low, high, /))]
 pub(crate) fn ranged(low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = low.py();
     let lo = declared("low", low, i128::MIN, i128::MAX)?;
@@ -284,14 +265,12 @@ pub(crate) fn float64(py: Python<'_>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (low, high, resolution, /))]
 pub(crate) fn quantized(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
     let label = format!("quantized({low}, {high}, {resolution})");
     FieldType::plain(py, Kind::Quantized { lo: low, hi: high, resolution }, label)
 }
 
 #[pyfunction]
-#[pyo3(signature = (low, high, fraction_bits, /))]
 pub(crate) fn fixed(
     low: &Bound<'_, PyAny>,
     high: &Bound<'_, PyAny>,
@@ -306,7 +285,6 @@ pub(crate) fn fixed(
 }
 
 #[pyfunction]
-#[pyo3(signature = (max_bytes, /))]
 pub(crate) fn text(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = max_bytes.py();
     let max_bytes = length("max_bytes", max_bytes)?;
@@ -314,7 +292,6 @@ pub(crate) fn text(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (max_units, /))]
 pub(crate) fn wide_text(max_units: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = max_units.py();
     let max_units = length("max_units", max_units)?;
@@ -322,7 +299,6 @@ pub(crate) fn wide_text(max_units: &Bound<'_, PyAny>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (max_bytes, /))]
 pub(crate) fn data(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = max_bytes.py();
     let max_bytes = length("max_bytes", max_bytes)?;
@@ -330,7 +306,6 @@ pub(crate) fn data(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (count, /))]
 pub(crate) fn raw(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
     let py = count.py();
     let bytes = length("count", count)?;
@@ -338,7 +313,6 @@ pub(crate) fn raw(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (low, high, resolution, /))]
 pub(crate) fn angle(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
     FieldType::plain(
         py,
@@ -348,13 +322,11 @@ pub(crate) fn angle(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyR
 }
 
 #[pyfunction]
-#[pyo3(signature = (low, high, resolution, /))]
 pub(crate) fn vec2(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
     vector(py, 2, low, high, resolution)
 }
 
 #[pyfunction]
-#[pyo3(signature = (low, high, resolution, /))]
 pub(crate) fn vec3(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
     vector(py, 3, low, high, resolution)
 }
@@ -366,13 +338,11 @@ fn vector(py: Python<'_>, axes: u32, lo: f64, hi: f64, resolution: f64) -> PyRes
 }
 
 #[pyfunction]
-#[pyo3(signature = (bits = 12, /))]
 pub(crate) fn unit_vector(py: Python<'_>, bits: u32) -> PyResult<FieldType> {
     FieldType::floats(py, Kind::Direction { bits }, &[0.0, 0.0, 1.0], format!("unit_vector({bits})"))
 }
 
 #[pyfunction]
-#[pyo3(signature = (bits = 9, /))]
 pub(crate) fn quaternion(py: Python<'_>, bits: u32) -> PyResult<FieldType> {
     FieldType::floats(py, Kind::Rotation { bits }, &[0.0, 0.0, 0.0, 1.0], format!("quaternion({bits})"))
 }
@@ -383,7 +353,6 @@ pub(crate) fn signed_quaternion(py: Python<'_>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (low, high, resolution, /, rotation_bits = 9))]
 pub(crate) fn transform(
     py: Python<'_>,
     low: f64,
@@ -399,32 +368,29 @@ pub(crate) fn transform(
 }
 
 #[pyfunction]
-#[pyo3(signature = (*names))]
 pub(crate) fn flags(py: Python<'_>, names: Vec<String>) -> PyResult<FieldType> {
     if !(1..=64).contains(&names.len()) {
-        return Err(PyValueError::new_err(format!("flags must have 1 to 64 names, not {}", names.len())));
+        refuse!(PyValueError, "flags must have 1 to 64 names, not {}", names.len());
     }
     let label = format!("flags({})", names.join(", "));
     if let Some(twice) = names.iter().enumerate().find_map(|(i, n)| names[..i].contains(n).then_some(n)) {
-        return Err(PyValueError::new_err(format!("{label}: names must differ, and {twice} appears twice")));
+        refuse!(PyValueError, "{label}: names must differ, and {twice} appears twice");
     }
     FieldType::plain(py, Kind::Flags { names }, label)
 }
 
 #[pyfunction]
-#[pyo3(signature = (highest = 65_535, /))]
 pub(crate) fn network_id(py: Python<'_>, highest: i128) -> PyResult<FieldType> {
     let hi = within("highest", highest, 0, u32::MAX).map_err(|error| placed(py, error))?;
     FieldType::plain(py, Kind::Ranged { lo: 0, hi: hi.into() }, format!("network_id({highest})"))
 }
 
 #[pyfunction]
-#[pyo3(signature = (class_, /))]
 pub(crate) fn enum_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
     let label = class_.name()?.to_string();
     let members = members_of(class_)?;
     let Some((_, _, first)) = members.first() else {
-        return Err(PyTypeError::new_err(format!("{label} must have members, and has none")));
+        refuse!(PyTypeError, "{label} must have members, and has none");
     };
     let default = Natural::Shared(first.clone().unbind());
     let shape = Shape::Member(Members::new(
@@ -437,7 +403,6 @@ pub(crate) fn enum_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (class_, /))]
 pub(crate) fn flags_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
     const MAX_FLAGS: usize = 16;
     let label = class_.name()?.to_string();
@@ -454,263 +419,4 @@ pub(crate) fn flags_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
     let default = Natural::Shared(class_.call1((0,))?.unbind());
     let names = members.into_iter().map(|(name, _, _)| name).collect();
     FieldType::new(Kind::Flags { names }, shape, default, class_.clone().unbind(), label)
-}
-
-#[pyfunction]
-#[pyo3(signature = (item, values, /))]
-pub(crate) fn common_of(item: &Bound<'_, FieldType>, values: Vec<Bound<'_, PyAny>>) -> PyResult<FieldType> {
-    let FieldType { kind, shape, python_type, label, .. } = item.get();
-    let shown: Vec<String> =
-        values.iter().map(|value| Ok(value.repr()?.to_string())).collect::<PyResult<_>>()?;
-    let own = compiled(kind, label)?;
-    let field = own.fields().first().ok_or_else(|| PyValueError::new_err("a field"))?;
-    let mut words = Vec::new();
-    for value in &values {
-        let mut writer = BitWriter::new();
-        let written = shape.write(field.node(), value, &mut writer);
-        written.map_err(|refusal| refusal.raise(label, "common", value))?;
-        let mut word = [0; 16];
-        for (byte, written) in word.iter_mut().zip(writer.as_bytes()) {
-            *byte = *written;
-        }
-        words.push(u128::from_le_bytes(word));
-    }
-    let default = match values.first() {
-        Some(value) => Natural::Shared(value.clone().unbind()),
-        None => return Err(PyValueError::new_err("common() must have one or two values, not none")),
-    };
-    let kind = Kind::Common { item: Box::new(kind.clone()), words };
-    let label = format!("{label}, common({})", shown.join(", "));
-    let schema = compiled(&kind, &label)?;
-    Ok(FieldType {
-        kind,
-        shape: shape.clone(),
-        default,
-        python_type: python_type.clone_ref(item.py()),
-        min_bits: schema.min_bits(),
-        max_bits: schema.max_bits(),
-        label,
-    })
-}
-
-#[pyfunction]
-#[pyo3(signature = (item, /))]
-pub(crate) fn optional_of(item: &Bound<'_, FieldType>) -> PyResult<FieldType> {
-    let FieldType { kind, shape, python_type, label, .. } = item.get();
-    FieldType::new(
-        Kind::Optional(Box::new(kind.clone())),
-        Shape::Optional(shape.clone()),
-        Natural::Shared(item.py().None()),
-        python_type.clone_ref(item.py()),
-        format!("{label} | None"),
-    )
-}
-
-#[pyfunction]
-#[pyo3(signature = (item, most, /))]
-pub(crate) fn list_of(item: &Bound<'_, FieldType>, most: &Bound<'_, PyAny>) -> PyResult<FieldType> {
-    let FieldType { kind, shape, label, .. } = item.get();
-    let max = bounded("up_to", most, 0, MAX_LENGTH)?;
-    let list = item.py().get_type::<PyList>().unbind();
-    FieldType::new(
-        Kind::List { max, item: Box::new(kind.clone()) },
-        Shape::List(shape.clone()),
-        Natural::Made(list.clone_ref(item.py())),
-        list,
-        format!("list[{label}], up_to({max})"),
-    )
-}
-
-#[pyfunction]
-#[pyo3(signature = (item, slots, /))]
-pub(crate) fn sparse_of(item: &Bound<'_, FieldType>, slots: &Bound<'_, PyAny>) -> PyResult<FieldType> {
-    let FieldType { kind, shape, label, .. } = item.get();
-    let slots = bounded("sparse", slots, 1, MAX_LENGTH)?;
-    let dict = item.py().get_type::<PyDict>().unbind();
-    FieldType::new(
-        Kind::Sparse { slots, item: Box::new(kind.clone()) },
-        Shape::Sparse(shape.clone()),
-        Natural::Made(dict.clone_ref(item.py())),
-        dict,
-        format!("dict[int, {label}], sparse({slots})"),
-    )
-}
-
-#[pyfunction]
-#[pyo3(signature = (class_, schema, /))]
-pub(crate) fn nested_of(class_: &Bound<'_, PyType>, schema: &Bound<'_, Schema>) -> PyResult<FieldType> {
-    let fields = schema.get().core.fields().iter();
-    FieldType::new(
-        Kind::Nested { fields: fields.map(|field| (field.name().into(), field.kind().clone())).collect() },
-        Shape::Nested(Nested::new(class_, schema.clone().unbind())?),
-        Natural::Made(class_.clone().unbind()),
-        class_.clone().unbind(),
-        class_.name()?.to_string(),
-    )
-}
-
-#[pyfunction]
-#[pyo3(signature = (items, /))]
-pub(crate) fn tuple_of(py: Python<'_>, items: Vec<Bound<'_, FieldType>>) -> PyResult<FieldType> {
-    let fields = items.iter().enumerate().map(|(i, item)| (i.to_string(), item.get().kind.clone()));
-    let labels: Vec<&str> = items.iter().map(|item| item.get().label.as_str()).collect();
-    FieldType::new(
-        Kind::Nested { fields: fields.collect() },
-        Shape::Tuple(items.iter().map(|item| item.get().shape.clone()).collect()),
-        Natural::Parts(items.iter().map(|item| item.clone().unbind()).collect()),
-        py.get_type::<PyTuple>().unbind(),
-        format!("tuple[{}]", labels.join(", ")),
-    )
-}
-
-#[pyfunction]
-#[pyo3(signature = (item, most, /))]
-pub(crate) fn items_of(item: &Bound<'_, FieldType>, most: &Bound<'_, PyAny>) -> PyResult<FieldType> {
-    let FieldType { kind, shape, label, .. } = item.get();
-    let max = bounded("up_to", most, 0, MAX_LENGTH)?;
-    FieldType::new(
-        Kind::List { max, item: Box::new(kind.clone()) },
-        Shape::Items(shape.clone()),
-        Natural::Shared(PyTuple::empty(item.py()).into_any().unbind()),
-        item.py().get_type::<PyTuple>().unbind(),
-        format!("tuple[{label}, ...], up_to({max})"),
-    )
-}
-
-#[pyfunction]
-#[pyo3(signature = (item, most, frozen, /))]
-pub(crate) fn set_of(
-    item: &Bound<'_, FieldType>,
-    most: &Bound<'_, PyAny>,
-    frozen: bool,
-) -> PyResult<FieldType> {
-    let py = item.py();
-    let FieldType { kind, shape, label, .. } = item.get();
-    let max = bounded("up_to", most, 0, MAX_LENGTH)?;
-    check_hashable(item, "items of a set")?;
-    let (name, class) = match frozen {
-        true => ("frozenset", py.get_type::<PyFrozenSet>().unbind()),
-        false => ("set", py.get_type::<PySet>().unbind()),
-    };
-    let default = match frozen {
-        true => Natural::Shared(class.bind(py).call0()?.unbind()),
-        false => Natural::Made(class.clone_ref(py)),
-    };
-    FieldType::new(
-        Kind::Set { max, item: Box::new(kind.clone()) },
-        Shape::Set { item: shape.clone(), frozen },
-        default,
-        class,
-        format!("{name}[{label}], up_to({max})"),
-    )
-}
-
-#[pyfunction]
-#[pyo3(signature = (key, item, most, /))]
-pub(crate) fn map_of(
-    key: &Bound<'_, FieldType>,
-    item: &Bound<'_, FieldType>,
-    most: &Bound<'_, PyAny>,
-) -> PyResult<FieldType> {
-    let max = bounded("up_to", most, 0, MAX_LENGTH)?;
-    check_hashable(key, "keys of a dict")?;
-    let boxed = |field: &Bound<'_, FieldType>| Box::new(field.get().kind.clone());
-    let dict = key.py().get_type::<PyDict>().unbind();
-    FieldType::new(
-        Kind::Map { max, key: boxed(key), item: boxed(item) },
-        Shape::Map((key.get().shape.clone(), item.get().shape.clone())),
-        Natural::Made(dict.clone_ref(key.py())),
-        dict,
-        format!("dict[{}, {}], up_to({max})", key.get().label, item.get().label),
-    )
-}
-
-fn check_hashable(item: &Bound<'_, FieldType>, what: &str) -> PyResult<()> {
-    let class = item.get().python_type.bind(item.py());
-    if is_hashable(class)? {
-        return Ok(());
-    }
-    Err(PyTypeError::new_err(format!("{what} must be hashable, and a {} is not", class.name()?)))
-}
-
-#[pyfunction]
-#[pyo3(signature = (values, /))]
-pub(crate) fn literal_of(py: Python<'_>, values: Vec<Bound<'_, PyAny>>) -> PyResult<FieldType> {
-    let shown: Vec<String> =
-        values.iter().map(|value| Ok(value.repr()?.to_string())).collect::<PyResult<_>>()?;
-    let Some(first) = values.first() else {
-        return Err(PyTypeError::new_err("Literal must have values, and has none"));
-    };
-    let class = first.get_type();
-    let python_type = match values.iter().all(|value| value.get_type().is(&class)) {
-        true => class.clone(),
-        false => py.get_type::<PyAny>(),
-    };
-    // As in enumerations: the values' own integers if all are integers, otherwise their positions.
-    let own = values.iter().map(|value| value.cast_exact::<PyInt>().ok()?.extract::<i64>().ok());
-    let numbers: Vec<i64> = own.collect::<Option<_>>().unwrap_or_else(|| (0..).take(values.len()).collect());
-    let literals = numbers.iter().zip(&values).map(|(number, value)| (*number, value.clone().unbind()));
-    let shape = Shape::Literal(Literals::new(literals.collect()));
-    let default = Natural::Shared(first.clone().unbind());
-    let mut members: Vec<(String, i64)> = shown.iter().cloned().zip(numbers).collect();
-    members.sort_by_key(|(_, number)| *number);
-    let label = format!("Literal[{}]", shown.join(", "));
-    FieldType::new(Kind::Enum { members }, shape, default, python_type.unbind(), label)
-}
-
-#[pyfunction]
-#[pyo3(signature = (classes, /))]
-pub(crate) fn union_of(
-    py: Python<'_>,
-    classes: Vec<(Bound<'_, PyType>, Bound<'_, Schema>)>,
-) -> PyResult<FieldType> {
-    let mut names = Vec::with_capacity(classes.len());
-    for (class, _) in &classes {
-        names.push(class.name()?.to_string());
-    }
-    let Some((first, _)) = classes.first() else { return Err(PyTypeError::new_err("a union of nothing")) };
-    let variants = names.iter().zip(&classes).map(|(name, (_, schema))| {
-        let fields = schema.get().core.fields().iter();
-        let fields = fields.map(|field| (field.name().into(), field.kind().clone())).collect();
-        (name.clone(), Kind::Nested { fields })
-    });
-    let variants = variants.collect();
-    let nested = classes.iter().map(|(class, schema)| Nested::new(class, schema.clone().unbind()));
-    FieldType::new(
-        Kind::Union { variants },
-        Shape::Union(nested.collect::<PyResult<_>>()?),
-        Natural::Made(first.clone().unbind()),
-        py.get_type::<PyAny>().unbind(),
-        names.join(" | "),
-    )
-}
-
-#[pyfunction]
-#[pyo3(signature = (class_, item, to_wire, from_wire, /))]
-pub(crate) fn converted_of(
-    class_: &Bound<'_, PyType>,
-    item: &Bound<'_, FieldType>,
-    to_wire: &Bound<'_, PyAny>,
-    from_wire: &Bound<'_, PyAny>,
-) -> PyResult<FieldType> {
-    let FieldType { kind, shape, label, .. } = item.get();
-    for (name, function) in [("to_wire", to_wire), ("from_wire", from_wire)] {
-        if !function.is_callable() {
-            let class = function.get_type();
-            return Err(PyTypeError::new_err(format!("{name} must be callable, not {}", class.name()?)));
-        }
-    }
-    let converted = Converted::new(
-        class_.clone().unbind(),
-        shape.clone(),
-        to_wire.clone().unbind(),
-        from_wire.clone().unbind(),
-    );
-    FieldType::new(
-        kind.clone(),
-        Shape::Converted(converted),
-        Natural::Converted(item.clone().unbind(), from_wire.clone().unbind()),
-        class_.clone().unbind(),
-        format!("{} as {label}", class_.name()?),
-    )
 }

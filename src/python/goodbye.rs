@@ -6,11 +6,10 @@
 
 use std::thread;
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::arguments::argument;
 use super::endpoint::Endpoint;
-use super::errors::value_error;
 use super::protocol::{Protocol, seconds};
 use crate::driver::Next;
 use crate::endpoint::{Detail, Goodbye, MAX_LINGER};

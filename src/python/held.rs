@@ -4,10 +4,9 @@
 //! Promises: no lock is held while `serialize` runs. A peer whose bytes make it raise is disconnected, even
 //! if the exception ends the program: the message's end is unknown, and its packet was acked.
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::endpoint::Endpoint;
-use crate::endpoint::PeerHandle;
 use crate::transport::{Read, Unread};
 
 impl Endpoint {

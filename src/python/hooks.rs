@@ -3,22 +3,20 @@
 //! Promises: no lock is held while a hook runs; its time is counted, and slow hooks are logged. A hook's mistake
 //! reaches the caller as an exception that says so.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::OnceLock;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::ffi;
-use pyo3::types::{PyMapping, PyMemoryView, PyString};
+use pyo3::types::{PyMapping, PyMemoryView};
 
 use super::buffers::Raw;
-use super::columns::{Columns, Slice, view};
+use super::columns::{Keeper, Layout, view};
 use super::events::ClientHandle;
 use super::exit;
 use super::goodbye::goodbye;
-use super::log::{Level, log};
+use super::log::{Level, LogPace, log};
 use super::protocol::Protocol;
 use crate::endpoint::{self, Goodbye};
-use crate::time::{Duration, Instant};
 use crate::transport::{Attribute, Column};
 
 /// Checks that a hook is callable, where the game gives it.
@@ -59,16 +57,7 @@ pub(crate) struct Candidates {
     columns: [OnceLock<Arc<Column>>; ATTRIBUTES],
 }
 
-impl Columns for Column {
-    fn column(&self, _: usize) -> Slice<'_> {
-        match self {
-            Column::U8(entries) => Slice::U8(entries),
-            Column::U16(entries) => Slice::U16(entries),
-            Column::U32(entries) => Slice::U32(entries),
-            Column::F32(entries) => Slice::F32(entries),
-        }
-    }
-}
+impl Keeper for Column {}
 
 impl Candidates {
     pub(super) fn new(count: usize, asked_at: AskedAt, source: Weak<dyn Source>) -> Self {
@@ -90,58 +79,29 @@ impl Candidates {
             let _ = column.set(Arc::new(made));
         }
         let column: Arc<Column> = column.get().cloned().unwrap_or_else(|| Arc::new(Column::U8(Vec::new())));
-        view(py, column, 0)
+        let layout = match &*column {
+            Column::U8(entries) => Layout::of(entries),
+            Column::U16(entries) => Layout::of(entries),
+            Column::U32(entries) => Layout::of(entries),
+            Column::F32(entries) => Layout::of(entries),
+        };
+        view(py, column, layout)
     }
 }
 
 #[pymethods]
 impl Candidates {
-    #[getter]
-    fn slot<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::Slot)
-    }
-
-    #[getter]
-    fn channel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::Channel)
-    }
-
-    #[getter]
-    fn message_type<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::MessageType)
-    }
-
-    #[getter]
-    fn age<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::Age)
-    }
-
-    #[getter]
-    fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::Size)
-    }
-
-    #[getter]
-    fn key<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::Key)
-    }
-
-    #[getter]
-    fn resends<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::Resends)
-    }
-
-    #[getter]
-    fn tag<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        self.column(py, Attribute::Tag)
-    }
-
-    fn __len__(&self) -> usize {
-        self.count
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Candidates of {}>", self.count)
+    properties! {
+        slot: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Slot);
+        channel: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Channel);
+        message_type: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::MessageType);
+        age: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Age);
+        size: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Size);
+        key: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Key);
+        resends: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Resends);
+        tag: PyResult<Bound<'py, PyMemoryView>> = self.column(py, Attribute::Tag);
+        __len__: usize = self.count;
+        __repr__: String = format!("<Candidates of {}>", self.count);
     }
 }
 
@@ -239,9 +199,6 @@ fn ask_admission(
 
 // --- what hooks cost -------------------------------------------------------------------------------------
 
-/// The minimum time between log lines.
-const PERIOD: Duration = Duration::from_secs(1);
-
 /// The hooks' calls and times, by the computer's clock: a simulated network's doesn't advance meanwhile.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HookCounters {
@@ -264,7 +221,7 @@ pub(super) struct HookClock {
     counters: HookCounters,
     /// Longer calls are slow.
     bound: Duration,
-    logged_at: Option<std::time::Instant>,
+    pace: LogPace,
     /// Slow calls when the last line was logged.
     logged: u64,
 }
@@ -282,11 +239,11 @@ impl HookClock {
     /// `slow` in seconds.
     pub(super) fn new(slow: f64) -> PyResult<Self> {
         if slow.is_nan() || slow < 0.0 {
-            return Err(PyValueError::new_err(format!("slow_hook must be 0 or more seconds, not {slow}")));
+            refuse!(PyValueError, "slow_hook must be 0 or more seconds, not {slow}");
         }
         // A bound too long for a duration is never reached.
         let bound = Duration::try_from_secs_f64(slow).unwrap_or(Duration::MAX);
-        Ok(HookClock { counters: HookCounters::default(), bound, logged_at: None, logged: 0 })
+        Ok(HookClock { counters: HookCounters::default(), bound, pace: LogPace::default(), logged: 0 })
     }
 
     pub(super) fn counters(&self) -> HookCounters {
@@ -302,11 +259,11 @@ impl HookClock {
             return None;
         }
         self.counters.slow += 1;
-        if self.logged_at.is_some_and(|logged| ended - logged < PERIOD) {
+        if !self.pace.is_due(ended) {
             return None;
         }
         let calls = self.counters.slow - self.logged;
-        (self.logged_at, self.logged) = (Some(ended), self.counters.slow);
+        self.logged = self.counters.slow;
         Some(Slow { took, bound: self.bound, calls })
     }
 }

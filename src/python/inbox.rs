@@ -4,29 +4,22 @@
 //! dropped, and all others wait for the next receive. Calls run in order of arrival whatever the game does to the lists.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::OnceLock;
 
 use crate::python::prelude::*;
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyAttributeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::exceptions::PyAttributeError;
 
 use super::arrays::{Received, declared};
 use super::calls::{Admission, Arrived, Desk, Role, Taken};
 use super::chunks::ReceivedChunk;
-use super::client::Client;
 use super::columns::columns_class;
 use super::endpoint::Endpoint;
 use super::events::{Connected, Disconnected};
 use super::ghosts::call_all;
-use super::lock;
-use super::peer::Peer;
 use super::protocol::Protocol;
 use super::schema::Schema;
-use super::server::Server;
-use crate::endpoint::{self, PeerHandle};
+use crate::endpoint;
 use crate::session;
 use crate::transport::chunks::ChunkEvent;
 use crate::transport::{ChannelKind, Notification, OpaqueBody, PacketNotification};
@@ -34,58 +27,36 @@ use crate::wire::{BitReader, BitSink, BitWriter, Encoded};
 
 columns_class! {
     Notifications of NotificationTable {
-        slot: U32,
-        channel: U8,
-        tag: U32,
-        delivered: Bool,
+        slot: u32,
+        channel: u8,
+        tag: u32,
+        delivered: bool,
     }
 }
 
 columns_class! {
     PacketNotifications of Packets {
-        slot: U32,
-        sequence: U16,
-        delivered: Bool,
+        slot: u32,
+        sequence: u16,
+        delivered: bool,
     }
-}
-
-/// The records of [`PacketNotifications`].
-#[derive(Debug, Default)]
-pub(crate) struct Packets {
-    slot: Vec<u32>,
-    sequence: Vec<u16>,
-    delivered: Vec<bool>,
 }
 
 impl FromIterator<(PeerHandle, PacketNotification)> for Packets {
     fn from_iter<I: IntoIterator<Item = (PeerHandle, PacketNotification)>>(notifications: I) -> Self {
         let mut columns = Packets::default();
         for (peer, notification) in notifications {
-            columns.slot.push(peer.slot);
-            columns.sequence.push(notification.sequence as u16);
-            columns.delivered.push(notification.delivered);
+            columns.push_row(peer.slot, notification.sequence as u16, notification.delivered);
         }
         columns
     }
-}
-
-/// The records of [`Notifications`].
-#[derive(Debug, Default)]
-pub(crate) struct NotificationTable {
-    slot: Vec<u32>,
-    channel: Vec<u8>,
-    tag: Vec<u32>,
-    delivered: Vec<bool>,
 }
 
 impl FromIterator<(PeerHandle, Notification)> for NotificationTable {
     fn from_iter<I: IntoIterator<Item = (PeerHandle, Notification)>>(notifications: I) -> Self {
         let mut columns = NotificationTable::default();
         for (peer, notification) in notifications {
-            columns.slot.push(peer.slot);
-            columns.channel.push(notification.channel);
-            columns.tag.push(notification.tag);
-            columns.delivered.push(notification.delivered);
+            columns.push_row(peer.slot, notification.channel, notification.tag, notification.delivered);
         }
         columns
     }
@@ -174,49 +145,16 @@ struct Columns {
 
 #[pymethods]
 impl Inbox {
-    #[getter]
-    fn events<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.events.get(py)
-    }
-
-    #[getter]
-    fn messages<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.messages.get(py)
-    }
-
-    #[getter]
-    fn latest<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.latest.get(py)
-    }
-
-    #[getter]
-    fn payloads<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.payloads.get(py)
-    }
-
-    #[getter]
-    fn missed<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.missed.get(py)
-    }
-
-    #[getter]
-    fn chunks<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.chunks.get(py)
-    }
-
-    #[getter]
-    fn chunk_failures<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.chunk_failures.get(py)
-    }
-
-    #[getter]
-    fn ghosts<'py>(&self, py: Python<'py>) -> &Bound<'py, PyList> {
-        self.ghosts.get(py)
-    }
-
-    #[getter]
-    fn notifications(&self) -> Notifications {
-        Notifications(self.notifications.clone().unwrap_or_default())
+    properties! {
+        events: &Bound<'py, PyList> = self.events.get(py);
+        messages: &Bound<'py, PyList> = self.messages.get(py);
+        latest: &Bound<'py, PyList> = self.latest.get(py);
+        payloads: &Bound<'py, PyList> = self.payloads.get(py);
+        missed: &Bound<'py, PyList> = self.missed.get(py);
+        chunks: &Bound<'py, PyList> = self.chunks.get(py);
+        chunk_failures: &Bound<'py, PyList> = self.chunk_failures.get(py);
+        ghosts: &Bound<'py, PyList> = self.ghosts.get(py);
+        notifications: Notifications = Notifications(self.notifications.clone().unwrap_or_default());
     }
 
     #[getter]
@@ -229,7 +167,6 @@ impl Inbox {
         })
     }
 
-    #[pyo3(signature = (class_, /))]
     fn columns<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let found = self.columns.iter().find(|columns| columns.class.is(class_));
         match found {
@@ -249,7 +186,6 @@ impl Inbox {
         desk.is_some_and(|(desk, tick)| desk.has_calls(tick))
     }
 
-    #[pyo3(signature = (before = None))]
     fn run_calls(&self, py: Python<'_>, before: Option<usize>) -> PyResult<usize> {
         let Some(calls) = &self.calls else { return Ok(0) };
         // Beyond the last message: all calls.
@@ -387,11 +323,10 @@ impl Pending {
             pending.columns.push((class.clone().unbind(), declared(class)?.unbind()));
             let number = protocol.number_of_class(class)?;
             if protocol.class_of(number).has_block() {
-                let sentence = format!(
+                return Err(PyValueError::new_err(format!(
                     "columns must be classes without a block, and {} has one: leave it out",
                     class.repr()?
-                );
-                return Err(PyValueError::new_err(sentence));
+                )));
             }
             types.push(number);
         }
@@ -441,28 +376,12 @@ impl Pending {
                 continue;
             }
             let role = protocol.calls.role(record.message_type);
-            if let (Role::Call(place), Some(desk)) = (role, &endpoint.desk) {
-                match desk.admit(record.peer, place, record.received_at) {
-                    Admission::Taken => {}
-                    Admission::Dropped => continue,
-                    Admission::Violation(why) => {
-                        refused.push((record.peer, why));
-                        continue;
-                    }
-                }
-            }
-            let factory = if role == Role::Message { endpoint.factory.as_ref() } else { None };
-            let message = match protocol.decode_message(
-                py,
-                record.message_type,
-                records.body(record),
-                record.block.as_deref().map(Vec::as_slice),
-                factory,
-            ) {
-                Ok(message) => message,
-                Err(error) => {
-                    let name = protocol.class_of(record.message_type).name();
-                    refused.push((record.peer, endpoint.judge(py, name, error)?));
+            let body = (records.body(record), record.block.as_deref().map(Vec::as_slice));
+            let message = match endpoint.admit_message(py, role, record, body)? {
+                Ok(Some(message)) => message,
+                Ok(None) => continue,
+                Err(why) => {
+                    refused.push((record.peer, why));
                     continue;
                 }
             };
@@ -575,6 +494,32 @@ impl Pending {
     }
 }
 
+impl Endpoint {
+    /// Makes the object of a message that arrived. None if it comes too often; an error of the peer's is the reason to
+    /// disconnect it.
+    fn admit_message<'py>(
+        &self,
+        py: Python<'py>,
+        role: Role,
+        record: &endpoint::Record,
+        (body, block): (&[u8], Option<&[u8]>),
+    ) -> PyResult<Result<Option<Bound<'py, PyAny>>, String>> {
+        if let (Role::Call(place), Some(desk)) = (role, &self.desk) {
+            match desk.admit(record.peer, place, record.received_at) {
+                Admission::Taken => {}
+                Admission::Dropped => return Ok(Ok(None)),
+                Admission::Violation(why) => return Ok(Err(why)),
+            }
+        }
+        let factory = if role == Role::Message { self.factory.as_ref() } else { None };
+        let (protocol, number) = (self.protocol.get(), record.message_type);
+        match protocol.decode_message(py, number, body, block, factory) {
+            Ok(message) => Ok(Ok(Some(message))),
+            Err(error) => Ok(Err(self.judge(py, protocol.class_of(number).name(), error)?)),
+        }
+    }
+}
+
 /// The bits of a payload as bytes, the last one padded with zero bits.
 fn payload_bytes(body: OpaqueBody<'_>) -> Vec<u8> {
     let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
@@ -597,74 +542,4 @@ pub(super) fn payload(data: &[u8]) -> Encoded {
         writer.bits(u64::from_le_bytes(bytes), word.len() as u32 * 8);
     });
     writer.encoded()
-}
-
-#[pyclass(frozen, generic, module = "tickwire.connections")]
-pub(crate) struct Tick(pub(super) Ticking);
-
-/// The endpoint that ticks.
-pub(super) enum Ticking {
-    Server(Py<Server>),
-    Client(Py<Client>),
-    Peer(Py<Peer>),
-}
-
-#[pymethods]
-impl Tick {
-    fn __enter__(&self, py: Python<'_>) -> PyResult<Inbox> {
-        let received = match &self.0 {
-            Ticking::Server(server) => server.get().receive(py),
-            Ticking::Client(client) => client.get().receive(py),
-            Ticking::Peer(peer) => peer.get().receive(py),
-        };
-        if received.is_err()
-            && let Err(error) = self.flush(py)
-        {
-            // There will be no exit, but the connections need their packets; only the first error is raised.
-            error.write_unraisable(py, None);
-        }
-        received
-    }
-
-    #[pyo3(signature = (kind, value, traceback, /))]
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let _ = (value, traceback);
-        // The next tick runs the calls that a raising body left.
-        if kind.is_none() { self.flush(py) } else { self.transmit(py) }
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        match &self.0 {
-            Ticking::Server(server) => visit.call(server),
-            Ticking::Client(client) => visit.call(client),
-            Ticking::Peer(peer) => visit.call(peer),
-        }
-    }
-}
-
-impl Tick {
-    /// Sends everything queued, unless the body closed the endpoint.
-    fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        let calls = match &self.0 {
-            Ticking::Server(server) => server.get().run_calls(py),
-            Ticking::Client(client) => client.get().run_calls(py),
-            Ticking::Peer(peer) => peer.get().run_calls(py),
-        };
-        calls.and(self.transmit(py))
-    }
-
-    fn transmit(&self, py: Python<'_>) -> PyResult<()> {
-        let open = match &self.0 {
-            Ticking::Server(server) => server.get().transmit(py),
-            Ticking::Client(client) => client.get().transmit(py),
-            Ticking::Peer(peer) => peer.get().transmit(py),
-        };
-        open.map(drop)
-    }
 }

@@ -3,11 +3,9 @@
 //! Promises: at most one line a second per endpoint about dropped datagrams: a flood costs only its counting.
 //! A line is formatted only if its level is enabled, and never while a lock is held.
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyKeyboardInterrupt;
-use pyo3::intern;
-use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
 
 use super::events::reason_to_python;
 use super::stats::Counted;
@@ -49,6 +47,20 @@ const PACKET_DROPS: [&str; 10] = [
     "fragment_duplicates",
     "fragments_without_memory",
 ];
+
+/// Lets a line through at most once a second.
+#[derive(Debug, Default)]
+pub(super) struct LogPace(Option<std::time::Instant>);
+
+impl LogPace {
+    pub(super) fn is_due(&mut self, now: std::time::Instant) -> bool {
+        let is_due = self.0.is_none_or(|logged_at| now - logged_at >= PERIOD);
+        if is_due {
+            self.0 = Some(now);
+        }
+        is_due
+    }
+}
 
 /// `logging`'s levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

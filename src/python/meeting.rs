@@ -10,7 +10,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::types::PyDict;
 
 use super::address::{Address, AddressLike};
-use super::arguments::{int, number, optional_int};
 use super::errors::{os_error, value_error};
 use super::exit::{Exit, close_at_exit};
 use super::fields::within;
@@ -125,15 +124,14 @@ impl RendezvousServer {
                         relay_bytes_per_second = 100_000, max_games = 10_000, network = None))]
     #[pyo3(text_signature = "(listen, *, second_port=0, relay=None, relay_key=None, \
                              relay_bytes_per_second=100000, max_games=10000, network=None)")]
-    #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
         py: Python<'_>,
         listen: AddressLike,
-        #[pyo3(from_py_with = optional_int::second_port)] second_port: Option<i128>,
+        #[int] second_port: Option<i128>,
         relay: Option<AddressLike>,
         relay_key: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = int::relay_bytes_per_second)] relay_bytes_per_second: i128,
-        #[pyo3(from_py_with = int::max_games)] max_games: i128,
+        #[int] relay_bytes_per_second: i128,
+        #[int] max_games: i128,
         network: Option<&Bound<'_, SimulatedNetwork>>,
     ) -> PyResult<Self> {
         let second_port = second_port.map(|port| within("second_port", port, 0, u16::MAX)).transpose()?;
@@ -219,13 +217,12 @@ pub(crate) struct Relay {
 #[pymethods]
 impl Relay {
     #[new]
-    #[pyo3(signature = (listen, *, key, max_channels = 4096, max_bytes_per_second = 12_500_000.0, network = None))]
     fn new(
         py: Python<'_>,
         listen: AddressLike,
         key: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = int::max_channels)] max_channels: i128,
-        #[pyo3(from_py_with = number::max_bytes_per_second)] max_bytes_per_second: f64,
+        #[int] max_channels: i128,
+        #[number] max_bytes_per_second: f64,
         network: Option<&Bound<'_, SimulatedNetwork>>,
     ) -> PyResult<Self> {
         if !(1000.0..=MAX_RATE).contains(&max_bytes_per_second) {

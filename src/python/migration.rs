@@ -1,13 +1,7 @@
 //! What the players of a game whose host may change tell each other, as `tickwire._migration` uses it.
 
-use std::sync::{Arc, Mutex};
-
 use crate::python::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList};
 
-use super::arguments::int;
-use super::errors::value_error;
-use super::fields::within;
 use super::peer::Peer;
 use crate::session::{MAX_NOTE_BYTES, MigrationNotes, SharedMigration};
 
@@ -20,8 +14,7 @@ pub(crate) struct MigrationCore {
 #[pymethods]
 impl MigrationCore {
     #[new]
-    fn new(peer: &Bound<'_, Peer>, #[pyo3(from_py_with = int::max_bytes)] max_bytes: i128) -> PyResult<Self> {
-        let max_bytes = within("max_bytes", max_bytes, 1, u32::MAX)?;
+    fn new(peer: &Bound<'_, Peer>, #[within(1, u32::MAX)] max_bytes: u32) -> PyResult<Self> {
         let (notes, before) = peer.get().part(|part, now| {
             if part.has_core() {
                 return (None, None);
@@ -36,17 +29,14 @@ impl MigrationCore {
         Ok(MigrationCore { notes: notes.ok_or_else(taken)? })
     }
 
-    #[pyo3(signature = (epoch, /))]
     fn set_epoch(&self, epoch: u32) {
         self.notes.with(|notes| notes.set_epoch(epoch));
     }
 
-    #[pyo3(signature = (peer, /))]
     fn epoch(&self, peer: &Bound<'_, Peer>) -> PyResult<u32> {
         peer.get().part(|part, _| part.mesh().epoch())
     }
 
-    #[pyo3(signature = (peer, /))]
     fn joined<'py>(&self, py: Python<'py>, peer: &Bound<'_, Peer>) -> PyResult<Bound<'py, PyDict>> {
         let members = peer.get().part(|part, _| {
             let members = part.mesh().roster().members.iter();
@@ -57,7 +47,6 @@ impl MigrationCore {
         Ok(joined)
     }
 
-    #[pyo3(signature = (player, note, /))]
     fn say(&self, player: u8, note: &[u8]) -> PyResult<()> {
         let said = self.notes.with(|notes| notes.say(player, note));
         let too_long = || format!("note must be at most {MAX_NOTE_BYTES} bytes, not {}", note.len());
@@ -78,13 +67,11 @@ impl MigrationCore {
         Ok(list)
     }
 
-    #[pyo3(signature = (peer, /))]
     fn leads(&self, peer: &Bound<'_, Peer>) -> PyResult<bool> {
         peer.get().part(|part, now| part.is_quorum(self.notes.with(|notes| notes.leases(now))))
     }
 
-    #[getter]
-    fn dropped(&self) -> (u64, u64) {
-        self.notes.with(|notes| notes.dropped())
+    properties! {
+        dropped: (u64, u64) = self.notes.with(|notes| notes.dropped());
     }
 }

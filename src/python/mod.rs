@@ -13,10 +13,12 @@ mod buffers;
 mod calls;
 mod capture;
 mod channel;
+mod checks;
 mod chunks;
 mod client;
 mod codec;
 mod columns;
+mod composites;
 mod compound;
 mod conditions;
 mod congestion;
@@ -60,6 +62,7 @@ mod slots;
 mod state;
 mod stats;
 mod stream;
+mod tick;
 mod time;
 mod token;
 mod value;
@@ -95,6 +98,11 @@ pub mod module {
     #[pymodule_export]
     use super::client::Client;
     #[pymodule_export]
+    use super::composites::{
+        common_of, converted_of, items_of, list_of, literal_of, map_of, nested_of, optional_of, set_of,
+        sparse_of, tuple_of, union_of,
+    };
+    #[pymodule_export]
     use super::conditions::{Bottleneck, Bursts, Conditions, Outages, RandomWalk};
     #[pymodule_export]
     use super::congestion::Congestion;
@@ -102,10 +110,9 @@ pub mod module {
     use super::events::{ClientHandle, Connected, Disconnected};
     #[pymodule_export]
     use super::fields::{
-        FieldType, angle, bits, boolean, common_of, converted_of, data, enum_of, fixed, flags, flags_of,
-        float32, float64, items_of, list_of, literal_of, map_of, nested_of, network_id, optional_of, pressed,
-        quantized, quaternion, ranged, raw, set_of, signed_quaternion, sparse_of, text, transform, tuple_of,
-        uint128, union_of, unit_vector, vec2, vec3, wide_text,
+        FieldType, angle, bits, boolean, data, enum_of, fixed, flags, flags_of, float32, float64, network_id,
+        pressed, quantized, quaternion, ranged, raw, signed_quaternion, text, transform, uint128,
+        unit_vector, vec2, vec3, wide_text,
     };
     #[pymodule_export]
     use super::ghosts::{
@@ -115,7 +122,7 @@ pub mod module {
     #[pymodule_export]
     use super::hooks::Candidates;
     #[pymodule_export]
-    use super::inbox::{Inbox, Notifications, PacketNotifications, Tick};
+    use super::inbox::{Inbox, Notifications, PacketNotifications};
     #[pymodule_export]
     use super::lockstep::{
         LockstepCore, Random, read_recording, recording_settings, recording_snapshot, recording_turn,
@@ -157,6 +164,8 @@ pub mod module {
     use super::stats::{ChannelSnapshot, ChannelStats, ChunkStats, ConnectionStats};
     #[pymodule_export]
     use super::stream::Stream;
+    #[pymodule_export]
+    use super::tick::Tick;
     #[pymodule_export]
     use super::time::{Clock, InputColumns, InputStatus, Inputs, Latency};
     #[pymodule_export]

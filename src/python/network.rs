@@ -8,7 +8,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
-use super::arguments::{int, number};
 use super::conditions::{MAX_DELAY_SECONDS, one_conditions};
 use super::errors::{os_error, value_error};
 use super::fields::within;
@@ -30,11 +29,7 @@ pub(crate) struct SimulatedNetwork(pub(super) VirtualNetwork);
 #[pymethods]
 impl SimulatedNetwork {
     #[new]
-    #[pyo3(signature = (*, seed = 0, conditions = None))]
-    fn new(
-        #[pyo3(from_py_with = int::seed)] seed: i128,
-        conditions: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
+    fn new(#[int] seed: i128, conditions: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let conditions = conditions.map(one_conditions).transpose()?;
         let conditions = conditions.map(|conditions| conditions.get().core).unwrap_or_default();
         let seed = within("seed", seed, 0, u64::MAX)?;
@@ -68,14 +63,12 @@ impl SimulatedNetwork {
         self.0.unix().0
     }
 
-    #[pyo3(signature = (seconds, /))]
-    fn advance(&self, #[pyo3(from_py_with = number::seconds)] seconds: f64) -> PyResult<()> {
+    fn advance(&self, #[number] seconds: f64) -> PyResult<()> {
         let time: Duration = self::seconds("seconds", seconds, MAX_STEP)?;
         self.0.advance(time);
         Ok(())
     }
 
-    #[pyo3(signature = (conditions, *, sender = None, receiver = None))]
     fn set_conditions(
         &self,
         conditions: &Bound<'_, PyAny>,
@@ -86,10 +79,9 @@ impl SimulatedNetwork {
         self.0.set_conditions(from, to, one_conditions(conditions)?.get().core).map_err(value_error)
     }
 
-    #[pyo3(signature = (at, conditions, *, sender = None, receiver = None))]
     fn schedule(
         &self,
-        #[pyo3(from_py_with = number::at)] at: f64,
+        #[number] at: f64,
         conditions: &Bound<'_, PyAny>,
         sender: Option<AddressLike>,
         receiver: Option<AddressLike>,
@@ -99,7 +91,6 @@ impl SimulatedNetwork {
         self.0.schedule(at, from, to, one_conditions(conditions)?.get().core).map_err(value_error)
     }
 
-    #[pyo3(signature = (*parts))]
     fn partition(&self, parts: &Bound<'_, PyTuple>) -> PyResult<()> {
         let hosts = |part: Bound<'_, PyAny>| -> PyResult<Vec<_>> {
             part.try_iter()?.map(|host| Ok(host?.extract::<AddressLike>()?.0)).collect()
@@ -113,7 +104,6 @@ impl SimulatedNetwork {
         self.0.partition(&[]);
     }
 
-    #[pyo3(signature = (address, to, /))]
     fn move_host(&self, py: Python<'_>, address: AddressLike, to: AddressLike) -> PyResult<Address> {
         self.0.move_host(address.0, to.0).map(Address).map_err(|error| match error.kind() {
             ErrorKind::AddrNotAvailable => value_error(error),
@@ -121,7 +111,6 @@ impl SimulatedNetwork {
         })
     }
 
-    #[pyo3(signature = (address, /))]
     fn unplug(&self, address: AddressLike) -> PyResult<()> {
         let there = self.0.unplug(address.0);
         there.then_some(()).ok_or_else(|| {
@@ -129,13 +118,12 @@ impl SimulatedNetwork {
         })
     }
 
-    #[pyo3(signature = (public, inside, *, kind = "port-restricted", lifetime = 120.0))]
     fn add_nat(
         &self,
         public: &str,
         inside: Vec<String>,
         kind: &str,
-        #[pyo3(from_py_with = number::lifetime)] lifetime: f64,
+        #[number] lifetime: f64,
     ) -> PyResult<()> {
         let public = host(public)?;
         let inside: Vec<_> = inside.iter().map(|ip| host(ip)).collect::<PyResult<_>>()?;
@@ -147,7 +135,6 @@ impl SimulatedNetwork {
         self.0.add_nat(public, &inside, *kind, lifetime).map_err(value_error)
     }
 
-    #[pyo3(signature = (public, /))]
     fn restart_nat(&self, public: &str) -> PyResult<()> {
         let public = host(public)?;
         let there = self.0.restart_nat(public);

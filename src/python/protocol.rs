@@ -1,19 +1,14 @@
 //! A protocol, shared by both sides: message classes and channels, compiled once.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
-use pyo3::types::{PyBytes, PyString, PyType};
 
-use super::arguments::{argument, optional_int, truth};
+use super::arguments::argument;
 use super::calls::{Calls, with_calls};
 use super::channel::Channel;
 use super::codec::Class;
-use super::errors::{ChannelError, StreamError, UnregisteredMessageError, value_error};
+use super::errors::{ChannelError, StreamError, UnregisteredMessageError};
 use super::events::ClientHandle;
 use super::fields::bounded;
 use super::ghosts::{Properties, References};
@@ -21,7 +16,7 @@ use super::time;
 use super::yojimbo;
 use crate::netcode::Spoken;
 use crate::replication::Classes;
-use crate::time::Duration;
+use crate::transport::protocol::ServerTime;
 use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, Share};
 
 /// An argument in seconds, from 0 to `high`.
@@ -61,7 +56,6 @@ impl Protocol {
         text_signature = "(id, messages=(), channels=..., *, ghosts=(), calls=(), inputs=None, tick_rate=None, \
                              peers=False, yojimbo=None)"
     )]
-    #[allow(clippy::too_many_arguments)] // Settings, most by keyword.
     fn new(
         py: Python<'_>,
         id: &Bound<'_, PyAny>,
@@ -70,8 +64,8 @@ impl Protocol {
         ghosts: Option<&Bound<'_, PyAny>>,
         calls: Option<&Bound<'_, PyAny>>,
         inputs: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = optional_int::tick_rate)] tick_rate: Option<i128>,
-        #[pyo3(from_py_with = truth::peers)] peers: bool,
+        #[int] tick_rate: Option<i128>,
+        #[truth] peers: bool,
         yojimbo: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let id = bounded("id", id, u64::MIN, u64::MAX)?;
@@ -81,57 +75,18 @@ impl Protocol {
                 format!("messages must be a list of message classes, as [{class}], not a class alone");
             return Err(PyTypeError::new_err(sentence));
         }
-        let messages: Vec<Bound<'_, PyAny>> = match messages {
-            Some(messages) => argument("messages", messages, "a list of message classes")?,
-            None => Vec::new(),
-        };
-        let channels = match channels {
-            Some(channels) => argument("channels", channels, "a list of channels")?,
-            None => vec![
-                Py::new(py, Channel::from(ChannelConfig::reliable_ordered()))?,
-                Py::new(py, Channel::from(ChannelConfig::unreliable()))?,
-            ],
-        };
-        let ghosts: Vec<Bound<'_, PyAny>> = match ghosts {
-            Some(ghosts) => argument("ghosts", ghosts, "a list of ghost classes")?,
-            None => Vec::new(),
-        };
-        let mut ghosts = ghost_classes(&ghosts)?;
+        let messages = listed("messages", messages, "a list of message classes")?;
+        let channels = channels_of(py, channels)?;
+        let mut ghosts = ghost_classes(&listed("ghosts", ghosts, "a list of ghost classes")?)?;
         let references = References::resolve(py, &mut ghosts)?;
-        let calls: Vec<Bound<'_, PyAny>> = match calls {
-            Some(calls) => argument("calls", calls, "a list of calls")?,
-            None => Vec::new(),
-        };
+        let calls = listed("calls", calls, "a list of calls")?;
         let (messages, calls) = with_calls(py, messages, &calls, &ghosts)?;
         let classes = messages.iter().enumerate().map(|(position, class)| Class::new(class, position));
         let classes = classes.collect::<PyResult<Vec<Class>>>()?;
-        let mut seen = HashSet::new();
-        let mut given = channels.iter().map(|channel| channel.get().config.name.as_str());
-        if let Some(twice) = given.find(|name| !name.is_empty() && !seen.insert(*name)) {
-            let sentence = format!("channels must have different names, and '{twice}' appears twice");
-            return Err(PyValueError::new_err(sentence));
-        }
-        let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
-        let mut blocks = (0..=u16::MAX).zip(&classes).filter(|(_, class)| class.has_block());
-        let (framing, fold_hash) = match (yojimbo, blocks.next()) {
-            (None, Some((_, class))) => {
-                let sentence = format!(
-                    "{} has a block, which only yojimbo carries: give yojimbo=tickwire.yojimbo.Profile(), or declare it \
-                     without",
-                    class.name()
-                );
-                return Err(PyTypeError::new_err(sentence));
-            }
-            (None, None) => (Framing::Native, false),
-            (Some(profile), first) => {
-                let numbers = first.into_iter().chain(blocks).map(|(number, _)| number).collect();
-                let (config, fold_hash) = yojimbo::read(profile, numbers)?;
-                (Framing::Yojimbo(config), fold_hash)
-            }
-        };
-        let types: Vec<_> = classes.iter().map(Class::message_type).collect();
-        let time = time::about(inputs, tick_rate)?;
-        if let Some(rate) = time.as_ref().map(|(time, _)| time.rate) {
+        check_names(&channels)?;
+        let (framing, fold_hash) = framing_of(yojimbo, &classes)?;
+        let (time, input_class) = time::about(inputs, tick_rate)?.unzip();
+        if let Some(rate) = time.as_ref().map(|time| time.rate) {
             for (_, properties) in &mut ghosts {
                 *properties = Py::new(py, properties.get().at_rate(py, rate.into()))?;
             }
@@ -139,45 +94,20 @@ impl Protocol {
         let cores = ghosts.iter().map(|(_, properties)| properties.get().class.clone());
         let ghost_classes = if ghosts.is_empty() { None } else { Some(Classes::new(cores)) };
         let ghost_classes = ghost_classes.transpose().map_err(value_error)?.map(Arc::new);
-        let has_layers = ghost_classes.is_some() || time.is_some() || peers;
-        let core = if types.is_empty() && has_layers && framing == Framing::Native {
-            transport::Protocol::of_layers(configs).map_err(value_error)
-        } else {
-            transport::Protocol::with_framing(types, configs, framing).map_err(value_error)
-        };
-        let mut core = core?;
-        if let Some(classes) = &ghost_classes {
-            core = core.with_ghosts(classes.describe(), Share::default()).map_err(value_error)?;
-        }
-        let mut input_class = None;
-        if let Some((about, class)) = time {
-            core = core.with_time(about, Share::default()).map_err(value_error)?;
-            input_class = class;
-        }
-        if peers {
-            core = core.with_peers().map_err(value_error)?;
-        }
+        let layers = (ghost_classes.as_deref(), time, peers);
+        let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
+        let core = core_of(&classes, configs, framing, layers)?;
         let id = if fold_hash { id ^ core.hash() } else { id };
-        let address = |class: &Class| class.class().as_ptr() as usize;
-        let mut by_type: Vec<(usize, u16)> = classes.iter().map(address).zip(0..=u16::MAX).collect();
-        by_type.sort_unstable();
-        if let Some(twice) = by_type.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            let class = &classes[usize::from(twice[1].1)];
-            return Err(PyTypeError::new_err(format!(
-                "messages must be different classes, and {} appears twice",
-                class.name()
-            )));
-        }
-        let own_channels = classes.iter().map(|class| own_channel(py, class, &channels));
+        let by_type = numbers_of(&classes)?;
+        let own_channels = classes.iter().map(|class| {
+            let channel = own_channel(py, class, &channels)?;
+            calls.check_channel(class, channels[channel].get().config.kind)?;
+            Ok(channel)
+        });
         let own_channels: Vec<usize> = own_channels.collect::<PyResult<_>>()?;
-        for (class, channel) in classes.iter().zip(&own_channels) {
-            let kind = channels[*channel].get().config.kind;
-            calls.check_channel(class, kind)?;
-        }
-        let core = Arc::new(core);
         Ok(Protocol {
             id,
-            core,
+            core: Arc::new(core),
             classes,
             by_type,
             channels,
@@ -186,13 +116,22 @@ impl Protocol {
             ghost_classes,
             references,
             calls,
-            input_class,
+            input_class: input_class.flatten(),
         })
     }
 
-    #[getter]
-    fn id(&self) -> u64 {
-        self.id
+    properties! {
+        id: u64 = self.id;
+        hash: u64 = self.core.hash();
+        description: String = self.core.describe();
+        messages: Vec<Py<PyType>> = self.classes.iter().map(|class| class.class().clone_ref(py)).collect();
+        ghosts: Vec<Py<PyType>> = self.ghosts.iter().map(|(class, _)| class.clone_ref(py)).collect();
+        calls: Vec<Py<PyAny>> =
+            self.calls.declared.iter().map(|declared| declared.call.clone_ref(py)).collect();
+        inputs: Option<Py<PyType>> = self.input_class.as_ref().map(|class| class.class().clone_ref(py));
+        tick_rate: Option<u32> = self.core.time().map(|time| time.rate);
+        channels: Vec<Py<Channel>> = self.channels.iter().map(|channel| channel.clone_ref(py)).collect();
+        __repr__: String = format!("Protocol(id={:#x}, messages=[{}])", self.id, self.class_names());
     }
 
     #[getter]
@@ -203,52 +142,10 @@ impl Protocol {
         }
     }
 
-    #[getter]
-    fn hash(&self) -> u64 {
-        self.core.hash()
-    }
-
-    #[getter]
-    fn description(&self) -> String {
-        self.core.describe()
-    }
-
-    #[getter]
-    fn messages(&self, py: Python<'_>) -> Vec<Py<PyType>> {
-        self.classes.iter().map(|class| class.class().clone_ref(py)).collect()
-    }
-
-    #[getter]
-    fn ghosts(&self, py: Python<'_>) -> Vec<Py<PyType>> {
-        self.ghosts.iter().map(|(class, _)| class.clone_ref(py)).collect()
-    }
-
-    #[getter]
-    fn calls(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
-        self.calls.declared.iter().map(|declared| declared.call.clone_ref(py)).collect()
-    }
-
-    #[getter]
-    fn inputs(&self, py: Python<'_>) -> Option<Py<PyType>> {
-        self.input_class.as_ref().map(|class| class.class().clone_ref(py))
-    }
-
-    #[getter]
-    fn tick_rate(&self) -> Option<u32> {
-        self.core.time().map(|time| time.rate)
-    }
-
-    #[getter]
-    fn channels(&self, py: Python<'_>) -> Vec<Py<Channel>> {
-        self.channels.iter().map(|channel| channel.clone_ref(py)).collect()
-    }
-
-    #[pyo3(signature = (name, /))]
     fn channel_number(&self, name: &str) -> PyResult<usize> {
         named(&self.channels, name).ok_or_else(|| self.no_channel(name))
     }
 
-    #[pyo3(signature = (message, /))]
     fn encode<'py>(&self, message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let py = message.py();
         let number = self.number_of(message)?;
@@ -261,7 +158,6 @@ impl Protocol {
         Ok(PyBytes::new(py, &transport::write_alone(&self.core, &message)))
     }
 
-    #[pyo3(signature = (data, /))]
     fn decode<'py>(&self, data: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyAny>> {
         let mut raised = None;
         let mut extent = |number, bytes: &[u8], start| {
@@ -276,15 +172,10 @@ impl Protocol {
         self.decode_message(data.py(), number, &body, None, None)
     }
 
-    #[pyo3(signature = (message, /))]
     fn measure(&self, message: &Bound<'_, PyAny>) -> PyResult<usize> {
         let number = self.number_of(message)?;
         let body = self.classes[usize::from(number)].measure(message)?;
         Ok(transport::alone_bits(&self.core, number, body))
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Protocol(id={:#x}, messages=[{}])", self.id, self.class_names())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -345,7 +236,7 @@ impl Protocol {
         }
         let Ok(number) = given.extract::<i128>() else {
             let class = given.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("channel must be an int or a str, not {class}")));
+            refuse!(PyTypeError, "channel must be an int or a str, not {class}");
         };
         let count = self.channels.len();
         usize::try_from(number)
@@ -428,14 +319,94 @@ impl Protocol {
     }
 }
 
+fn listed<'py>(
+    name: &str,
+    given: Option<&Bound<'py, PyAny>>,
+    what: &str,
+) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    given.map_or(Ok(Vec::new()), |given| argument(name, given, what))
+}
+
+/// The given channels, or a reliable and an unreliable one.
+fn channels_of(py: Python<'_>, given: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Py<Channel>>> {
+    let usual = || [ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()];
+    match given {
+        Some(channels) => argument("channels", channels, "a list of channels"),
+        None => usual().into_iter().map(|config| Py::new(py, Channel::from(config))).collect(),
+    }
+}
+
+/// Refuses a name that two channels have.
+fn check_names(channels: &[Py<Channel>]) -> PyResult<()> {
+    let mut seen = HashSet::new();
+    let mut given = channels.iter().map(|channel| channel.get().config.name.as_str());
+    match given.find(|name| !name.is_empty() && !seen.insert(*name)) {
+        Some(twice) => {
+            refuse!(PyValueError, "channels must have different names, and '{twice}' appears twice")
+        }
+        None => Ok(()),
+    }
+}
+
+/// The framing, and whether the id depends on the protocol's hash.
+fn framing_of(profile: Option<&Bound<'_, PyAny>>, classes: &[Class]) -> PyResult<(Framing, bool)> {
+    let mut blocks = (0..=u16::MAX).zip(classes).filter(|(_, class)| class.has_block());
+    let Some(profile) = profile else {
+        return match blocks.next() {
+            None => Ok((Framing::Native, false)),
+            Some((_, class)) => Err(PyTypeError::new_err(format!(
+                "{} has a block, which only yojimbo carries: give yojimbo=tickwire.yojimbo.Profile(), or declare it \
+                 without",
+                class.name()
+            ))),
+        };
+    };
+    let (config, fold_hash) = yojimbo::read(profile, blocks.map(|(number, _)| number).collect())?;
+    Ok((Framing::Yojimbo(config), fold_hash))
+}
+
+/// The core's protocol, with layers of ghosts, time and peers.
+fn core_of(
+    classes: &[Class],
+    configs: Vec<ChannelConfig>,
+    framing: Framing,
+    (ghosts, time, peers): (Option<&Classes>, Option<ServerTime>, bool),
+) -> PyResult<transport::Protocol> {
+    let types: Vec<_> = classes.iter().map(Class::message_type).collect();
+    let has_layers = ghosts.is_some() || time.is_some() || peers;
+    let mut core = if types.is_empty() && has_layers && framing == Framing::Native {
+        transport::Protocol::of_layers(configs).map_err(value_error)?
+    } else {
+        transport::Protocol::with_framing(types, configs, framing).map_err(value_error)?
+    };
+    if let Some(classes) = ghosts {
+        core = core.with_ghosts(classes.describe(), Share::default()).map_err(value_error)?;
+    }
+    if let Some(about) = time {
+        core = core.with_time(about, Share::default()).map_err(value_error)?;
+    }
+    if peers { core.with_peers().map_err(value_error) } else { Ok(core) }
+}
+
+/// The number of each class by its address, sorted.
+fn numbers_of(classes: &[Class]) -> PyResult<Vec<(usize, u16)>> {
+    let address = |class: &Class| class.class().as_ptr() as usize;
+    let mut by_type: Vec<(usize, u16)> = classes.iter().map(address).zip(0..=u16::MAX).collect();
+    by_type.sort_unstable();
+    if let Some(twice) = by_type.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        let class = classes[usize::from(twice[1].1)].name();
+        refuse!(PyTypeError, "messages must be different classes, and {class} appears twice");
+    }
+    Ok(by_type)
+}
+
 /// Classes made by `@tickwire.ghost`, without repeats.
 fn ghost_classes(given: &[Bound<'_, PyAny>]) -> PyResult<Vec<(Py<PyType>, Py<Properties>)>> {
     let mut classes: Vec<(Py<PyType>, Py<Properties>)> = Vec::new();
     for (position, class) in given.iter().enumerate() {
         let Some(properties) = Properties::of(class) else {
             let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
-            let sentence = format!("ghosts[{position}]: {shown} is no class made by @tickwire.ghost");
-            return Err(PyTypeError::new_err(sentence));
+            refuse!(PyTypeError, "ghosts[{position}]: {shown} is no class made by @tickwire.ghost");
         };
         if classes.iter().any(|(other, _)| other.is(class)) {
             let sentence =
@@ -473,11 +444,7 @@ fn own_channel(py: Python<'_>, class: &Class, channels: &[Py<Channel>]) -> PyRes
     };
     let shown = given.repr()?;
     let Some(number) = found else {
-        return Err(PyValueError::new_err(format!(
-            "{}: its channel must be {}, not {shown}",
-            class.name(),
-            names(channels)
-        )));
+        refuse!(PyValueError, "{}: its channel must be {}, not {shown}", class.name(), names(channels));
     };
     let kind = channels[number].get().config.kind;
     if kind.is_payload() || matches!(kind, ChannelKind::Chunks) {

@@ -3,23 +3,17 @@
 //! Promises: the proxy's thread never enters Python, and nobody waits for it while attached; it ends with `close`,
 //! with its object, or with the interpreter, whichever comes first.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::MutexGuard;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::PyDict;
 
 use super::address::{Address, AddressLike};
-use super::arguments::{int, number};
 use super::conditions::Conditions;
-use super::errors::{ClosedError, os_error, value_error};
+use super::errors::{ClosedError, os_error};
 use super::exit::{Exit, close_at_exit};
-use super::fields::within;
 use super::forks::Process;
-use super::lock;
 use crate::driver::proxy::{self, Both, ProxyConfig, ProxyCounters, ProxyError, ProxyThread};
 use crate::netsim::conditions;
-use crate::time::Duration;
 
 /// The maximum of clients: one for each port for their sockets.
 const MAX_CLIENTS: usize = 65_536;
@@ -58,9 +52,6 @@ enum ProxyState {
 #[pymethods]
 impl Proxy {
     #[new]
-    #[pyo3(signature = (listen, *, to, conditions = None, up = None, down = None, seed = 0, max_clients = 1024,
-                        idle_timeout = 60.0, max_bytes = 67_108_864))]
-    #[expect(clippy::too_many_arguments, reason = "they are named in Python")]
     fn new(
         py: Python<'_>,
         listen: AddressLike,
@@ -68,28 +59,26 @@ impl Proxy {
         conditions: Option<&Bound<'_, Conditions>>,
         up: Option<&Bound<'_, Conditions>>,
         down: Option<&Bound<'_, Conditions>>,
-        #[pyo3(from_py_with = int::seed)] seed: i128,
-        #[pyo3(from_py_with = int::max_clients)] max_clients: i128,
-        #[pyo3(from_py_with = number::idle_timeout)] idle_timeout: f64,
-        #[pyo3(from_py_with = int::max_bytes)] max_bytes: i128,
+        #[within(0, u64::MAX)] seed: u64,
+        #[within(1, MAX_CLIENTS)] max_clients: usize,
+        #[number] idle_timeout: f64,
+        #[within(MIN_BYTES, MAX_BYTES)] max_bytes: u64,
     ) -> PyResult<Self> {
         if to.0.port() == 0 {
-            return Err(PyValueError::new_err(format!("to must have a port to send to, not {}", to.0)));
+            refuse!(PyValueError, "to must have a port to send to, not {}", to.0);
         }
         if !IDLE_TIMEOUTS.contains(&idle_timeout) {
             let (low, high) = (IDLE_TIMEOUTS.start(), IDLE_TIMEOUTS.end());
-            let complaint = format!("idle_timeout must be {low} to {high} seconds, not {idle_timeout}");
-            return Err(PyValueError::new_err(complaint));
+            refuse!(PyValueError, "idle_timeout must be {low} to {high} seconds, not {idle_timeout}");
         }
         let Both { up, down } = chosen(conditions, up, down);
         let conditions = Both { up: up.unwrap_or_default(), down: down.unwrap_or_default() };
         let config = ProxyConfig {
             conditions,
-            seed: within("seed", seed, 0, u64::MAX)?,
-            max_clients: within("max_clients", max_clients, 1, MAX_CLIENTS)?,
+            seed,
+            max_clients,
             idle_timeout: Duration::from_secs_f64(idle_timeout),
-            max_bytes: usize::try_from(within("max_bytes", max_bytes, MIN_BYTES, MAX_BYTES)?)
-                .unwrap_or(usize::MAX),
+            max_bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX),
             ..ProxyConfig::new(to.0)
         };
         let started = proxy::Proxy::bind(listen.0, config)
@@ -105,19 +94,10 @@ impl Proxy {
         Ok(Proxy { address, to: Address(to.0), running })
     }
 
-    #[getter]
-    fn address(&self) -> Address {
-        self.address
-    }
-
-    #[getter]
-    fn to(&self) -> Address {
-        self.to
-    }
-
-    #[getter]
-    fn closed(&self, py: Python<'_>) -> bool {
-        py.detach(|| matches!(*self.running.state(), ProxyState::Closed(_)))
+    properties! {
+        address: Address = self.address;
+        to: Address = self.to;
+        closed: bool = py.detach(|| matches!(*self.running.state(), ProxyState::Closed(_)));
     }
 
     #[getter]
@@ -133,7 +113,6 @@ impl Proxy {
         Ok(counted)
     }
 
-    #[pyo3(signature = (conditions = None, *, up = None, down = None))]
     fn set_conditions(
         &self,
         py: Python<'_>,
@@ -158,21 +137,7 @@ impl Proxy {
         py.detach(|| self.running.close());
     }
 
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (kind, value, traceback, /))]
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) {
-        let _ = (kind, value, traceback);
-        self.close(py);
-    }
+    closes!();
 
     fn __repr__(&self, py: Python<'_>) -> String {
         let closed = if self.closed(py) { ", closed" } else { "" };

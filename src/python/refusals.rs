@@ -5,15 +5,12 @@
 //! it is counted, and its traceback logged, at most once a second. Exceptions that end programs, such as
 //! `KeyboardInterrupt`, are raised.
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyException;
-use pyo3::prelude::*;
 
 use super::endpoint::Endpoint;
 use super::errors::StreamError;
-use super::log::log_traceback;
-
-/// The minimum time between logged tracebacks.
-const PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
+use super::log::{LogPace, log_traceback};
 
 /// Messages that the game's code refused.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,7 +30,7 @@ impl RefusalCounters {
 #[derive(Debug, Default)]
 pub(super) struct Refusals {
     pub(super) counters: RefusalCounters,
-    logged_at: Option<std::time::Instant>,
+    pace: LogPace,
 }
 
 impl Refusals {
@@ -44,12 +41,7 @@ impl Refusals {
             return false;
         }
         self.counters.raised += 1;
-        let now = std::time::Instant::now();
-        let is_due = self.logged_at.is_none_or(|logged_at| now - logged_at >= PERIOD);
-        if is_due {
-            self.logged_at = Some(now);
-        }
-        is_due
+        self.pace.is_due(std::time::Instant::now())
     }
 }
 

@@ -6,9 +6,8 @@ use core::net::SocketAddr;
 use crate::python::prelude::*;
 
 use super::address::{Address, AddressLike};
-use super::arguments::{argument, truth};
+use super::arguments::argument;
 use super::endpoint::Endpoint;
-use super::errors::value_error;
 use crate::driver::Driver;
 use crate::driver::meeting::own_addresses;
 use crate::rendezvous::{
@@ -32,7 +31,6 @@ impl Hash for Code {
 #[pymethods]
 impl Code {
     #[new]
-    #[pyo3(signature = (code, *, rendezvous))]
     fn new(code: &Bound<'_, PyAny>, rendezvous: AddressLike) -> PyResult<Self> {
         Ok(Code { code: parse(code, "code")?, rendezvous: sendable(rendezvous.0, "rendezvous")? })
     }
@@ -113,12 +111,7 @@ pub(crate) struct Rendezvous {
 #[pymethods]
 impl Rendezvous {
     #[new]
-    #[pyo3(signature = (address = None, *, title = "", relaying = true))]
-    fn new(
-        address: Option<AddressLike>,
-        title: &str,
-        #[pyo3(from_py_with = truth::relaying)] relaying: bool,
-    ) -> PyResult<Self> {
+    fn new(address: Option<AddressLike>, title: &str, #[truth] relaying: bool) -> PyResult<Self> {
         if !is_title(title) {
             let complaint =
                 format!("title must be up to {MAX_TITLE_BYTES} bytes in UTF-8 without control characters");

@@ -1,10 +1,6 @@
 //! The compiled form of a declared message class: attributes to bits, rows to attributes.
 
-use std::sync::Arc;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::{PyString, PyType};
 
 use super::arrays::RowTypes;
 use super::fields::FieldType;
@@ -33,7 +29,6 @@ struct Attribute {
 #[pymethods]
 impl Schema {
     #[new]
-    #[pyo3(signature = (name, fields, /))]
     fn new(name: String, fields: Vec<(String, Bound<'_, FieldType>)>) -> PyResult<Self> {
         let kinds = fields.iter().map(|(name, field_type)| (name.clone(), field_type.get().kind.clone()));
         let core =
@@ -46,9 +41,10 @@ impl Schema {
         Ok(Schema { attributes: attributes.collect(), name, core, rows: RowTypes::default() })
     }
 
-    #[getter]
-    pub(super) fn name(&self) -> &str {
-        &self.name
+    properties! {
+        pub(super) name: &str = &self.name;
+        min_bits: usize = self.core.min_bits();
+        max_bits: usize = self.core.max_bits();
     }
 
     #[getter]
@@ -57,17 +53,6 @@ impl Schema {
         self.attributes.iter().map(pair).collect()
     }
 
-    #[getter]
-    fn min_bits(&self) -> usize {
-        self.core.min_bits()
-    }
-
-    #[getter]
-    fn max_bits(&self) -> usize {
-        self.core.max_bits()
-    }
-
-    #[pyo3(signature = (message, /))]
     fn check(&self, message: &Bound<'_, PyAny>) -> PyResult<()> {
         self.write(message, None, &mut Measure::new())
     }

@@ -3,9 +3,8 @@
 //! Promises: the five answers are made once, so that none costs an allocation. A mistake that only the caller
 //! can have made is never an answer: it raises.
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
 
 use super::endpoint::Endpoint;
 use crate::endpoint::SendError;

@@ -2,9 +2,9 @@
 
 use core::net::SocketAddr;
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
-use super::errors::{os_error, value_error};
+use super::errors::os_error;
 use super::fields::within;
 use super::settings::Settings;
 use crate::driver::udp::UdpConfig;

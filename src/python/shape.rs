@@ -4,13 +4,9 @@
 //! except an object's own conversions and large flag classes. A refusal says where in the value it is.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::intern;
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyTuple, PyType};
 
 use super::compound::{self, Converted, Literals};
 use super::schema::Schema;

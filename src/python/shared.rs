@@ -5,10 +5,9 @@
 //! Refuses a fork's child: there, a thread that doesn't exist may hold the lock, and the connections are the parent's.
 //! Nothing is sent from there, not even a goodbye.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::MutexGuard;
 
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::exit::{Exit, close_at_exit};
 use super::forks::Process;

@@ -5,12 +5,8 @@
 //! Promises: the same results as `class.__new__(class)`, `getattr` and `setattr`. Those are called for
 //! classes with anything but plain slots, and for objects of other classes.
 
-use pyo3::exceptions::PyRuntimeError;
+use crate::python::prelude::*;
 use pyo3::ffi;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
-use pyo3::prelude::*;
-use pyo3::types::{PyString, PyType};
 
 /// How objects of a class are made and their fields reached.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! Statistics of connections.
 
 use crate::python::prelude::*;
-use pyo3::types::PyDict;
 
 use super::calls::CallCounters;
 use super::columns::columns_class;
@@ -10,7 +9,6 @@ use super::refusals::RefusalCounters;
 use crate::driver::DriverCounters;
 use crate::endpoint::{ConnectionCounters, PeerStats};
 use crate::netcode::Counters;
-use crate::time::Duration;
 use crate::transport::chunks::ChunkCounters;
 use crate::transport::{self, PacketCounters, Protocol};
 
@@ -168,49 +166,35 @@ fn milliseconds(time: Duration) -> f64 {
 
 columns_class! {
     ChannelSnapshot of SnapshotColumns {
-        slot: U32,
-        channel: U8,
-        queued: U64,
-        sent: U64,
-        resent: U64,
-        delivered: U64,
-        lost: U64,
-        received: U64,
-        dropped: U64,
-        bytes_sent: U64,
-        latency_ms: F32,
+        slot: u32,
+        channel: u8,
+        queued: u64,
+        sent: u64,
+        resent: u64,
+        delivered: u64,
+        lost: u64,
+        received: u64,
+        dropped: u64,
+        bytes_sent: u64,
+        latency_ms: f32,
     }
-}
-
-/// The columns of [`ChannelSnapshot`].
-#[derive(Debug, Default)]
-pub(crate) struct SnapshotColumns {
-    slot: Vec<u32>,
-    channel: Vec<u8>,
-    queued: Vec<u64>,
-    sent: Vec<u64>,
-    resent: Vec<u64>,
-    delivered: Vec<u64>,
-    lost: Vec<u64>,
-    received: Vec<u64>,
-    dropped: Vec<u64>,
-    bytes_sent: Vec<u64>,
-    latency_ms: Vec<f32>,
 }
 
 impl SnapshotColumns {
     pub(super) fn push(&mut self, slot: u32, channel: u8, counts: &transport::ChannelStats) {
-        self.slot.push(slot);
-        self.channel.push(channel);
-        self.queued.push(counts.queued as u64);
-        self.sent.push(counts.sent);
-        self.resent.push(counts.resent);
-        self.delivered.push(counts.delivered);
-        self.lost.push(counts.lost);
-        self.received.push(counts.received);
-        self.dropped.push(counts.dropped);
-        self.bytes_sent.push(counts.bytes_sent);
-        self.latency_ms.push(milliseconds(counts.latency) as f32);
+        self.push_row(
+            slot,
+            channel,
+            counts.queued as u64,
+            counts.sent,
+            counts.resent,
+            counts.delivered,
+            counts.lost,
+            counts.received,
+            counts.dropped,
+            counts.bytes_sent,
+            milliseconds(counts.latency) as f32,
+        );
     }
 }
 

@@ -3,17 +3,12 @@
 //! Promises: the game's values are checked and named; a peer's bad bytes raise `StreamError`. A stream ends with its
 //! call of `serialize`; used later, it raises.
 
-use std::sync::{Arc, Mutex};
-
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
-use pyo3::types::{PyBytes, PyFloat, PyString};
+use pyo3::types::PyFloat;
 
 use super::codec::while_reading;
 use super::errors::StreamError;
 use super::exact;
-use super::fields::bounded;
-use super::lock;
 use super::value::{Refusal, Takes, float, integer};
 use crate::wire::{self, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Value, ValueError};
 
@@ -107,35 +102,19 @@ fn over() -> PyErr {
 
 #[pymethods]
 impl Stream {
-    #[getter]
-    fn writing(&self) -> bool {
-        self.mode == Mode::Write
+    properties! {
+        writing: bool = self.mode == Mode::Write;
+        reading: bool = self.mode == Mode::Read;
+        measuring: bool = self.mode == Mode::Measure;
+        bits_processed: PyResult<usize> = self.ask(|core| core.position());
     }
 
-    #[getter]
-    fn reading(&self) -> bool {
-        self.mode == Mode::Read
-    }
-
-    #[getter]
-    fn measuring(&self) -> bool {
-        self.mode == Mode::Measure
-    }
-
-    #[getter]
-    fn bits_processed(&self) -> PyResult<usize> {
-        self.ask(|core| core.position())
-    }
-
-    #[pyo3(signature = (value, /))]
     pub(super) fn flag(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
         let flag = self.mode != Mode::Read && value.is_truthy()?;
         self.run("flag", value, |core| core.flag(flag))
     }
 
-    #[pyo3(signature = (value, count, /))]
-    pub(super) fn bits(&self, value: &Bound<'_, PyAny>, count: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let count = bounded("count", count, 1, 64)?;
+    pub(super) fn bits(&self, value: &Bound<'_, PyAny>, #[within(1, 64)] count: u32) -> PyResult<u64> {
         let input = self.input("bits", value, |object| match object.extract() {
             Ok(number) => Ok(number),
             Err(_) => {
@@ -146,20 +125,16 @@ impl Stream {
         self.run("bits", value, |core| core.bits(input, count))
     }
 
-    #[pyo3(signature = (value, low, high, /))]
     pub(super) fn ranged(
         &self,
         value: &Bound<'_, PyAny>,
-        low: &Bound<'_, PyAny>,
-        high: &Bound<'_, PyAny>,
+        #[within(i128::MIN, i128::MAX)] low: i128,
+        #[within(i128::MIN, i128::MAX)] high: i128,
     ) -> PyResult<i128> {
         let input = self.input("ranged", value, integer)?;
-        let lo = bounded("low", low, i128::MIN, i128::MAX)?;
-        let hi = bounded("high", high, i128::MIN, i128::MAX)?;
-        self.run("ranged", value, |core| core.int128(input, lo, hi))
+        self.run("ranged", value, |core| core.int128(input, low, high))
     }
 
-    #[pyo3(signature = (value, /))]
     pub(super) fn uint128(&self, value: &Bound<'_, PyAny>) -> PyResult<u128> {
         let input = self.input("uint128", value, |object| match object.extract() {
             Ok(number) => Ok(number),
@@ -168,9 +143,11 @@ impl Stream {
         self.run("uint128", value, |core| core.uint128(input))
     }
 
-    #[pyo3(signature = (value, previous, /))]
-    pub(super) fn relative(&self, value: &Bound<'_, PyAny>, previous: &Bound<'_, PyAny>) -> PyResult<u32> {
-        let previous = bounded("previous", previous, 0, MAX_RELATIVE)?;
+    pub(super) fn relative(
+        &self,
+        value: &Bound<'_, PyAny>,
+        #[within(0, MAX_RELATIVE)] previous: u32,
+    ) -> PyResult<u32> {
         let input = self.input("relative", value, |object| {
             let value = integer(object)?;
             let out_of_range = ValueError::OutOfRange { value, lo: 0, hi: MAX_RELATIVE.into() };
@@ -179,13 +156,11 @@ impl Stream {
         self.run("relative", value, |core| core.relative(previous, input))
     }
 
-    #[pyo3(signature = (value, previous, /))]
     pub(super) fn sequence_relative(
         &self,
         value: &Bound<'_, PyAny>,
-        previous: &Bound<'_, PyAny>,
+        #[within(0, u16::MAX)] previous: u16,
     ) -> PyResult<u16> {
-        let previous = bounded("previous", previous, 0, u16::MAX)?;
         let input = self.input("sequence_relative", value, |object| {
             let value = integer(object)?;
             let out_of_range = ValueError::OutOfRange { value, lo: 0, hi: u16::MAX.into() };
@@ -194,19 +169,16 @@ impl Stream {
         self.run("sequence_relative", value, |core| core.sequence_relative(previous, input))
     }
 
-    #[pyo3(signature = (value, /))]
     pub(super) fn float32(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         let input = self.input("float32", value, float)?;
         self.run("float32", value, |core| core.float(input))
     }
 
-    #[pyo3(signature = (value, /))]
     pub(super) fn float64(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
         let input = self.input("float64", value, float)?;
         self.run("float64", value, |core| core.double(input))
     }
 
-    #[pyo3(signature = (value, low, high, resolution, /))]
     pub(super) fn quantized(
         &self,
         value: &Bound<'_, PyAny>,
@@ -218,18 +190,14 @@ impl Stream {
         self.run("quantized", value, |core| core.quantized(input, low, high, resolution))
     }
 
-    #[pyo3(signature = (value, low, high, fraction_bits, /))]
     pub(super) fn fixed<'py>(
         &self,
         value: &Bound<'py, PyAny>,
-        low: &Bound<'_, PyAny>,
-        high: &Bound<'_, PyAny>,
-        fraction_bits: &Bound<'_, PyAny>,
+        #[within(i64::MIN, i64::MAX)] low: i64,
+        #[within(i64::MIN, i64::MAX)] high: i64,
+        #[within(0, 64)] fraction_bits: u32,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let lo = bounded("low", low, i64::MIN, i64::MAX)?;
-        let hi = bounded("high", high, i64::MIN, i64::MAX)?;
-        let fraction_bits = bounded("fraction_bits", fraction_bits, 0, 64)?;
-        match FixedPoint::new(fraction_bits, lo, hi) {
+        match FixedPoint::new(fraction_bits, low, high) {
             Ok(format) if !format.fits_f64() => {
                 let raw = self.input("fixed", value, |object| exact::raw(object, &format))?;
                 let raw = self.run("fixed", value, |core| core.fixed_raw(raw, &format))?;
@@ -237,55 +205,48 @@ impl Stream {
             }
             _ => {
                 let input = self.input("fixed", value, float)?;
-                let number = self.run("fixed", value, |core| core.fixed(input, fraction_bits, lo, hi))?;
+                let number = self.run("fixed", value, |core| core.fixed(input, fraction_bits, low, high))?;
                 Ok(PyFloat::new(value.py(), number).into_any())
             }
         }
     }
 
-    #[pyo3(signature = (value, max_bytes, /))]
     pub(super) fn text<'py>(
         &self,
         value: &Bound<'py, PyAny>,
-        max_bytes: &Bound<'py, PyAny>,
+        #[within(0, MAX_LENGTH)] max_bytes: u32,
     ) -> PyResult<Bound<'py, PyString>> {
-        let max = bounded("max_bytes", max_bytes, 0, MAX_LENGTH)?;
         let input = self.input("text", value, text)?;
-        let text = self.run("text", value, |core| core.text(&input, max).map(str::to_owned))?;
+        let text = self.run("text", value, |core| core.text(&input, max_bytes).map(str::to_owned))?;
         Ok(PyString::new(value.py(), &text))
     }
 
-    #[pyo3(signature = (value, max_units, /))]
     pub(super) fn wide_text<'py>(
         &self,
         value: &Bound<'py, PyAny>,
-        max_units: &Bound<'py, PyAny>,
+        #[within(0, MAX_LENGTH)] max_units: u32,
     ) -> PyResult<Bound<'py, PyString>> {
-        let max = bounded("max_units", max_units, 0, MAX_LENGTH)?;
         let input = self.input("wide_text", value, text)?;
-        let text = self.run("wide_text", value, |core| Ok(core.wide_text(&input, max)?.into_owned()))?;
+        let text =
+            self.run("wide_text", value, |core| Ok(core.wide_text(&input, max_units)?.into_owned()))?;
         Ok(PyString::new(value.py(), &text))
     }
 
-    #[pyo3(signature = (value, max_bytes, /))]
     pub(super) fn data<'py>(
         &self,
         value: &Bound<'py, PyAny>,
-        max_bytes: &Bound<'py, PyAny>,
+        #[within(0, MAX_LENGTH)] max_bytes: u32,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let max = bounded("max_bytes", max_bytes, 0, MAX_LENGTH)?;
         let input = self.input("data", value, data)?;
-        let data = self.run("data", value, |core| core.data(&input, max).map(<[u8]>::to_vec))?;
+        let data = self.run("data", value, |core| core.data(&input, max_bytes).map(<[u8]>::to_vec))?;
         Ok(PyBytes::new(value.py(), &data))
     }
 
-    #[pyo3(signature = (value, count, /))]
     pub(super) fn bytes<'py>(
         &self,
         value: &Bound<'py, PyAny>,
-        count: &Bound<'py, PyAny>,
+        #[within(0, MAX_LENGTH)] count: u32,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let count = bounded("count", count, 0, MAX_LENGTH)?;
         let input = self.input("bytes", value, data)?;
         let bytes = self.run("bytes", value, |core| core.bytes(&input, count).map(<[u8]>::to_vec))?;
         Ok(PyBytes::new(value.py(), &bytes))
@@ -297,137 +258,67 @@ impl Stream {
 
     // --- the names of serialize's macros in C++ ------------------------------------------------------------
 
-    #[pyo3(signature = (value, bits, /))]
-    fn serialize_bits(&self, value: &Bound<'_, PyAny>, bits: &Bound<'_, PyAny>) -> PyResult<u64> {
-        self.bits(value, bits)
+    aliases! {
+        serialize_bits = bits;
+        serialize_bool = flag;
+        serialize_int = ranged;
+        serialize_int64 = ranged;
+        serialize_int128 = ranged;
+        serialize_uint128 = uint128;
+        serialize_float = float32;
+        serialize_double = float64;
+        serialize_compressed_float = quantized;
+        serialize_bytes = bytes;
     }
 
-    #[pyo3(signature = (value, /))]
-    fn serialize_bool(&self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
-        self.flag(value)
-    }
-
-    #[pyo3(signature = (value, min, max, /))]
-    fn serialize_int(
-        &self,
-        value: &Bound<'_, PyAny>,
-        min: &Bound<'_, PyAny>,
-        max: &Bound<'_, PyAny>,
-    ) -> PyResult<i128> {
-        self.ranged(value, min, max)
-    }
-
-    #[pyo3(signature = (value, min, max, /))]
-    fn serialize_int64(
-        &self,
-        value: &Bound<'_, PyAny>,
-        min: &Bound<'_, PyAny>,
-        max: &Bound<'_, PyAny>,
-    ) -> PyResult<i128> {
-        self.ranged(value, min, max)
-    }
-
-    #[pyo3(signature = (value, min, max, /))]
-    fn serialize_int128(
-        &self,
-        value: &Bound<'_, PyAny>,
-        min: &Bound<'_, PyAny>,
-        max: &Bound<'_, PyAny>,
-    ) -> PyResult<i128> {
-        self.ranged(value, min, max)
-    }
-
-    #[pyo3(signature = (value, /))]
     fn serialize_uint8(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-        self.unsigned(value, 8)
+        self.bits(value, 8)
     }
 
-    #[pyo3(signature = (value, /))]
     fn serialize_uint16(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-        self.unsigned(value, 16)
+        self.bits(value, 16)
     }
 
-    #[pyo3(signature = (value, /))]
     fn serialize_uint32(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-        self.unsigned(value, 32)
+        self.bits(value, 32)
     }
 
-    #[pyo3(signature = (value, /))]
     fn serialize_uint64(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-        self.unsigned(value, 64)
+        self.bits(value, 64)
     }
 
-    #[pyo3(signature = (value, /))]
-    fn serialize_uint128(&self, value: &Bound<'_, PyAny>) -> PyResult<u128> {
-        self.uint128(value)
-    }
-
-    #[pyo3(signature = (value, /))]
-    fn serialize_float(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
-        self.float32(value)
-    }
-
-    #[pyo3(signature = (value, /))]
-    fn serialize_double(&self, value: &Bound<'_, PyAny>) -> PyResult<f64> {
-        self.float64(value)
-    }
-
-    #[pyo3(signature = (value, min, max, res, /))]
-    fn serialize_compressed_float(
-        &self,
-        value: &Bound<'_, PyAny>,
-        min: f64,
-        max: f64,
-        res: f64,
-    ) -> PyResult<f64> {
-        self.quantized(value, min, max, res)
-    }
-
-    #[pyo3(signature = (value, integer_bits, fraction_bits, min, max, /))]
     fn serialize_fixed<'py>(
         &self,
         value: &Bound<'py, PyAny>,
-        integer_bits: &Bound<'_, PyAny>,
-        fraction_bits: &Bound<'_, PyAny>,
-        min: &Bound<'_, PyAny>,
-        max: &Bound<'_, PyAny>,
+        #[within(1, 128)] integer_bits: u8,
+        #[within(0, 64)] fraction_bits: u32,
+        #[within(i64::MIN, i64::MAX)] min: i64,
+        #[within(i64::MIN, i64::MAX)] max: i64,
     ) -> PyResult<Bound<'py, PyAny>> {
-        bounded("integer_bits", integer_bits, 1, 128)?;
+        let _ = integer_bits;
         self.fixed(value, min, max, fraction_bits)
     }
 
-    #[pyo3(signature = (data, bytes, /))]
-    fn serialize_bytes<'py>(
-        &self,
-        data: &Bound<'py, PyAny>,
-        bytes: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyBytes>> {
-        self.bytes(data, bytes)
-    }
-
-    #[pyo3(signature = (string, buffer_size, /))]
     fn serialize_string<'py>(
         &self,
         string: &Bound<'py, PyAny>,
-        buffer_size: &Bound<'py, PyAny>,
+        #[within(1, MAX_LENGTH + 1)] buffer_size: u32,
     ) -> PyResult<Bound<'py, PyString>> {
-        self.text(string, &most(buffer_size)?)
+        self.text(string, buffer_size - 1)
     }
 
-    #[pyo3(signature = (string, buffer_size, /))]
     fn serialize_wstring<'py>(
         &self,
         string: &Bound<'py, PyAny>,
-        buffer_size: &Bound<'py, PyAny>,
+        #[within(1, MAX_LENGTH + 1)] buffer_size: u32,
     ) -> PyResult<Bound<'py, PyString>> {
-        self.wide_text(string, &most(buffer_size)?)
+        self.wide_text(string, buffer_size - 1)
     }
 
     fn serialize_align(slf: &Bound<'_, Self>) -> PyResult<()> {
         Self::align(slf)
     }
 
-    #[pyo3(signature = (object, class_ = None, /))]
     fn serialize_object<'py>(
         slf: &Bound<'py, Self>,
         object: Bound<'py, PyAny>,
@@ -454,36 +345,21 @@ impl Stream {
         Ok(object)
     }
 
-    #[pyo3(signature = (previous, current, /))]
     fn serialize_int_relative(
         &self,
-        previous: &Bound<'_, PyAny>,
+        #[within(0, MAX_RELATIVE)] previous: u32,
         current: &Bound<'_, PyAny>,
     ) -> PyResult<u32> {
         self.relative(current, previous)
     }
 
-    #[pyo3(signature = (sequence1, sequence2, /))]
     fn serialize_sequence_relative(
         &self,
-        sequence1: &Bound<'_, PyAny>,
+        #[within(0, u16::MAX)] sequence1: u16,
         sequence2: &Bound<'_, PyAny>,
     ) -> PyResult<u16> {
         self.sequence_relative(sequence2, sequence1)
     }
-}
-
-impl Stream {
-    /// An unsigned integer of this many bits.
-    fn unsigned(&self, value: &Bound<'_, PyAny>, count: u32) -> PyResult<u64> {
-        self.bits(value, count.into_pyobject(value.py())?.as_any())
-    }
-}
-
-/// The capacity of a C++ buffer without its NUL.
-fn most<'py>(buffer_size: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let most = bounded("buffer_size", buffer_size, 1, MAX_LENGTH + 1)? - 1;
-    Ok(most.into_pyobject(buffer_size.py())?.into_any())
 }
 
 fn data(object: &Bound<'_, PyAny>) -> Result<Vec<u8>, Refusal> {

@@ -3,10 +3,8 @@
 use core::ops::Range;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::types::{PyIterator, PyList, PyRange};
+use pyo3::types::{PyIterator, PyRange};
 
-use super::arguments::int;
 use super::arrays::received_rows;
 use super::client::Client;
 use super::codec::Class;
@@ -19,11 +17,9 @@ use super::protocol::Protocol;
 use super::server::Server;
 use super::state::State;
 use crate::driver::Carrier;
-use crate::endpoint::PeerHandle;
 use crate::session::Timing;
 use crate::session::timing::ServerTiming;
 use crate::store::sequence::nearest;
-use crate::time::Instant;
 use crate::timeline::packet::{MAX_INPUT_BITS, MAX_INPUTS};
 use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
 use crate::transport::protocol::ServerTime;
@@ -68,9 +64,7 @@ pub(super) fn about(
         )));
     };
     if class.has_block() {
-        return Err(PyTypeError::new_err(format!(
-            "inputs must be a class without a block, and {name} has one"
-        )));
+        refuse!(PyTypeError, "inputs must be a class without a block, and {name} has one");
     }
     let bits = schema.max_bits();
     if bits > MAX_INPUT_BITS {
@@ -171,7 +165,7 @@ pub(super) fn drawn_tick(client: &Client) -> PyResult<Option<f64>> {
 /// Notes the tick that the player sees: [`Client::seen`].
 pub(super) fn see(client: &Client, tick: f64) -> PyResult<()> {
     if !(0.0..4_294_967_296.0).contains(&tick) {
-        return Err(PyValueError::new_err(format!("tick must be 0 to 4294967295, not {tick}")));
+        refuse!(PyValueError, "tick must be 0 to 4294967295, not {tick}");
     }
     player(client, |player, _| player.see((tick * 256.0) as u64))
 }
@@ -204,13 +198,11 @@ pub(super) fn configure(
     let redundancy = within("redundancy", redundancy, 1, MAX_INPUTS as u32)?;
     for (name, lead) in [("min_lead", min_lead), ("max_lead", max_lead)] {
         if !(0.0..=MAX_LEAD).contains(&lead) {
-            return Err(PyValueError::new_err(format!("{name} must be 0 to {MAX_LEAD} seconds, not {lead}")));
+            refuse!(PyValueError, "{name} must be 0 to {MAX_LEAD} seconds, not {lead}");
         }
     }
     if max_lead < min_lead {
-        return Err(PyValueError::new_err(format!(
-            "max_lead must be min_lead ({min_lead}) or more, not {max_lead}"
-        )));
+        refuse!(PyValueError, "max_lead must be min_lead ({min_lead}) or more, not {max_lead}");
     }
     player(client, |player, _| {
         let rate = player.clock().rate();
@@ -261,64 +253,19 @@ pub(crate) struct Clock(pub(super) Py<Client>);
 
 #[pymethods]
 impl Clock {
-    #[getter]
-    fn tick(&self) -> PyResult<Option<f64>> {
-        player(self.0.get(), |player, now| player.clock().tick(now))
-    }
-
-    #[getter]
-    fn input_tick(&self) -> PyResult<Option<u32>> {
-        player(self.0.get(), |player, now| player.input_tick(now))
-    }
-
-    #[getter]
-    fn error(&self) -> PyResult<Option<f64>> {
-        player(self.0.get(), |player, now| player.clock().error(now))
-    }
-
-    #[getter]
-    fn settled(&self) -> PyResult<bool> {
-        player(self.0.get(), |player, now| player.clock().is_settled(now))
-    }
-
-    #[getter]
-    fn rate(&self) -> PyResult<f64> {
-        player(self.0.get(), |player, _| player.clock().rate())
-    }
-
-    #[getter]
-    fn speed(&self) -> PyResult<f64> {
-        player(self.0.get(), |player, _| player.clock().speed())
-    }
-
-    #[getter]
-    fn drift(&self) -> PyResult<f64> {
-        player(self.0.get(), |player, _| player.clock().drift())
-    }
-
-    #[getter]
-    fn lead(&self) -> PyResult<Option<f64>> {
-        player(self.0.get(), |player, _| player.lead().ticks())
-    }
-
-    #[getter]
-    fn delay(&self) -> PyResult<u32> {
-        player(self.0.get(), |player, _| player.config().delay)
-    }
-
-    #[getter]
-    fn server_tick(&self) -> PyResult<Option<u32>> {
-        player(self.0.get(), |player, _| player.server_tick())
-    }
-
-    #[getter]
-    fn acked(&self) -> PyResult<Option<u32>> {
-        player(self.0.get(), |player, _| player.acked())
-    }
-
-    #[getter]
-    fn restarts(&self) -> PyResult<u64> {
-        player(self.0.get(), |player, _| player.clock().restarts())
+    properties! {
+        tick: PyResult<Option<f64>> = player(self.0.get(), |player, now| player.clock().tick(now));
+        input_tick: PyResult<Option<u32>> = player(self.0.get(), |player, now| player.input_tick(now));
+        error: PyResult<Option<f64>> = player(self.0.get(), |player, now| player.clock().error(now));
+        settled: PyResult<bool> = player(self.0.get(), |player, now| player.clock().is_settled(now));
+        rate: PyResult<f64> = player(self.0.get(), |player, _| player.clock().rate());
+        speed: PyResult<f64> = player(self.0.get(), |player, _| player.clock().speed());
+        drift: PyResult<f64> = player(self.0.get(), |player, _| player.clock().drift());
+        lead: PyResult<Option<f64>> = player(self.0.get(), |player, _| player.lead().ticks());
+        delay: PyResult<u32> = player(self.0.get(), |player, _| player.config().delay);
+        server_tick: PyResult<Option<u32>> = player(self.0.get(), |player, _| player.server_tick());
+        acked: PyResult<Option<u32>> = player(self.0.get(), |player, _| player.acked());
+        restarts: PyResult<u64> = player(self.0.get(), |player, _| player.clock().restarts());
     }
 
     fn __repr__(&self) -> PyResult<String> {
@@ -331,24 +278,13 @@ impl Clock {
 
 columns_class! {
     InputColumns of InputTable {
-        slot: U32,
-        client: U64,
-        here: Bool,
-        present: Bool,
-        seen_tick: U32,
-        seen_fraction: U8,
+        slot: u32,
+        client: u64,
+        here: bool,
+        present: bool,
+        seen_tick: u32,
+        seen_fraction: u8,
     }
-}
-
-/// The columns of [`InputColumns`].
-#[derive(Debug, Default)]
-pub(crate) struct InputTable {
-    slot: Vec<u32>,
-    client: Vec<u64>,
-    here: Vec<bool>,
-    present: Vec<bool>,
-    seen_tick: Vec<u32>,
-    seen_fraction: Vec<u8>,
 }
 
 #[pyclass(frozen, get_all, module = "tickwire.predict")]
@@ -416,11 +352,11 @@ impl Inputs {
         pairs.try_iter()
     }
 
-    fn __len__(&self) -> PyResult<usize> {
-        self.asked(|timing| Ok(timing.taken().len()))
+    properties! {
+        __len__: PyResult<usize> = self.asked(|timing| Ok(timing.taken().len()));
+        __repr__: PyResult<String> = Ok(format!("<Inputs of {} clients>", self.__len__()?));
     }
 
-    #[pyo3(signature = (client, /))]
     fn get<'py>(&self, client: &Bound<'py, ClientHandle>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
         let peer = client.get().core;
@@ -431,7 +367,6 @@ impl Inputs {
         body.map(|body| class.decode(client.py(), &body, None, None)).transpose()
     }
 
-    #[pyo3(signature = (client, /))]
     fn seen(&self, client: &Bound<'_, ClientHandle>) -> PyResult<Option<f64>> {
         let peer = client.get().core;
         self.asked(|timing| {
@@ -440,7 +375,6 @@ impl Inputs {
         })
     }
 
-    #[pyo3(signature = (client, /))]
     fn status(&self, client: &Bound<'_, ClientHandle>) -> PyResult<InputStatus> {
         let peer = client.get().core;
         self.asked(|timing| {
@@ -468,15 +402,13 @@ impl Inputs {
         })
     }
 
-    #[pyo3(signature = (missing, *, ticks = 8))]
-    fn set_policy(&self, missing: &str, #[pyo3(from_py_with = int::ticks)] ticks: i128) -> PyResult<()> {
-        let limit = within("ticks", ticks, 1, MAX_TICKS)?;
+    fn set_policy(&self, missing: &str, #[within(1, MAX_TICKS)] ticks: u32) -> PyResult<()> {
+        let limit = ticks;
         let policy = match missing {
             "repeat" => MissingPolicy::Repeat { limit },
             "none" => MissingPolicy::None,
             other => {
-                let sentence = format!("missing must be 'repeat' or 'none', not '{other}'");
-                return Err(PyValueError::new_err(sentence));
+                refuse!(PyValueError, "missing must be 'repeat' or 'none', not '{other}'");
             }
         };
         self.asked(|timing| {
@@ -489,13 +421,9 @@ impl Inputs {
         self.asked(|timing| {
             let mut table = InputTable::default();
             for taken in timing.taken() {
-                table.slot.push(taken.peer.slot);
-                table.client.push(taken.peer.number());
-                table.here.push(taken.state == InputState::Here);
-                table.present.push(taken.body.is_some());
-                let view = taken.view.unwrap_or_default();
-                table.seen_tick.push((view >> 8) as u32);
-                table.seen_fraction.push(view as u8);
+                let (is_here, view) = (taken.state == InputState::Here, taken.view.unwrap_or_default());
+                let (slot, client, present) = (taken.peer.slot, taken.peer.number(), taken.body.is_some());
+                table.push_row(slot, client, is_here, present, (view >> 8) as u32, view as u8);
             }
             Ok(InputColumns(std::sync::Arc::new(table)))
         })
@@ -514,9 +442,5 @@ impl Inputs {
             }
         }
         received_rows(&schema, rows, taken.len(), arena)
-    }
-
-    fn __repr__(&self) -> PyResult<String> {
-        Ok(format!("<Inputs of {} clients>", self.__len__()?))
     }
 }

@@ -1,12 +1,8 @@
 //! Connect tokens and keys.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::types::{PyBytes, PyString};
 
 use super::address::{Address, AddressList};
-use super::arguments::{int, optional_int};
-use super::errors::value_error;
 use super::fields::{bounded, within};
 use super::protocol::Protocol;
 use crate::driver::{OsEntropy, unix_now};
@@ -31,32 +27,24 @@ pub(crate) struct ConnectToken(netcode::ConnectToken);
 #[pymethods]
 impl ConnectToken {
     #[staticmethod]
-    #[pyo3(signature = (*, protocol, key, client_id, servers, internal_servers = None, expires_in = Some(30),
-                        timeout = Some(10), user_data = None, now = None))]
-    #[pyo3(text_signature = "(*, protocol, key, client_id, servers, internal_servers=None, expires_in=30, \
-                             timeout=10, user_data=b'', now=None)")]
-    #[allow(clippy::too_many_arguments)] // The parts of a token, all by keyword.
     fn generate(
         protocol: &Bound<'_, PyAny>,
         key: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = int::client_id)] client_id: i128,
+        #[within(0, u64::MAX)] client_id: u64,
         servers: AddressList,
         internal_servers: Option<AddressList>,
-        #[pyo3(from_py_with = optional_int::expires_in)] expires_in: Option<i128>,
-        #[pyo3(from_py_with = optional_int::timeout)] timeout: Option<i128>,
+        #[within(0, u32::MAX)] expires_in: Option<u32>,
+        #[int] timeout: Option<i128>,
         user_data: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = optional_int::now)] now: Option<i128>,
+        #[within(0, LATEST)] now: Option<u64>,
     ) -> PyResult<Self> {
         let protocol_id = match protocol.cast::<Protocol>() {
             Ok(protocol) => protocol.get().id,
             Err(_) => bounded("protocol", protocol, 0, u64::MAX)?,
         };
-        let expires_in = expires_in.map(|seconds| within("expires_in", seconds, 0, u32::MAX)).transpose()?;
         let public = servers.0;
         if let Some(nowhere) = public.iter().find(|address| address.port() == 0) {
-            return Err(PyValueError::new_err(format!(
-                "servers must have ports to dial, and {nowhere} has none"
-            )));
+            refuse!(PyValueError, "servers must have ports to dial, and {nowhere} has none");
         }
         let internal = internal_servers.map(|servers| servers.0);
         if let Some(internal) = internal.as_ref().filter(|internal| internal.len() != public.len()) {
@@ -66,11 +54,8 @@ impl ConnectToken {
         let params = TokenParams {
             protocol_id,
             private_key: &extract_key(key)?,
-            client_id: within("client_id", client_id, 0, u64::MAX)?,
-            created: match now {
-                Some(now) => UnixSeconds(within("now", now, 0, LATEST)?),
-                None => unix_now(),
-            },
+            client_id,
+            created: now.map_or_else(unix_now, UnixSeconds),
             lifetime: expires_in,
             timeout: extract_timeout(timeout)?,
             public_addresses: &public,
@@ -83,7 +68,6 @@ impl ConnectToken {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (data, /))]
     fn from_bytes(data: &[u8]) -> PyResult<Self> {
         netcode::ConnectToken::from_bytes(data).map(ConnectToken).map_err(value_error)
     }
@@ -92,29 +76,12 @@ impl ConnectToken {
         PyBytes::new(py, &self.0.to_bytes())
     }
 
-    #[getter]
-    fn protocol_id(&self) -> u64 {
-        self.0.protocol_id()
-    }
-
-    #[getter]
-    fn servers(&self) -> Vec<Address> {
-        self.0.addresses().iter().copied().map(Address).collect()
-    }
-
-    #[getter]
-    fn created(&self) -> u64 {
-        self.0.created().0
-    }
-
-    #[getter]
-    fn expires(&self) -> u64 {
-        self.0.expires().0
-    }
-
-    #[getter]
-    fn timeout(&self) -> Option<u64> {
-        self.0.timeout().map(|timeout| timeout.as_secs())
+    properties! {
+        protocol_id: u64 = self.0.protocol_id();
+        servers: Vec<Address> = self.0.addresses().iter().copied().map(Address).collect();
+        created: u64 = self.0.created().0;
+        expires: u64 = self.0.expires().0;
+        timeout: Option<u64> = self.0.timeout().map(|timeout| timeout.as_secs());
     }
 
     fn __repr__(&self) -> String {
@@ -135,7 +102,7 @@ fn bytes<'a>(name: &str, given: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
     let Ok(bytes) = given.cast::<PyBytes>() else {
         let hint = if given.is_instance_of::<PyString>() { ": encode() makes bytes of text" } else { "" };
         let kind = given.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("{name} must be bytes, not {kind}{hint}")));
+        refuse!(PyTypeError, "{name} must be bytes, not {kind}{hint}");
     };
     Ok(bytes.as_bytes())
 }
@@ -165,8 +132,7 @@ pub(super) fn extract_user_data(data: Option<&Bound<'_, PyAny>>) -> PyResult<[u8
         Some(start) => start.copy_from_slice(data),
         None => {
             let length = data.len();
-            let complaint = format!("user_data must be at most {USER_DATA_BYTES} bytes, not {length}");
-            return Err(PyValueError::new_err(complaint));
+            refuse!(PyValueError, "user_data must be at most {USER_DATA_BYTES} bytes, not {length}");
         }
     }
     Ok(filled)

@@ -3,9 +3,9 @@
 //! Promises: an object is converted as its field asks, or refused with a reason; exact builtin types take a
 //! fast path. Integers are objects with `__index__`, floats objects with `__float__`.
 
-use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyFloat, PyString, PyTuple};
+use crate::python::prelude::*;
+use pyo3::exceptions::{PyException, PyOverflowError};
+use pyo3::types::{PyBool, PyFloat};
 
 use super::errors::{FieldError, FieldTypeError};
 use crate::wire::{Kind, Value, ValueError};

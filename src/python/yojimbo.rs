@@ -1,7 +1,6 @@
 //! Python's `tickwire.yojimbo.Profile`, as the core takes it.
 
-use pyo3::exceptions::PyTypeError;
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::arguments::{argument, number};
 use super::channel::count;

@@ -17,9 +17,7 @@ pub(crate) use rows::Rows as ReceivedRows;
 pub(super) use send::{Recipients, Rows, check_message};
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::intern;
-use pyo3::types::{PyBytes, PyMemoryView, PyType};
+use pyo3::types::PyMemoryView;
 
 use super::columns;
 use super::errors::StreamError;
@@ -54,20 +52,17 @@ fn with_rows<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Schema>> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (class_, /))]
 pub(crate) fn dtype<'py>(class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let schema = with_rows(class_)?;
     schema.get().rows.dtype(class_.py(), &schema.get().core)
 }
 
 #[pyfunction]
-#[pyo3(signature = (class_, /))]
 pub(crate) fn row_format(class_: &Bound<'_, PyAny>) -> PyResult<String> {
     Ok(with_rows(class_)?.get().core.row_format())
 }
 
 #[pyfunction]
-#[pyo3(signature = (class_, rows, /, *, arena = None))]
 pub(crate) fn pack<'py>(
     class_: &Bound<'py, PyAny>,
     rows: &Bound<'py, PyAny>,
@@ -84,7 +79,6 @@ pub(crate) fn pack<'py>(
 }
 
 #[pyfunction]
-#[pyo3(signature = (class_, data, count, /))]
 pub(crate) fn unpack<'py>(
     class_: &Bound<'py, PyAny>,
     data: &[u8],
@@ -103,7 +97,6 @@ pub(crate) fn unpack<'py>(
 }
 
 #[pyfunction]
-#[pyo3(signature = (rows, /))]
 pub(crate) fn arena<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyMemoryView>> {
     let py = rows.py();
     let mut at = rows.clone();

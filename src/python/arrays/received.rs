@@ -1,16 +1,14 @@
 //! Received rows on their way to the game.
 
-use std::ffi::CStr;
-use std::sync::Arc;
+use std::ffi::{CStr, CString};
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyTuple;
 
 use super::row_type::numpy;
 use super::rows::Rows;
 use crate::endpoint::Table;
-use crate::python::columns::{Columns, Slice, view};
+use crate::python::columns::{Keeper, Layout, view};
 use crate::python::schema::Schema;
 
 /// Rows, and the arena that holds their strings, bytes and lists.
@@ -24,25 +22,18 @@ pub(in crate::python) struct Received {
     pub(super) headed: bool,
 }
 
-pub(super) const ROWS: usize = 0;
-const ARENA: usize = 1;
-
-impl Columns for Received {
-    fn column(&self, index: usize) -> Slice<'_> {
-        match index {
-            ROWS => {
-                Slice::Rows { rows: &self.rows, size: self.stride, count: self.count, format: &self.format }
-            }
-            _ => Slice::U8(&self.arena),
-        }
-    }
-
-    fn arena(&self) -> Option<usize> {
-        Some(ARENA)
+impl Keeper for Received {
+    fn arena(&self) -> Option<Layout> {
+        Some(Layout::of(self.arena.as_slice()))
     }
 }
 
 impl Received {
+    pub(super) fn layout(&self) -> Layout {
+        let Received { rows, stride, count, format, .. } = self;
+        Layout::rows(rows.as_ptr() as usize, *count, *stride, *stride, CString::from(&**format).into())
+    }
+
     /// The messages of one class that arrived in a tick.
     pub(in crate::python) fn new(schema: &Schema, table: Table, arena: Arc<Vec<u8>>) -> Self {
         let (stride, count) = (table.stride(), table.count());
@@ -63,7 +54,7 @@ impl Received {
         let Some(ndarray) = ndarray else {
             return Ok(Bound::new(py, Rows::new(this.clone(), schema.clone().unbind()))?.into_any());
         };
-        let (view, schema) = (view(py, this.clone(), ROWS)?, schema.get());
+        let (view, schema) = (view(py, this.clone(), this.layout())?, schema.get());
         let types = &schema.rows;
         let dtype =
             if this.headed { types.headed(py, &schema.core)? } else { types.dtype(py, &schema.core)? };

@@ -1,11 +1,10 @@
 //! The NumPy types of a class's rows.
 
 use std::ffi::{CStr, CString};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
 
 use crate::endpoint::{HEAD, HEAD_BYTES, stride};
 use crate::wire::{Node, Schema};

@@ -3,21 +3,20 @@
 //! Promises: a column of numbers is a view of the rows' memory, not a copy. Reading received rows never raises: the
 //! game's own types come unconverted, as in NumPy's arrays.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::c_int;
 use std::ffi::CString;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyBufferError, PyIndexError, PyKeyError, PyTypeError};
+use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::ffi;
-use pyo3::intern;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyMemoryView, PySlice, PyString};
+use pyo3::types::{PyMemoryView, PySlice};
 
-use super::received::{ROWS, Received};
+use super::received::Received;
 use super::row_type::head_names;
 use crate::endpoint::{HEAD, HEAD_BYTES};
-use crate::python::columns::{Columns, Parts, view};
+use crate::python::columns::{Layout, view};
 use crate::python::schema::Schema;
 use crate::wire::Node;
 
@@ -27,8 +26,7 @@ pub(crate) struct Rows {
     schema: Py<Schema>,
     /// The arena followed by the rows, whose cells point into it; made on demand.
     joined: OnceLock<Vec<u8>>,
-    shape: [ffi::Py_ssize_t; 1],
-    strides: [ffi::Py_ssize_t; 1],
+    layout: Layout,
 }
 
 /// A column of the rows.
@@ -40,14 +38,8 @@ enum Which {
 
 impl Rows {
     pub(super) fn new(received: Arc<Received>, schema: Py<Schema>) -> Self {
-        let (count, stride) = (received.count, received.stride);
-        Rows {
-            received,
-            schema,
-            joined: OnceLock::new(),
-            shape: [count as isize],
-            strides: [stride as isize],
-        }
+        let layout = received.layout();
+        Rows { received, schema, joined: OnceLock::new(), layout }
     }
 
     fn head_bytes(&self) -> usize {
@@ -135,27 +127,22 @@ impl Rows {
         if cfg!(target_endian = "big") && size > 1 {
             return Ok(None);
         }
-        let numbers = Numbers {
-            received: self.received.clone(),
-            offset,
-            size,
-            format: CString::new(code.to_string())?,
-            shape: self.shape,
-            strides: self.strides,
-        };
-        Ok(Some(PyMemoryView::from(Bound::new(py, numbers)?.as_any())?.into_any()))
+        let Received { rows, stride, count, .. } = &*self.received;
+        // Without rows there are no bytes, and nothing is read.
+        let address = rows.get(offset..).unwrap_or_default().as_ptr() as usize;
+        let layout = Layout::rows(address, *count, *stride, size, CString::new(code.to_string())?.into());
+        Ok(Some(view(py, self.received.clone(), layout)?.into_any()))
     }
 
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
         let columns = self.columns();
         let Some((_, which)) = columns.iter().find(|(column, _)| column == name) else {
             let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
-            let sentence = format!(
+            return Err(PyKeyError::new_err(format!(
                 "{} rows have no column {name:?}, only {}",
                 self.schema.get().name(),
                 names.join(", ")
-            );
-            return Err(PyKeyError::new_err(sentence));
+            )));
         };
         if let Some(numbers) = self.numbers(py, *which)? {
             return Ok(numbers);
@@ -170,18 +157,10 @@ impl Rows {
 
 #[pymethods]
 impl Rows {
-    #[getter]
-    fn names(&self) -> Vec<String> {
-        self.columns().into_iter().map(|(name, _)| name).collect()
-    }
-
-    #[getter]
-    fn format(&self) -> String {
-        self.received.format.to_string_lossy().into_owned()
-    }
-
-    fn __len__(&self) -> usize {
-        self.received.count
+    properties! {
+        names: Vec<String> = self.columns().into_iter().map(|(name, _)| name).collect();
+        format: String = self.received.format.to_string_lossy().into_owned();
+        __len__: usize = self.received.count;
     }
 
     fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -201,9 +180,7 @@ impl Rows {
         }
         let Ok(index) = key.extract::<isize>() else {
             let class = key.get_type().name()?;
-            return Err(PyTypeError::new_err(format!(
-                "rows must be indexed by int, slice or str, not {class}"
-            )));
+            refuse!(PyTypeError, "rows must be indexed by int, slice or str, not {class}");
         };
         let row = if index < 0 { index + count as isize } else { index };
         match usize::try_from(row) {
@@ -226,65 +203,16 @@ impl Rows {
 
     #[allow(unsafe_code)] // The buffer protocol hands over addresses.
     unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let Rows { received, shape, strides, .. } = slf.get();
-        let parts = Parts {
-            buf: received.rows.as_ptr().cast(),
-            len: received.rows.len(),
-            size: received.stride,
-            format: &received.format,
-            shape: &raw const shape[0],
-            strides: &raw const strides[0],
-        };
-        let owner = slf.clone().into_any();
-        // SAFETY: the interpreter gives a Py_buffer or null. The parts point into the rows, which nothing changes or
+        // SAFETY: the interpreter gives a Py_buffer or null. The layout points into the rows, which nothing changes or
         // moves while they are alive.
-        unsafe { parts.fill(owner, view, flags) }
+        unsafe { slf.get().layout.fill(slf.clone().into_any(), false, view, flags) }
     }
 }
 
 impl Rows {
     /// The bytes that the cells of these rows point into.
     pub(super) fn arena<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
-        let index = self.received.arena().unwrap_or(ROWS);
-        view(py, self.received.clone(), index)
-    }
-}
-
-/// One column of numbers, for the buffer protocol.
-#[pyclass(frozen, module = "tickwire._core")]
-struct Numbers {
-    received: Arc<Received>,
-    offset: usize,
-    size: usize,
-    format: CString,
-    shape: [ffi::Py_ssize_t; 1],
-    strides: [ffi::Py_ssize_t; 1],
-}
-
-#[pymethods]
-impl Numbers {
-    #[allow(unsafe_code)] // The buffer protocol hands over addresses.
-    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        // The flags that require contiguous numbers, without the strides flag that each of them includes.
-        let without_gaps = (ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_F_CONTIGUOUS | ffi::PyBUF_ANY_CONTIGUOUS)
-            & !ffi::PyBUF_STRIDES;
-        if flags & ffi::PyBUF_STRIDES != ffi::PyBUF_STRIDES || flags & without_gaps != 0 {
-            return Err(PyBufferError::new_err("a column of rows has gaps: take tolist() of it"));
-        }
-        let Numbers { received, offset, size, format, shape, strides } = slf.get();
-        // Without rows there are no bytes, and nothing is read.
-        let buf = received.rows.get(*offset..).unwrap_or_default().as_ptr().cast::<c_void>();
-        let parts = Parts {
-            buf,
-            len: received.count * size,
-            size: *size,
-            format,
-            shape: &raw const shape[0],
-            strides: &raw const strides[0],
-        };
-        let owner = slf.clone().into_any();
-        // SAFETY: as for rows; each of `count` cells is `offset` bytes into a row of `stride` bytes.
-        unsafe { parts.fill(owner, view, flags) }
+        view(py, self.received.clone(), Layout::of(self.received.arena.as_slice()))
     }
 }
 

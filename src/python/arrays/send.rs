@@ -1,8 +1,7 @@
 //! Rows as messages to send.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use crate::python::prelude::*;
 use pyo3::ffi;
-use pyo3::prelude::*;
 
 use super::{taken, with_rows};
 use crate::endpoint::{self, SendError};
@@ -41,15 +40,10 @@ impl PerRow {
         }
         let Some(each) = numbers::<u32>(name, given)? else {
             let class = given.get_type().name()?;
-            return Err(PyTypeError::new_err(format!(
-                "{name} must be an int or a buffer of uint32, not {class}"
-            )));
+            refuse!(PyTypeError, "{name} must be an int or a buffer of uint32, not {class}");
         };
         if each.len() != count {
-            return Err(PyValueError::new_err(format!(
-                "{name} must have {count} numbers, one for each row, not {}",
-                each.len()
-            )));
+            refuse!(PyValueError, "{name} must have {count} numbers, one for each row, not {}", each.len());
         }
         Ok(PerRow::Each(each))
     }

@@ -1,9 +1,7 @@
 //! The game's rows on their way to the core.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use crate::python::prelude::*;
 use pyo3::ffi;
-use pyo3::intern;
-use pyo3::prelude::*;
 
 use super::MAX_BYTES;
 use crate::python::buffers::Raw;
@@ -42,16 +40,13 @@ pub(super) fn take(
     } else {
         let Ok(raw) = Raw::get(rows, ffi::PyBUF_FULL_RO) else {
             let class = rows.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("rows must be an array or a buffer, not {class}")));
+            refuse!(PyTypeError, "rows must be an array or a buffer, not {class}");
         };
         let count = count_of(&raw, name, core)?;
         (raw, count)
     };
     if raw.dimensions() != 1 {
-        return Err(PyValueError::new_err(format!(
-            "rows must have 1 dimension, a row for each message, not {}",
-            raw.dimensions()
-        )));
+        refuse!(PyValueError, "rows must have 1 dimension, a row for each message, not {}", raw.dimensions());
     }
     if let Some(arena) = arena {
         check_arena(schema.get(), arena)?;
@@ -68,9 +63,7 @@ pub(super) fn take(
     let arena_bytes = behind.as_ref().map_or(0, Raw::len);
     for (what, bytes) in [("rows", raw.len()), ("arena", arena_bytes)] {
         if bytes > MAX_BYTES {
-            return Err(PyValueError::new_err(format!(
-                "{what} must be at most {MAX_BYTES} bytes, not {bytes}"
-            )));
+            refuse!(PyValueError, "{what} must be at most {MAX_BYTES} bytes, not {bytes}");
         }
     }
     let mut bytes = Vec::with_capacity(arena_bytes + raw.len());
@@ -123,10 +116,7 @@ fn count_of(raw: &Raw, name: &str, core: &crate::wire::Schema) -> PyResult<usize
         )));
     }
     if !raw.len().is_multiple_of(size) {
-        return Err(PyValueError::new_err(format!(
-            "rows of {name} must be a whole number of {size} bytes, not {}",
-            raw.len()
-        )));
+        refuse!(PyValueError, "rows of {name} must be a whole number of {size} bytes, not {}", raw.len());
     }
     Ok(raw.len() / size)
 }

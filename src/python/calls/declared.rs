@@ -3,15 +3,11 @@
 //! Promises: their classes follow the protocol's messages, each once, so a protocol made of another's messages and
 //! calls is the same.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
-use pyo3::prelude::*;
-use pyo3::types::{PyString, PyType};
+use crate::python::prelude::*;
 
 use crate::calls::Rate;
 use crate::python::codec::Class;
-use crate::python::errors::{UnregisteredMessageError, value_error};
+use crate::python::errors::UnregisteredMessageError;
 use crate::python::ghosts::Properties;
 use crate::time::Duration;
 use crate::transport::ChannelKind;
@@ -40,7 +36,7 @@ pub(in crate::python) struct Declared {
     /// The object that `tw.call` made of the function.
     pub(in crate::python) call: Py<PyAny>,
     pub(super) function: Py<PyAny>,
-    pub(super) name: String,
+    pub(in crate::python) name: String,
     pub(super) direction: Direction,
     /// The class of its arguments, whose constructor has the function's signature.
     pub(super) message: Py<PyType>,
@@ -111,8 +107,7 @@ pub(in crate::python) fn with_calls<'py>(
             }
             let declared = Declared::new(call, ghosts)?;
             if made.declared.iter().any(|other| other.call.is(call)) {
-                let sentence = format!("calls must be different, and {} is there twice", declared.name);
-                return Err(PyTypeError::new_err(sentence));
+                refuse!(PyTypeError, "calls must be different, and {} is there twice", declared.name);
             }
             classes.push((declared.message.bind(py).clone().into_any(), Role::Call(place)));
             if let Some(reply) = &declared.reply {
@@ -129,11 +124,10 @@ pub(in crate::python) fn with_calls<'py>(
     for (place, message) in messages.iter().enumerate() {
         let known = classes.iter().any(|(class, _)| class.is(message));
         if !known && message.hasattr(intern!(py, "__tickwire_call__"))? {
-            let sentence = format!(
+            return Err(PyTypeError::new_err(format!(
                 "messages[{place}]: {} is of a call: give the call in calls=[...]",
                 message.getattr("__name__")?
-            );
-            return Err(PyTypeError::new_err(sentence));
+            )));
         }
     }
     for (class, _) in &classes {

@@ -5,20 +5,17 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, Weak};
 
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::intern;
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
-use super::counts::{CallCounts, count};
+use super::counts::{CallCounts, CallOutcome};
 use super::declared::{Declared, Role};
 use super::objects::request_class;
 use crate::calls::Requests;
-use crate::endpoint::{DisconnectReason, PeerHandle};
+use crate::endpoint::DisconnectReason;
 use crate::python::errors::{NotConnectedError, StaleClientError};
 use crate::python::ghosts::Population;
-use crate::python::lock;
+use crate::python::log::LogPace;
 use crate::python::protocol::Protocol;
 use crate::python::shared::Shared;
 use crate::python::state::State;
@@ -97,7 +94,7 @@ pub(in crate::python) struct Desk {
     pub(super) state: Weak<Shared<State>>,
     pub(super) population: Arc<Population>,
     /// When a traceback was last logged.
-    pub(super) logged_at: Mutex<Option<std::time::Instant>>,
+    pub(super) log_pace: Mutex<LogPace>,
 }
 
 impl Desk {
@@ -123,7 +120,7 @@ impl Desk {
             counts,
             state,
             population,
-            logged_at: Mutex::default(),
+            log_pace: Mutex::default(),
         }
     }
 
@@ -149,7 +146,7 @@ impl Desk {
             return Admission::Taken;
         }
         drop(limits);
-        count(&self.counts.limited);
+        self.counts.count(CallOutcome::Limited);
         if declared.disconnects {
             return Admission::Violation(format!(
                 "{}: called more often than its rate allows",
@@ -212,7 +209,7 @@ impl Desk {
             queue.calls = others;
             theirs
         };
-        theirs.iter().for_each(|_| count(&self.counts.gone));
+        theirs.iter().for_each(|_| self.counts.count(CallOutcome::Gone));
         self.discard_waiting(peer);
     }
 
@@ -237,7 +234,7 @@ impl Desk {
         for request in late {
             let request = request.bind(py);
             if !is_done(request) {
-                count(&self.counts.timed_out);
+                self.counts.count(CallOutcome::TimedOut);
                 raised.keep(py, request.call_method0(intern!(py, "_time_out")));
             }
         }
@@ -256,7 +253,7 @@ impl Desk {
         };
         let Some(request) = request.map(|request| request.into_bound(py)).filter(|request| !is_done(request))
         else {
-            count(&self.counts.late_replies);
+            self.counts.count(CallOutcome::LateReply);
             return Ok(());
         };
         if role == Role::Unanswered {

@@ -6,17 +6,15 @@
 
 use std::collections::VecDeque;
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
-use super::counts::count;
+use super::counts::CallOutcome;
 use super::declared::Declared;
 use super::desk::{Arrived, Desk, FirstError};
 use super::objects::Outcome;
-use crate::endpoint::PeerHandle;
 use crate::python::endpoint::Endpoint;
 use crate::python::errors::{ClosedError, FieldTypeError};
-use crate::python::ghosts::{Ghost, GhostArgument};
-use crate::python::lock;
+use crate::python::ghosts::{Found, Ghost, number_for};
 use crate::time::{Duration, Instant};
 use crate::transport::ChannelKind;
 
@@ -68,12 +66,15 @@ impl Endpoint {
             let wrong = || {
                 let bound = class.name().map_or_else(|_| "a ghost".into(), |name| format!("a live {name}"));
                 let name = parameter.name.bind(py).to_string();
-                FieldTypeError::new_err((declared.described(), name, given.clone().unbind(), bound))
+                FieldTypeError::new_err((declared.name.clone(), name, given.clone().unbind(), bound))
             };
             let ghost = given.cast::<Ghost>().map_err(|_| wrong())?;
-            let (population, is_server) = (&self.population, self.kind.is_server);
-            let number = population.number_for(&self.state, is_server, peer, parameter.class, ghost)?;
-            let Some(number) = number.ok_or_else(wrong)? else { return Ok(false) };
+            let live = self.population.live(ghost)?;
+            if live.class() != parameter.class {
+                return Err(wrong());
+            }
+            let client = self.kind.is_server.then_some(peer);
+            let Some(number) = number_for(&mut *self.state.lock()?, client, &live) else { return Ok(false) };
             object.setattr(parameter.name.bind(py), number)?;
         }
         Ok(true)
@@ -97,13 +98,17 @@ impl Desk {
                 continue;
             };
             let shared = self.state.upgrade().ok_or_else(|| ClosedError::new_err("the endpoint is gone"))?;
-            match self.population.named_by(py, &shared, self.is_server, peer, parameter.class, number)? {
-                GhostArgument::Here(_, false) if self.is_server && declared.owned && place == 0 => {
-                    return Ok(Ghosts::Missing(Outcome::Refused));
+            let client = self.is_server.then_some(peer);
+            match self.population.named_by(py, &shared, client, parameter.class, number)? {
+                Found::Here(ghost) => {
+                    let must_own = self.is_server && declared.owned && place == 0;
+                    if must_own && self.population.live(&ghost)?.owner() != peer.number() {
+                        return Ok(Ghosts::Missing(Outcome::Refused));
+                    }
+                    found.push(ghost.into_any());
                 }
-                GhostArgument::Here(ghost, _) => found.push(ghost.into_any()),
-                GhostArgument::Gone => return Ok(Ghosts::Missing(Outcome::Gone)),
-                GhostArgument::Awaited => return Ok(Ghosts::Awaited),
+                Found::Gone => return Ok(Ghosts::Missing(Outcome::Gone)),
+                Found::Awaited => return Ok(Ghosts::Awaited),
             }
         }
         Ok(Ghosts::Here(found))
@@ -134,7 +139,7 @@ impl Desk {
             let found = self.find_ghosts(self.declared(arrived.call), arrived.peer, message);
             let is_awaited = matches!(found, Ok(Ghosts::Awaited));
             if found.is_err() {
-                count(&self.counts.gone);
+                self.counts.count(CallOutcome::Gone);
                 raised.keep(py, found);
             } else if !is_awaited {
                 arrived.place = 0;
@@ -142,7 +147,7 @@ impl Desk {
             } else if now < until {
                 still.push((until, arrived));
             } else {
-                count(&self.counts.gone);
+                self.counts.count(CallOutcome::Gone);
             }
         }
         lock(&self.waiting).extend(still);
@@ -158,7 +163,7 @@ impl Desk {
             *waiting = others;
             theirs
         };
-        theirs.iter().for_each(|_| count(&self.counts.gone));
+        theirs.iter().for_each(|_| self.counts.count(CallOutcome::Gone));
     }
 
     fn now(&self) -> PyResult<Instant> {

@@ -1,14 +1,10 @@
 //! Calls and requests that the game makes.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::intern;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use crate::python::prelude::*;
 
 use super::declared::{Declared, Direction};
 use super::desk::Desk;
 use crate::calls::MAX_REQUESTS;
-use crate::endpoint::PeerHandle;
 use crate::python::endpoint::Endpoint;
 use crate::python::errors::{ChannelFullError, GhostError};
 use crate::python::sent::Sent;
@@ -165,9 +161,5 @@ impl Declared {
             "{} is for one client at a time: declare it @tw.call(tw.to_all) to call it for several",
             self.name
         )))
-    }
-
-    pub(in crate::python) fn described(&self) -> String {
-        self.name.clone()
     }
 }

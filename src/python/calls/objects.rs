@@ -1,8 +1,7 @@
 //! The Python classes of calls and replies, looked up when first needed.
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
 
 /// `tickwire._requests.Request`.
 pub(super) fn request_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {

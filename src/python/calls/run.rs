@@ -2,25 +2,18 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::python::prelude::*;
 use pyo3::exceptions::PyException;
-use pyo3::intern;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
 
-use super::counts::count;
+use super::counts::CallOutcome;
 use super::declared::Declared;
 use super::desk::{Arrived, Desk};
 use super::ghosts::Ghosts;
 use super::objects::Outcome;
-use crate::endpoint::PeerHandle;
 use crate::python::events::ClientHandle;
 use crate::python::exit;
-use crate::python::lock;
 use crate::python::log::log_traceback;
 use crate::transport::SendOptions;
-
-/// The minimum time between logged tracebacks.
-const PERIOD: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Marks that no call is running any more, however it ended.
 struct Running<'a>(&'a Desk);
@@ -111,16 +104,18 @@ impl Desk {
         }
         let given = self.given(declared, client.as_ref(), &message)?;
         let function = lock(&self.handlers)[usize::from(arrived.call)].clone_ref(py);
-        count(&self.counts.run);
+        self.counts.count(CallOutcome::Run);
         let result = exit::call(function.bind(py), given.0, given.1.as_ref());
-        let done = result.and_then(|value| self.say_reply(declared, arrived.peer, request, &value));
+        let done = result.and_then(|value| {
+            self.reply(declared.reply.as_ref(), (arrived.call, arrived.peer, request), value)
+        });
         let Err(error) = done else { return Ok(()) };
         if !error.is_instance_of::<PyException>(py) {
             return Err(error);
         }
-        count(&self.counts.failed);
+        self.counts.count(CallOutcome::Failed);
         self.log_failure(py, declared, client.as_ref(), &error);
-        self.say_unanswered(py, &arrived, request, Outcome::Failed)
+        self.refuse(py, &arrived, request, Outcome::Failed)
     }
 
     /// Drops a call for this reason.
@@ -133,15 +128,15 @@ impl Desk {
         outcome: Outcome,
     ) -> PyResult<()> {
         if outcome != Outcome::Refused {
-            count(&self.counts.gone);
-            return self.say_unanswered(py, arrived, request, outcome);
+            self.counts.count(CallOutcome::Gone);
+            return self.refuse(py, arrived, request, outcome);
         }
-        count(&self.counts.refused);
+        self.counts.count(CallOutcome::Refused);
         if !declared.disconnects {
-            return self.say_unanswered(py, arrived, request, outcome);
+            return self.refuse(py, arrived, request, outcome);
         }
         self.discard_calls(arrived.peer);
-        let why = format!("{}: called on a ghost that is another's", declared.described());
+        let why = format!("{}: called on a ghost that is another's", declared.name);
         let Some(shared) = self.state.upgrade() else { return Ok(()) };
         let mut state = shared.lock()?;
         if let Some((session, driver)) = state.carrier.parts() {
@@ -174,31 +169,16 @@ impl Desk {
         Ok((PyTuple::new(py, values)?, keywords))
     }
 
-    /// Sends a function's return value, if it was requested.
-    fn say_reply(
-        &self,
-        declared: &Declared,
-        peer: PeerHandle,
-        request: Option<u16>,
-        value: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let (Some(request), Some(class)) = (request, &declared.reply) else { return Ok(()) };
-        let reply = class.bind(value.py()).call1((request, value))?;
-        self.say(peer, &reply)
-    }
-
     /// Tells the caller that a request gets no value, and why.
-    fn say_unanswered(
+    fn refuse(
         &self,
         py: Python<'_>,
         arrived: &Arrived,
         request: Option<u16>,
         outcome: Outcome,
     ) -> PyResult<()> {
-        let calls = &self.protocol.get().calls;
-        let (Some(request), Some(class)) = (request, &calls.unanswered) else { return Ok(()) };
-        let reply = class.bind(py).call1((request, outcome.to_python(py)?))?;
-        self.say_on(arrived.peer, &reply, self.channel_of(py, arrived.call)?)
+        let class = self.protocol.get().calls.unanswered.as_ref();
+        self.reply(class, (arrived.call, arrived.peer, request), outcome.to_python(py)?)
     }
 
     /// The channel of a call and its replies.
@@ -208,15 +188,17 @@ impl Desk {
         protocol.channel(None, Some(number))
     }
 
-    fn say(&self, peer: PeerHandle, reply: &Bound<'_, PyAny>) -> PyResult<()> {
-        let protocol = self.protocol.get();
-        let number = protocol.number_of_class(reply.get_type().as_any())?;
-        self.say_on(peer, reply, protocol.channel(None, Some(number))?)
-    }
-
-    /// Queues a reply. A caller without room for it sees its request time out.
-    fn say_on(&self, peer: PeerHandle, reply: &Bound<'_, PyAny>, channel: usize) -> PyResult<()> {
-        let message = self.protocol.get().encode_message(reply)?;
+    /// Queues the reply to a request, if it was one. A caller without room for it sees its request time out.
+    fn reply<'py>(
+        &self,
+        class: Option<&Py<PyType>>,
+        (call, peer, request): (u16, PeerHandle, Option<u16>),
+        value: Bound<'py, PyAny>,
+    ) -> PyResult<()> {
+        let py = value.py();
+        let (Some(request), Some(class)) = (request, class) else { return Ok(()) };
+        let channel = self.channel_of(py, call)?;
+        let message = self.protocol.get().encode_message(&class.bind(py).call1((request, value))?)?;
         let Some(shared) = self.state.upgrade() else { return Ok(()) };
         let mut state = shared.lock()?;
         let Some((session, driver)) = state.carrier.parts().filter(|(session, _)| !session.is_lingering())
@@ -225,7 +207,7 @@ impl Desk {
         };
         let sent = session.change().send(driver.now(), peer, channel, message, SendOptions::default());
         if sent.is_err() {
-            count(&self.counts.unanswered);
+            self.counts.count(CallOutcome::Unanswered);
         }
         Ok(())
     }
@@ -238,20 +220,15 @@ impl Desk {
         client: Option<&Bound<'_, PyAny>>,
         error: &PyErr,
     ) {
-        let now = std::time::Instant::now();
-        {
-            let mut logged_at = lock(&self.logged_at);
-            if logged_at.is_some_and(|logged_at| now - logged_at < PERIOD) {
-                return;
-            }
-            *logged_at = Some(now);
+        if !lock(&self.log_pace).is_due(std::time::Instant::now()) {
+            return;
         }
         log_traceback(py, error, || {
             let who = client.and_then(|client| client.cast::<ClientHandle>().ok());
             let who = who.map_or_else(|| "the server".into(), |client| client.get().described());
             let class =
                 error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
-            format!("the call {} of {who} raised {class}: {}", declared.described(), error.value(py))
+            format!("the call {} of {who} raised {class}: {}", declared.name, error.value(py))
         });
     }
 }

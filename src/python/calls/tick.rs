@@ -1,12 +1,9 @@
 //! An endpoint's work for its calls around a tick.
 
-use std::sync::{Arc, Weak};
-
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::desk::{Desk, Taken};
 use crate::driver::Driver;
-use crate::endpoint::PeerHandle;
 use crate::python::endpoint::Endpoint;
 use crate::time::Instant;
 

@@ -1,12 +1,10 @@
 //! The content of a sent chunk: bytes that Python holds, or a file.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyMemoryView, PyString};
+use pyo3::types::PyMemoryView;
 use sha2::{Digest, Sha256};
 
 use super::progress::short_hash;
@@ -34,7 +32,6 @@ enum Content {
 #[pymethods]
 impl Chunk {
     #[new]
-    #[pyo3(signature = (data, /))]
     fn new(data: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = data.py();
         // Only exact bytes are kept: others may change, and a subclass may run code when it is freed.
@@ -57,14 +54,10 @@ impl Chunk {
         Ok(Self::of_bytes(py, copy.into()))
     }
 
-    #[getter]
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    #[getter]
-    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.hash)
+    properties! {
+        size: u64 = self.size;
+        hash: Bound<'py, PyBytes> = PyBytes::new(py, &self.hash);
+        __repr__: String = format!("<Chunk of {} bytes, {}>", self.size, short_hash(&self.hash));
     }
 
     #[getter]
@@ -73,10 +66,6 @@ impl Chunk {
             Content::Bytes(_) => None,
             Content::File(file) => Some(file.path().to_owned()),
         }
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Chunk of {} bytes, {}>", self.size, short_hash(&self.hash))
     }
 }
 

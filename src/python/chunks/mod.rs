@@ -17,9 +17,7 @@ pub(crate) use settings::TransferSettings;
 pub(crate) use transfer::Transfer;
 pub(super) use transfer::Transfers;
 
-use std::sync::Arc;
-
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::endpoint::Endpoint;
 use super::errors::chunk_error;
@@ -27,7 +25,7 @@ use super::events::ClientHandle;
 use super::shared::Shared;
 use super::state::State;
 use crate::driver::Driver;
-use crate::endpoint::{PeerHandle, SendChunkError};
+use crate::endpoint::SendChunkError;
 use crate::transport::chunks::{ChunkError, Offer};
 
 /// Stands for a transfer that never existed: the core counts from 0.
@@ -70,8 +68,7 @@ impl Endpoint {
             Err(SendChunkError::Chunk(error)) => return Err(chunk_error(label, &error)),
         };
         drop(state);
-        let transfer =
-            Transfer::new(peer, client, number, chunk, label, status, Arc::downgrade(&self.state) as _);
+        let transfer = Transfer::new(peer, client, number, chunk, label, status, Arc::downgrade(&self.state));
         Ok(transfer)
     }
 
@@ -99,7 +96,7 @@ impl Endpoint {
         drop(state);
         let make = |(offer, progress)| {
             let client = client.map(|client| client.clone_ref(py));
-            IncomingChunk::new(peer, client, offer, progress, Arc::downgrade(&self.state) as _)
+            IncomingChunk::new(peer, client, offer, progress, Arc::downgrade(&self.state))
         };
         Ok(chunks.into_iter().map(make).collect())
     }
@@ -123,48 +120,7 @@ impl State {
     }
 }
 
-/// An endpoint as chunks see it, to pause and cancel them. It raises like the endpoint's own methods if it
-/// can't be used.
-pub(super) trait Canceller: Send + Sync {
-    /// Ends a chunk of ours; false if it has ended already.
-    fn cancel(&self, peer: PeerHandle, number: u64) -> PyResult<bool>;
-
-    /// Ends a chunk of the peer; false if it has ended already.
-    fn reject(&self, peer: PeerHandle, offer: &Offer) -> PyResult<bool>;
-
-    /// Pauses or resumes a chunk of ours; false if it has ended already.
-    fn pause(&self, peer: PeerHandle, number: u64, paused: bool) -> PyResult<bool>;
-
-    /// Pauses or resumes a chunk of the peer; false if it has ended already.
-    fn pause_incoming(&self, peer: PeerHandle, offer: &Offer, paused: bool) -> PyResult<bool>;
-}
-
-impl Canceller for Shared<State> {
-    fn cancel(&self, peer: PeerHandle, number: u64) -> PyResult<bool> {
-        let mut state = self.lock()?;
-        let cancelled = state.change().cancel_chunk(peer, number);
-        if cancelled {
-            state.transfers.cancelled(peer, number);
-        }
-        Ok(cancelled)
-    }
-
-    fn reject(&self, peer: PeerHandle, offer: &Offer) -> PyResult<bool> {
-        let mut state = self.lock()?;
-        Ok(state.is_incoming(peer, offer) && state.change().reject_chunk(peer, offer.id))
-    }
-
-    fn pause(&self, peer: PeerHandle, number: u64, paused: bool) -> PyResult<bool> {
-        let mut state = self.lock()?;
-        let is_open = state.change().pause_chunk(peer, number, paused);
-        if is_open {
-            state.transfers.paused(peer, number, paused);
-        }
-        Ok(is_open)
-    }
-
-    fn pause_incoming(&self, peer: PeerHandle, offer: &Offer, paused: bool) -> PyResult<bool> {
-        let mut state = self.lock()?;
-        Ok(state.is_incoming(peer, offer) && state.change().pause_incoming_chunk(peer, offer.id, paused))
-    }
+/// Runs work on the endpoint of a chunk. False if it is gone.
+fn act(endpoint: &Weak<Shared<State>>, work: impl FnOnce(&mut State) -> bool) -> PyResult<bool> {
+    endpoint.upgrade().map_or(Ok(false), |shared| Ok(work(&mut *shared.lock()?)))
 }

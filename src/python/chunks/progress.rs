@@ -1,15 +1,13 @@
 //! The progress of a chunk, and the peer's chunks in transfer.
 
-use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::python::prelude::*;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::PyBytes;
 
-use super::Canceller;
-use crate::endpoint::PeerHandle;
+use super::act;
 use crate::python::events::ClientHandle;
+use crate::python::shared::Shared;
+use crate::python::state::State;
 use crate::transport::chunks::{ContentHash, Offer, Progress};
 
 /// The transferred share of a chunk, from 0 to 1; an empty chunk is complete when all its slices are.
@@ -34,7 +32,7 @@ pub(crate) struct IncomingChunk {
     offer: Offer,
     progress: Progress,
     paused: AtomicBool,
-    endpoint: Weak<dyn Canceller>,
+    endpoint: Weak<Shared<State>>,
 }
 
 impl IncomingChunk {
@@ -43,15 +41,17 @@ impl IncomingChunk {
         client: Option<Py<ClientHandle>>,
         offer: Offer,
         progress: Progress,
-        endpoint: Weak<dyn Canceller>,
+        endpoint: Weak<Shared<State>>,
     ) -> Self {
         let paused = progress.paused.into();
         IncomingChunk { peer, client, offer, progress, paused, endpoint }
     }
 
     fn set_paused(&self, paused: bool) -> PyResult<bool> {
-        let Some(endpoint) = self.endpoint.upgrade() else { return Ok(false) };
-        let is_open = endpoint.pause_incoming(self.peer, &self.offer, paused)?;
+        let is_open = act(&self.endpoint, |state| {
+            state.is_incoming(self.peer, &self.offer)
+                && state.change().pause_incoming_chunk(self.peer, self.offer.id, paused)
+        })?;
         if is_open {
             self.paused.store(paused, Ordering::Relaxed);
         }
@@ -61,63 +61,22 @@ impl IncomingChunk {
 
 #[pymethods]
 impl IncomingChunk {
-    #[getter]
-    fn client(&self, py: Python<'_>) -> Option<Py<ClientHandle>> {
-        self.client.as_ref().map(|client| client.clone_ref(py))
+    properties! {
+        client: Option<Py<ClientHandle>> = self.client.as_ref().map(|client| client.clone_ref(py));
+        label: &str = &self.offer.label;
+        size: u64 = self.offer.size;
+        hash: Bound<'py, PyBytes> = PyBytes::new(py, &self.offer.hash);
+        bytes_done: u64 = self.progress.bytes;
+        slices: u32 = self.progress.slices;
+        slices_done: u32 = self.progress.slices_done;
+        fraction: f64 = fraction(&self.progress);
+        rate: f64 = self.progress.rate;
+        time_left: Option<f64> = time_left(&self.progress);
+        paused: bool = self.paused.load(Ordering::Relaxed);
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.client)
-    }
-
-    #[getter]
-    fn label(&self) -> &str {
-        &self.offer.label
-    }
-
-    #[getter]
-    fn size(&self) -> u64 {
-        self.offer.size
-    }
-
-    #[getter]
-    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.offer.hash)
-    }
-
-    #[getter]
-    fn bytes_done(&self) -> u64 {
-        self.progress.bytes
-    }
-
-    #[getter]
-    fn slices(&self) -> u32 {
-        self.progress.slices
-    }
-
-    #[getter]
-    fn slices_done(&self) -> u32 {
-        self.progress.slices_done
-    }
-
-    #[getter]
-    fn fraction(&self) -> f64 {
-        fraction(&self.progress)
-    }
-
-    #[getter]
-    fn rate(&self) -> f64 {
-        self.progress.rate
-    }
-
-    #[getter]
-    fn time_left(&self) -> Option<f64> {
-        time_left(&self.progress)
-    }
-
-    #[getter]
-    fn paused(&self) -> bool {
-        self.paused.load(Ordering::Relaxed)
     }
 
     fn pause(&self) -> PyResult<bool> {
@@ -129,7 +88,9 @@ impl IncomingChunk {
     }
 
     fn cancel(&self) -> PyResult<bool> {
-        self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.reject(self.peer, &self.offer))
+        act(&self.endpoint, |state| {
+            state.is_incoming(self.peer, &self.offer) && state.change().reject_chunk(self.peer, self.offer.id)
+        })
     }
 
     fn __repr__(&self) -> String {

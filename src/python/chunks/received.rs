@@ -6,8 +6,7 @@ use std::path::Path;
 use crate::python::prelude::*;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyBytes, PyMemoryView};
+use pyo3::types::PyMemoryView;
 
 use super::progress::short_hash;
 use crate::transport::chunks::{Offer, Stored};
@@ -38,28 +37,16 @@ impl ReceivedChunk {
 
 #[pymethods]
 impl ReceivedChunk {
-    #[getter]
-    fn client(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        self.client.as_ref().map(|client| client.clone_ref(py))
+    properties! {
+        client: Option<Py<PyAny>> = self.client.as_ref().map(|client| client.clone_ref(py));
+        label: &str = &self.offer.label;
+        size: u64 = self.offer.size;
+        hash: Bound<'py, PyBytes> = PyBytes::new(py, &self.offer.hash);
+        reused: bool = matches!(self.stored, Stored::Reused(_));
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.client)
-    }
-
-    #[getter]
-    fn label(&self) -> &str {
-        &self.offer.label
-    }
-
-    #[getter]
-    fn size(&self) -> u64 {
-        self.offer.size
-    }
-
-    #[getter]
-    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.offer.hash)
     }
 
     #[getter]
@@ -68,11 +55,6 @@ impl ReceivedChunk {
             Stored::Bytes(_) => None,
             Stored::File(path) | Stored::Reused(path) => Some(path),
         }
-    }
-
-    #[getter]
-    fn reused(&self) -> bool {
-        matches!(self.stored, Stored::Reused(_))
     }
 
     #[getter]

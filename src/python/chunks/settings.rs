@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use crate::driver::files::DirectoryStore;
 use crate::endpoint::ChunkLimits;
-use crate::python::arguments::{argument, optional_int};
+use crate::python::arguments::argument;
 use crate::python::congestion::Congestion;
 use crate::python::errors::file_error;
 use crate::python::fields::within;
@@ -59,10 +58,10 @@ impl TransferSettings {
     #[pyo3(signature = (*, memory = None, directory = None, file_limit = None, directory_limit = None,
                         congestion = None))]
     fn new(
-        #[pyo3(from_py_with = optional_int::memory)] memory: Option<i128>,
+        #[int] memory: Option<i128>,
         directory: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = optional_int::file_limit)] file_limit: Option<i128>,
-        #[pyo3(from_py_with = optional_int::directory_limit)] directory_limit: Option<i128>,
+        #[int] file_limit: Option<i128>,
+        #[int] directory_limit: Option<i128>,
         congestion: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let within = |name, bytes: Option<i128>, most| {

@@ -1,18 +1,15 @@
 //! Chunks being sent, and their state.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, Weak};
 
 use crate::python::prelude::*;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::PyBytes;
 
 use super::progress::{fraction, time_left};
-use super::{Canceller, Chunk};
-use crate::endpoint::{Host, PeerHandle};
+use super::{Chunk, act};
+use crate::endpoint::Host;
 use crate::python::events::ClientHandle;
-use crate::python::lock;
-use crate::time::Instant;
+use crate::python::shared;
+use crate::python::state::State;
 use crate::transport::chunks::{ChunkEvent, ChunkFailure, ContentHash, MAX_OPEN, Progress};
 
 /// The state of a transfer, written by its endpoint and readable without it.
@@ -23,6 +20,7 @@ pub(super) struct Status {
     end: Option<Result<(), String>>,
 }
 
+type EndpointState = shared::Shared<State>;
 type Shared = Arc<Mutex<Status>>;
 
 /// The transfers of an endpoint.
@@ -140,7 +138,7 @@ pub(crate) struct Transfer {
     hash: ContentHash,
     size: u64,
     status: Shared,
-    endpoint: Weak<dyn Canceller>,
+    endpoint: Weak<EndpointState>,
 }
 
 impl Transfer {
@@ -151,7 +149,7 @@ impl Transfer {
         chunk: &Chunk,
         label: &str,
         status: Shared,
-        endpoint: Weak<dyn Canceller>,
+        endpoint: Weak<EndpointState>,
     ) -> Self {
         let Chunk { hash, size, .. } = *chunk;
         Transfer { peer, client, number, label: label.to_owned(), hash, size, status, endpoint }
@@ -162,60 +160,37 @@ impl Transfer {
     }
 
     fn set_paused(&self, paused: bool) -> PyResult<bool> {
-        let endpoint = self.endpoint.upgrade();
-        endpoint.map_or(Ok(false), |endpoint| endpoint.pause(self.peer, self.number, paused))
+        act(&self.endpoint, |state| {
+            let is_open = state.change().pause_chunk(self.peer, self.number, paused);
+            if is_open {
+                state.transfers.paused(self.peer, self.number, paused);
+            }
+            is_open
+        })
     }
 }
 
 #[pymethods]
 impl Transfer {
-    #[getter]
-    fn client(&self, py: Python<'_>) -> Option<Py<ClientHandle>> {
-        self.client.as_ref().map(|client| client.clone_ref(py))
+    properties! {
+        client: Option<Py<ClientHandle>> = self.client.as_ref().map(|client| client.clone_ref(py));
+        label: &str = &self.label;
+        size: u64 = self.size;
+        hash: Bound<'py, PyBytes> = PyBytes::new(py, &self.hash);
+        bytes_done: u64 = self.progress().bytes;
+        slices: u32 = self.progress().slices;
+        slices_done: u32 = self.progress().slices_done;
+        fraction: f64 = fraction(&self.progress());
+        rate: f64 = self.progress().rate;
+        done: bool = matches!(lock(&self.status).end, Some(Ok(())));
+        error: Option<String> = lock(&self.status).end.clone()?.err();
+        over: bool = lock(&self.status).end.is_some();
+        paused: bool = self.progress().paused;
+        paused_by_peer: bool = self.progress().paused_by_peer;
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.client)
-    }
-
-    #[getter]
-    fn label(&self) -> &str {
-        &self.label
-    }
-
-    #[getter]
-    fn size(&self) -> u64 {
-        self.size
-    }
-
-    #[getter]
-    fn hash<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.hash)
-    }
-
-    #[getter]
-    fn bytes_done(&self) -> u64 {
-        self.progress().bytes
-    }
-
-    #[getter]
-    fn slices(&self) -> u32 {
-        self.progress().slices
-    }
-
-    #[getter]
-    fn slices_done(&self) -> u32 {
-        self.progress().slices_done
-    }
-
-    #[getter]
-    fn fraction(&self) -> f64 {
-        fraction(&self.progress())
-    }
-
-    #[getter]
-    fn rate(&self) -> f64 {
-        self.progress().rate
     }
 
     #[getter]
@@ -228,31 +203,6 @@ impl Transfer {
         }
     }
 
-    #[getter]
-    fn done(&self) -> bool {
-        matches!(lock(&self.status).end, Some(Ok(())))
-    }
-
-    #[getter]
-    fn error(&self) -> Option<String> {
-        lock(&self.status).end.clone()?.err()
-    }
-
-    #[getter]
-    fn over(&self) -> bool {
-        lock(&self.status).end.is_some()
-    }
-
-    #[getter]
-    fn paused(&self) -> bool {
-        self.progress().paused
-    }
-
-    #[getter]
-    fn paused_by_peer(&self) -> bool {
-        self.progress().paused_by_peer
-    }
-
     fn pause(&self) -> PyResult<bool> {
         self.set_paused(true)
     }
@@ -262,7 +212,13 @@ impl Transfer {
     }
 
     fn cancel(&self) -> PyResult<bool> {
-        self.endpoint.upgrade().map_or(Ok(false), |endpoint| endpoint.cancel(self.peer, self.number))
+        act(&self.endpoint, |state| {
+            let is_cancelled = state.change().cancel_chunk(self.peer, self.number);
+            if is_cancelled {
+                state.transfers.cancelled(self.peer, self.number);
+            }
+            is_cancelled
+        })
     }
 
     fn __repr__(&self) -> String {

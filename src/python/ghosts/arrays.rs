@@ -4,22 +4,19 @@
 //! view made before the world grew has the rows of that time.
 
 use std::ffi::CStr;
-use std::sync::Arc;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::PyKeyError;
 use pyo3::ffi;
-use pyo3::intern;
-use pyo3::types::{PyMemoryView, PySlice, PyString};
+use pyo3::types::PySlice;
 
 use super::ghost::Ghost;
-use super::memory::{Cells, Memory};
+use super::memory::{Memory, cells};
 use super::rows::GhostRows;
 use crate::python::arrays::{cell_format, numpy};
 use crate::python::buffers::Raw;
 use crate::python::errors::GhostError;
 use crate::python::fields::bounded;
-use crate::python::lock;
 use crate::wire::{Column, Node};
 
 #[pyclass(frozen, mapping, module = "tickwire.world")]
@@ -27,9 +24,13 @@ pub(crate) struct GhostArrays(pub(super) Arc<GhostRows>);
 
 #[pymethods]
 impl GhostArrays {
-    #[getter]
-    fn ghost_class(&self, py: Python<'_>) -> Py<PyAny> {
-        self.0.class.clone_ref(py).into_any()
+    properties! {
+        ghost_class: Py<PyAny> = self.0.class.clone_ref(py).into_any();
+        capacity: u32 = self.0.properties.get().capacity();
+        living: usize = self.0.living();
+        alive: PyResult<Bound<'py, PyAny>> = self.view(py, &self.0.alive, false, (c"?", None));
+        rows: PyResult<Bound<'py, PyAny>> = numbers(py, &self.0.alive_rows());
+        __len__: usize = self.0.count();
     }
 
     #[getter]
@@ -37,26 +38,6 @@ impl GhostArrays {
         let properties = self.0.properties.get();
         let with_words = (0..properties.len()).filter(|property| properties.core(*property).has_words());
         with_words.map(|property| properties.property_name(property).to_owned()).collect()
-    }
-
-    #[getter]
-    fn capacity(&self) -> u32 {
-        self.0.properties.get().capacity()
-    }
-
-    #[getter]
-    fn living(&self) -> usize {
-        self.0.living()
-    }
-
-    #[getter]
-    fn alive<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        self.view(py, &self.0.alive, false, (c"?", None))
-    }
-
-    #[getter]
-    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        numbers(py, &self.0.alive_rows())
     }
 
     #[getter]
@@ -94,17 +75,12 @@ impl GhostArrays {
         numbers(py, &rows)
     }
 
-    #[pyo3(signature = (row, /))]
     fn ghost<'py>(&self, row: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Ghost>> {
         let number = bounded("row", row, 0, self.capacity() - 1)?;
         if !self.0.is_alive(number) {
-            return Err(GhostError::new_err(format!("no {} lives in row {number}", self.0.name())));
+            refuse!(GhostError, "no {} lives in row {number}", self.0.name());
         }
         self.0.object(row.py(), number)
-    }
-
-    fn __len__(&self) -> usize {
-        self.0.count()
     }
 
     fn __getitem__<'py>(&self, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
@@ -178,12 +154,7 @@ impl GhostArrays {
         writable: bool,
         format: (&'static CStr, Option<usize>),
     ) -> PyResult<Bound<'py, PyAny>> {
-        let cells = Bound::new(py, Cells::new(memory, self.0.count(), writable, format))?;
-        let view = PyMemoryView::from(cells.as_any())?.into_any();
-        match numpy(py, "asarray")? {
-            Some(asarray) => asarray.call1((view,)),
-            None => Ok(view),
-        }
+        cells(py, memory, self.0.count(), writable, format)
     }
 }
 
@@ -192,12 +163,7 @@ pub(super) fn numbers<'py>(py: Python<'py>, numbers: &[u32]) -> PyResult<Bound<'
     let memory = Arc::new(Memory::new(size_of::<u32>(), numbers.len()));
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
     memory.write(0, &bytes);
-    let cells = Bound::new(py, Cells::new(&memory, numbers.len(), true, (c"I", None)))?;
-    let view = PyMemoryView::from(cells.as_any())?.into_any();
-    match numpy(py, "asarray")? {
-        Some(asarray) => asarray.call1((view,)),
-        None => Ok(view),
-    }
+    cells(py, &memory, numbers.len(), true, (c"I", None))
 }
 
 /// Reads rows from a buffer of integers or an iterable.
@@ -221,7 +187,7 @@ pub(super) fn rows_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
     }
     let Ok(each) = given.try_iter() else {
         let class = given.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("rows must be ints or a buffer of them, not {class}")));
+        refuse!(PyTypeError, "rows must be ints or a buffer of them, not {class}");
     };
     each.map(|each| row(&each?)).collect()
 }

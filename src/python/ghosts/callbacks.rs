@@ -4,79 +4,67 @@
 //! and before the game sees the events. The tick raises the first exception; later ones go to
 //! `sys.unraisablehook`.
 
-use pyo3::exceptions::PyValueError;
-use pyo3::intern;
-use pyo3::prelude::*;
-use pyo3::types::PyType;
+use crate::python::prelude::*;
 
 use super::events::{GhostChanged, GhostDespawned, GhostLinked, GhostOwned, GhostSpawned};
 use super::properties::{Properties, Property};
 
-/// Which of the methods a class has.
+const METHODS: [&str; 5] = ["on_spawned", "on_changed", "on_owned", "on_linked", "on_despawned"];
+const SPAWNED: u8 = 1 << 0;
+const CHANGED: u8 = 1 << 1;
+const OWNED: u8 = 1 << 2;
+const LINKED: u8 = 1 << 3;
+const DESPAWNED: u8 = 1 << 4;
+
+/// Which of the methods a class has, as a mask.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::python) struct Callbacks {
-    spawned: bool,
-    changed: bool,
-    owned: bool,
-    linked: bool,
-    despawned: bool,
-}
+pub(in crate::python) struct Callbacks(u8);
 
 impl Callbacks {
     pub(super) fn of(class: &Bound<'_, PyType>) -> PyResult<Self> {
-        // Properties may have these names too.
-        let has = |name: &str| -> PyResult<bool> {
-            let found = class.getattr_opt(name)?;
-            Ok(found.is_some_and(|found| found.is_callable() && !found.is_instance_of::<Property>()))
-        };
-        Ok(Callbacks {
-            spawned: has("on_spawned")?,
-            changed: has("on_changed")?,
-            owned: has("on_owned")?,
-            linked: has("on_linked")?,
-            despawned: has("on_despawned")?,
+        METHODS.iter().enumerate().try_fold(Callbacks(0), |Callbacks(mask), (place, name)| {
+            // Properties may have these names too.
+            let found = class.getattr_opt(*name)?;
+            let has = found.is_some_and(|found| found.is_callable() && !found.is_instance_of::<Property>());
+            Ok(Callbacks(mask | u8::from(has) << place))
         })
     }
 
     pub(super) fn any(self) -> bool {
-        self.first().is_some()
+        self.0 != 0
     }
 
     /// The name of its first method.
     fn first(self) -> Option<&'static str> {
-        let all = [
-            (self.spawned, "on_spawned"),
-            (self.changed, "on_changed"),
-            (self.owned, "on_owned"),
-            (self.linked, "on_linked"),
-            (self.despawned, "on_despawned"),
-        ];
-        all.into_iter().find_map(|(has, name)| has.then_some(name))
+        METHODS.get(self.0.trailing_zeros() as usize).copied()
     }
 
     /// Calls the event's method, if the class has it.
     fn call(self, event: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = event.py();
-        if let Ok(event) = event.cast::<GhostChanged>() {
-            if self.changed {
-                let old = event.get().old(py)?;
-                event.get().ghost.bind(py).call_method1(intern!(py, "on_changed"), (old,))?;
-            }
-        } else if let Ok(event) = event.cast::<GhostSpawned>() {
-            if self.spawned {
-                event.get().ghost.bind(py).call_method0(intern!(py, "on_spawned"))?;
-            }
-        } else if let Ok(event) = event.cast::<GhostOwned>() {
-            if self.owned {
-                let owned = event.get().owned;
-                event.get().ghost.bind(py).call_method1(intern!(py, "on_owned"), (owned,))?;
-            }
-        } else if let Ok(event) = event.cast::<GhostLinked>() {
-            if self.linked {
-                let GhostLinked { ghost, name, target } = event.get();
-                ghost.bind(py).call_method1(intern!(py, "on_linked"), (name, target))?;
-            }
-        } else if let (Ok(event), true) = (event.cast::<GhostDespawned>(), self.despawned) {
+        let has = |method: u8| self.0 & method != 0;
+        if has(CHANGED)
+            && let Ok(event) = event.cast::<GhostChanged>()
+        {
+            let GhostChanged { ghost, .. } = event.get();
+            ghost.bind(py).call_method1(intern!(py, "on_changed"), (event.get().old(py)?,))?;
+        } else if has(SPAWNED)
+            && let Ok(event) = event.cast::<GhostSpawned>()
+        {
+            event.get().ghost.bind(py).call_method0(intern!(py, "on_spawned"))?;
+        } else if has(OWNED)
+            && let Ok(event) = event.cast::<GhostOwned>()
+        {
+            let GhostOwned { ghost, owned } = event.get();
+            ghost.bind(py).call_method1(intern!(py, "on_owned"), (*owned,))?;
+        } else if has(LINKED)
+            && let Ok(event) = event.cast::<GhostLinked>()
+        {
+            let GhostLinked { ghost, name, target } = event.get();
+            ghost.bind(py).call_method1(intern!(py, "on_linked"), (name, target))?;
+        } else if has(DESPAWNED)
+            && let Ok(event) = event.cast::<GhostDespawned>()
+        {
             event.get().ghost.bind(py).call_method0(intern!(py, "on_despawned"))?;
         }
         Ok(())

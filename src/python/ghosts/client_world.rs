@@ -1,10 +1,6 @@
 //! A client's world: the ghosts that its server shows it.
 
-use std::sync::{Arc, Weak};
-
 use crate::python::prelude::*;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::PyList;
 
 use super::arrays::GhostArrays;
 use super::ghost::Ghost;
@@ -27,45 +23,37 @@ pub(crate) struct ClientWorld {
 
 #[pymethods]
 impl ClientWorld {
-    #[pyo3(signature = (class_, /))]
     fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         objects(&self.population, class_)
     }
 
-    #[pyo3(signature = (class_, /))]
     fn mine<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Ghost>>> {
         mine(&self.population, class_)
     }
 
-    #[pyo3(signature = (class_, /))]
     fn others<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         others(&self.population, class_)
     }
 
-    #[pyo3(signature = (class_, /))]
     fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
         owns(&self.population, ghost)
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         self.population.live(ghost).map(|live| live.row)
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn id_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         let live = self.population.live(ghost)?;
         let shared = self.state.upgrade().ok_or_else(|| closed_error("client"))?;
-        let number = names::for_server(&mut *shared.lock()?, &live);
+        let number = names::number_for(&mut *shared.lock()?, None, &live);
         number.ok_or_else(|| closed_error("client"))
     }
 
-    #[pyo3(signature = (class_, number, /))]
     fn ghost_of<'py>(
         &self,
         class_: &Bound<'py, PyAny>,
@@ -77,7 +65,6 @@ impl ClientWorld {
         })
     }
 
-    #[pyo3(signature = (class_, number, /))]
     fn awaits(&self, class_: &Bound<'_, PyAny>, number: &Bound<'_, PyAny>) -> PyResult<bool> {
         Ok(matches!(self.find(class_, number)?, Found::Awaited))
     }
@@ -88,7 +75,6 @@ impl ClientWorld {
         Ok(view.clone())
     }
 
-    #[pyo3(signature = (*, delay = None, extrapolation = 0.0, rest = 0.0))]
     fn set_playout(&self, py: Python<'_>, delay: Option<f64>, extrapolation: f64, rest: f64) -> PyResult<()> {
         let shared = self.state.upgrade().ok_or_else(|| closed_error("client"))?;
         if shared.lock()?.is_closed() {
@@ -101,8 +87,8 @@ impl ClientWorld {
         ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
     }
 
-    fn __repr__(&self) -> String {
-        format!("<ClientWorld of {}>", counted(&self.population))
+    properties! {
+        __repr__: String = format!("<ClientWorld of {}>", counted(&self.population));
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -135,7 +121,7 @@ impl ClientWorld {
         let rows = self.population.rows_of(class)?;
         let number = bounded("number", number, 0, u32::MAX)?;
         let Some(shared) = self.state.upgrade() else { return Ok(Found::Gone) };
-        self.population.named_by_server(class.py(), &shared, rows.index, number)
+        self.population.named_by(class.py(), &shared, None, rows.index, number)
     }
 }
 

@@ -2,15 +2,13 @@
 //!
 //! Promises: what other threads write meanwhile is checked like any other value. Idle columns are not copied.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::MutexGuard;
 
-use pyo3::intern;
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::population::Population;
 use super::rows::GhostRows;
 use crate::python::errors::FieldError;
-use crate::python::lock;
 use crate::python::value::bound;
 use crate::replication::{Column, Wrong};
 use crate::wire::ValueError;

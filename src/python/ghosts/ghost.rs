@@ -1,16 +1,11 @@
 //! The base class of all ghosts: it holds their values, or where these are.
 
-use std::sync::{Arc, Mutex};
-
 use crate::python::prelude::*;
 use pyo3::exceptions::PyAttributeError;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyDict, PyTuple};
 
 use super::properties::Properties;
 use super::rows::GhostRows;
 use crate::python::errors::GhostError;
-use crate::python::lock;
 
 #[pyclass(frozen, subclass, weakref, module = "tickwire.world")]
 pub(crate) struct Ghost {
@@ -31,15 +26,24 @@ enum Life {
 
 /// A row of a class in a world.
 #[derive(Clone)]
-pub(super) struct Live {
+pub(in crate::python) struct Live {
     pub(super) rows: Arc<GhostRows>,
     pub(super) row: u32,
+}
+
+impl Live {
+    pub(in crate::python) fn class(&self) -> usize {
+        self.rows.index
+    }
+
+    pub(in crate::python) fn owner(&self) -> u64 {
+        self.rows.owner(self.row)
+    }
 }
 
 #[pymethods]
 impl Ghost {
     #[new]
-    #[pyo3(signature = (*args, **kwargs))]
     fn new(args: &Bound<'_, PyTuple>, kwargs: Option<&Bound<'_, PyDict>>) -> Self {
         let _ = (args, kwargs);
         Ghost { life: Mutex::new(Life::Plain(Vec::new())) }
@@ -103,9 +107,7 @@ impl Ghost {
             Life::Live(at) => live = Some(at.clone()),
             Life::Over { row, .. } => {
                 let (class, name) = (properties.name(), properties.property_name(property));
-                return Err(GhostError::new_err(format!(
-                    "{class}.{name} of row {row} must be set before its despawn, not after"
-                )));
+                refuse!(GhostError, "{class}.{name} of row {row} must be set before its despawn, not after");
             }
         }
         drop(old);

@@ -4,13 +4,10 @@
 //! Promises: no lock is held while a hook runs. A hook that raises or returns something unusable changes
 //! nothing: its last answer holds, everything is sent, and then the flush raises.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use crate::python::prelude::*;
 use pyo3::ffi;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
 
 use super::arrays::GhostArrays;
 use super::relevancy;
@@ -19,7 +16,7 @@ use super::world::World;
 use crate::python::buffers::Raw;
 use crate::python::events::ClientHandle;
 use crate::python::exit;
-use crate::python::lock;
+use crate::replication::Interests;
 
 /// The hooks of a class.
 #[derive(Default)]
@@ -45,6 +42,9 @@ impl Drop for Asking<'_> {
         self.0.store(false, Ordering::Relaxed);
     }
 }
+
+/// Sets rows of a class for a client.
+type SetRows = fn(&mut Interests, PeerHandle, usize, Vec<u8>);
 
 impl World {
     /// Whether any class has a hook.
@@ -82,20 +82,14 @@ impl World {
         };
         for (rows, [relevancy, condition, priority]) in self.population.classes.iter().zip(hooks) {
             // Without clients there is nothing to decide.
-            if let Some(hook) = relevancy.filter(|_| !clients.is_empty()) {
+            let kinds: [(_, _, SetRows); 2] = [
+                ("relevancy", relevancy, Interests::set_mask),
+                ("condition", condition, Interests::set_chosen),
+            ];
+            for (kind, hook, set) in kinds {
+                let Some(hook) = hook.filter(|_| !clients.is_empty()) else { continue };
                 let mut done = Ok(());
-                let set = |client: &ClientHandle, mask| self.set_mask(rows, client, mask);
-                clock("relevancy", &mut || {
-                    done = self.ask_masks("relevancy", rows, hook.bind(py), clients, set);
-                });
-                note(done);
-            }
-            if let Some(hook) = condition.filter(|_| !clients.is_empty()) {
-                let mut done = Ok(());
-                let set = |client: &ClientHandle, mask| self.set_chosen(rows, client, mask);
-                clock("condition", &mut || {
-                    done = self.ask_masks("condition", rows, hook.bind(py), clients, set);
-                });
+                clock(kind, &mut || done = self.ask_masks(kind, rows, hook.bind(py), clients, set));
                 note(done);
             }
             if let Some(hook) = priority {
@@ -114,7 +108,7 @@ impl World {
         rows: &Arc<GhostRows>,
         hook: &Bound<'_, PyAny>,
         clients: &[Py<ClientHandle>],
-        set: impl Fn(&ClientHandle, Vec<u8>) -> PyResult<()>,
+        set: SetRows,
     ) -> PyResult<()> {
         let (py, before) = (hook.py(), rows.count());
         let asked: Vec<_> = clients.iter().map(|client| client.clone_ref(py)).collect();
@@ -124,7 +118,13 @@ impl World {
         }
         let masks = masks(kind, rows, &answer, clients.len(), before)?;
         for (client, mask) in clients.iter().zip(masks) {
-            set(client.get(), mask)?;
+            let client = client.get().core;
+            self.with(|state| {
+                let is_connected = state.host().is_connected(client);
+                if let Some(interests) = state.interests.as_mut().filter(|_| is_connected) {
+                    set(interests, client, rows.index, mask);
+                }
+            })?;
         }
         Ok(())
     }
@@ -145,7 +145,7 @@ impl World {
                 weights.len()
             )));
         }
-        self.set_class_weights(rows, &weights)
+        self.publish(|it| it.set_weights(rows.index, &weights))
     }
 }
 

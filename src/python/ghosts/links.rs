@@ -7,17 +7,14 @@
 //! place of one is of no ghost, or of one that may stand there.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::OnceLock;
 
-use pyo3::exceptions::PyTypeError;
-use pyo3::prelude::*;
-use pyo3::types::{PyString, PyType};
+use crate::python::prelude::*;
 
 use super::ghost::{Ghost, Live};
 use super::properties::Properties;
 use super::rows::GhostRows;
 use crate::python::errors::{FieldTypeError, GhostError};
-use crate::python::lock;
 use crate::replication::drawn_number;
 
 /// What a column has where a reference is of nothing.

@@ -9,16 +9,14 @@
 //! other has the old number or the new one.
 
 use core::alloc::Layout;
-use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error};
 use std::ffi::CStr;
-use std::sync::Arc;
 
+use crate::python::arrays::numpy;
+use crate::python::columns::{self, Keeper, view_with};
 use crate::python::prelude::*;
-use pyo3::exceptions::PyBufferError;
-use pyo3::ffi;
 
 /// Enough alignment for every number in a cell.
 const ALIGNMENT: usize = 64;
@@ -130,88 +128,33 @@ impl Drop for Memory {
     }
 }
 
-/// The cells of a column from the first row on, for the buffer protocol.
-#[pyclass(frozen, module = "tickwire._core")]
-pub(super) struct Cells {
-    memory: Arc<Memory>,
+impl Keeper for Memory {
+    fn note_writer(&self, begins: bool) {
+        if begins {
+            self.exports.fetch_add(1, Ordering::Relaxed);
+            self.exported.store(true, Ordering::Relaxed);
+        } else {
+            self.exports.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Views this many cells, as an array if NumPy is installed. A cell is `count` numbers of this format, with a
+/// dimension of its own unless that is None.
+pub(super) fn cells<'py>(
+    py: Python<'py>,
+    memory: &Arc<Memory>,
+    rows: usize,
     writable: bool,
-    format: &'static CStr,
-    /// Bytes of a number.
-    item: usize,
-    dimensions: c_int,
-    /// Rows, and numbers in a row; the buffer protocol needs them at an address.
-    shape: [ffi::Py_ssize_t; 2],
-    strides: [ffi::Py_ssize_t; 2],
-}
-
-impl Cells {
-    /// Views this many rows. A cell is `count` numbers of this format, with a dimension of its own unless
-    /// that is 1.
-    pub(super) fn new(
-        memory: &Arc<Memory>,
-        rows: usize,
-        writable: bool,
-        (format, count): (&'static CStr, Option<usize>),
-    ) -> Self {
-        let item = memory.size / count.unwrap_or(1).max(1);
-        Cells {
-            memory: memory.clone(),
-            writable,
-            format,
-            item,
-            dimensions: if count.is_some() { 2 } else { 1 },
-            shape: [rows as isize, count.unwrap_or(1) as isize],
-            strides: [memory.size as isize, item as isize],
-        }
-    }
-}
-
-#[pymethods]
-impl Cells {
-    #[allow(unsafe_code)] // The buffer protocol hands over addresses.
-    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
-        let cells = slf.get();
-        let wanted = |flag: c_int| flags & flag == flag;
-        if view.is_null() || (wanted(ffi::PyBUF_WRITABLE) && !cells.writable) {
-            return Err(PyBufferError::new_err("these cells are read-only"));
-        }
-        if cells.writable {
-            cells.memory.exports.fetch_add(1, Ordering::Relaxed);
-            cells.memory.exported.store(true, Ordering::Relaxed);
-        }
-        let bytes = cells.memory.size * cells.shape[0] as usize;
-        // SAFETY: the interpreter gives a Py_buffer to fill. All addresses in it are of memory that stays where it is while
-        // `obj` lives, and that keeps it alive until the buffer is released; this many rows are within it. What is const here is
-        // only read, by convention.
-        unsafe {
-            (*view).buf = cells.memory.cells.as_ptr().cast::<c_void>();
-            (*view).len = bytes as isize;
-            (*view).itemsize = cells.item as isize;
-            (*view).readonly = c_int::from(!cells.writable);
-            (*view).ndim = cells.dimensions;
-            (*view).format = if wanted(ffi::PyBUF_FORMAT) {
-                cells.format.as_ptr().cast_mut()
-            } else {
-                core::ptr::null_mut::<c_char>()
-            };
-            (*view).shape =
-                if wanted(ffi::PyBUF_ND) { cells.shape.as_ptr().cast_mut() } else { core::ptr::null_mut() };
-            (*view).strides = if wanted(ffi::PyBUF_STRIDES) {
-                cells.strides.as_ptr().cast_mut()
-            } else {
-                core::ptr::null_mut()
-            };
-            (*view).suboffsets = core::ptr::null_mut();
-            (*view).internal = core::ptr::null_mut();
-            (*view).obj = slf.into_any().into_ptr();
-        }
-        Ok(())
-    }
-
-    #[allow(unsafe_code)] // As above.
-    unsafe fn __releasebuffer__(&self, _view: *mut ffi::Py_buffer) {
-        if self.writable {
-            self.memory.exports.fetch_sub(1, Ordering::Relaxed);
-        }
+    (format, count): (&'static CStr, Option<usize>),
+) -> PyResult<Bound<'py, PyAny>> {
+    let item = memory.size / count.unwrap_or(1).max(1);
+    let mut layout = columns::Layout::rows(memory.address(), rows, memory.size, item, format.into());
+    layout.dimensions += i32::from(count.is_some());
+    layout.shape[1] = count.unwrap_or(1) as isize;
+    let view = view_with(py, memory.clone(), layout, writable)?.into_any();
+    match numpy(py, "asarray")? {
+        Some(asarray) => asarray.call1((view,)),
+        None => Ok(view),
     }
 }

@@ -5,7 +5,6 @@
 
 mod arrays;
 mod callbacks;
-mod calls;
 mod client_world;
 mod core;
 mod events;
@@ -17,6 +16,7 @@ mod memory;
 mod names;
 mod news;
 mod old;
+mod past;
 mod population;
 mod properties;
 mod relevancy;
@@ -29,12 +29,12 @@ pub(super) use core::{begin_tick, interests, owned_ages, part};
 
 pub(crate) use arrays::GhostArrays;
 pub(super) use callbacks::{call_all, check_columns};
-pub(super) use calls::GhostArgument;
 pub(crate) use client_world::ClientWorld;
 pub(crate) use events::{GhostChanged, GhostDespawned, GhostLinked, GhostOwned, GhostSpawned};
 pub(super) use flush::Copies;
 pub(crate) use ghost::Ghost;
 pub(super) use links::References;
+pub(super) use names::{Found, number_for};
 pub(super) use population::{Population, made_classes};
 pub(crate) use properties::{Properties, Property};
 pub(crate) use view::WorldView;

@@ -1,60 +1,62 @@
-//! Ghosts as numbers in messages: the receiver's number, or on the way to a server the sender's own.
-//!
-//! Promises: a number means the same ghost forever; when that is gone it means none. A number from a peer is
-//! looked up, and at worst there is no such ghost.
-
-use pyo3::prelude::*;
+//! What ghosts are called between a server and its clients: numbers that the game may send.
 
 use super::core;
 use super::ghost::{Ghost, Live};
 use super::population::Population;
-use crate::endpoint::PeerHandle;
+use crate::python::prelude::*;
+use crate::python::shared::Shared;
 use crate::python::state::State;
 use crate::replication::{GhostName, Named};
+use crate::session::Ghosts;
 
-/// What a number names, on a client.
+/// What a number refers to.
 pub(in crate::python) enum Found<'py> {
     Here(Bound<'py, Ghost>),
     Gone,
+    /// It may still arrive.
     Awaited,
 }
 
-/// The number by which a server names a ghost to a client; none if the client isn't sent it.
-pub(in crate::python) fn for_client(state: &mut State, client: PeerHandle, live: &Live) -> Option<u32> {
-    core::name(state, client, live.rows.index, live.row).map(GhostName::number)
-}
-
-/// The row that a client names by this number.
-pub(in crate::python) fn from_client(
+/// Returns the number that a client, or the server if there is none, knows a ghost by. None if the client isn't to have
+/// it.
+pub(in crate::python) fn number_for(
     state: &mut State,
-    client: PeerHandle,
-    class: usize,
-    number: u32,
+    client: Option<PeerHandle>,
+    live: &Live,
 ) -> Option<u32> {
-    core::publisher(state)?.named(client, class, GhostName::from_number(number))
-}
-
-/// The number by which a client names a ghost to its server.
-pub(in crate::python) fn for_server(state: &mut State, live: &Live) -> Option<u32> {
-    core::mirror(state).map(|mirror| mirror.name(live.row).number())
+    let Some(client) = client else {
+        return core::mirror(state).map(|mirror| mirror.name(live.row).number());
+    };
+    let Ghosts::Publisher(publisher) = state.carrier.session.ghosts() else { return None };
+    let name = state.interests.as_mut()?.name(publisher, client, live.rows.index, live.row);
+    name.map(GhostName::number)
 }
 
 impl Population {
-    /// The ghost that the server names by this number.
-    pub(in crate::python) fn named_by_server<'py>(
+    /// Finds what a client, or the server if there is none, calls by a number.
+    pub(in crate::python) fn named_by<'py>(
         &self,
         py: Python<'py>,
-        state: &crate::python::shared::Shared<State>,
+        shared: &Shared<State>,
+        client: Option<PeerHandle>,
         class: usize,
         number: u32,
     ) -> PyResult<Found<'py>> {
-        let found = {
-            let mut state = state.lock()?;
-            core::mirror(&mut state).map(|mirror| mirror.named(class, GhostName::from_number(number)))
+        let (rows, name) = (&self.classes[class], GhostName::from_number(number));
+        let named = {
+            let mut state = shared.lock()?;
+            match client {
+                Some(client) => {
+                    let row = core::publisher(&mut state).and_then(|it| it.named(client, class, name));
+                    row.map_or(Some(Named::Gone), |id| Some(Named::Here { id }))
+                }
+                None => core::mirror(&mut state).map(|mirror| mirror.named(class, name)),
+            }
         };
-        let rows = &self.classes[class];
-        Ok(match found {
-            Some(Named::Here { id }) if rows.is_alive(id) => Found::Here(rows.object(py, id)?),
+        Ok(match named {
+            Some(Named::Here { id }) if client.is_some() || rows.is_alive(id) => {
+                Found::Here(rows.object(py, id)?)
+            }
             Some(Named::Gone) => Found::Gone,
             _ => Found::Awaited,
         })

@@ -2,9 +2,8 @@
 //! objects.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::callbacks::Callbacks;
 use super::core;
@@ -14,7 +13,6 @@ use super::links::{Links, Relinked};
 use super::old::Before;
 use super::population::Population;
 use super::rows::{GhostRows, NOBODY};
-use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
 use crate::replication::{GhostEvent, GhostEventKind};
@@ -27,8 +25,17 @@ pub(super) struct News {
     pub(super) despawned: Vec<u32>,
 }
 
-/// Values of properties without words: class, row, property, body.
-type Bodies = Vec<(usize, u32, usize, Vec<u8>)>;
+/// A value of a property without words: class, row, property, body.
+type Body = (usize, u32, usize, Vec<u8>);
+
+/// What a mirror had to tell.
+struct MirrorNews {
+    events: Vec<GhostEvent>,
+    bodies: Vec<Body>,
+    /// The class and row of each new ghost, whether it is owned, and its group.
+    spawned: Vec<(usize, u32, bool, usize)>,
+    before: Arc<Before>,
+}
 
 impl Population {
     /// Updates a client's columns, and appends the events of all but these classes. Returns those of the
@@ -44,97 +51,42 @@ impl Population {
         if self.classes.is_empty() {
             return Ok(called);
         }
-        // An id may be reused within one tick, and its cells with it.
-        let ended: Vec<(usize, u32)> = {
-            let mut state = state.lock()?;
-            core::mirror(&mut state).map(|mirror| mirror.ended().collect()).unwrap_or_default()
+        let mut last = self.last_of_ended(py, state)?;
+        let Some(MirrorNews { events, bodies, spawned, before }) = self.take(state, as_columns)? else {
+            return Ok(called);
         };
-        let last = ended.into_iter().filter_map(|(class, row)| {
-            self.classes[class].last_values(py, row).map(|values| ((class, row), values))
-        });
-        let mut last: HashMap<(usize, u32), Values> = last.collect();
-        let (mut events, mut bodies, mut owned) = (Vec::new(), Bodies::new(), Vec::new());
-        let mut before = Before::default();
-        {
-            let mut state = state.lock()?;
-            let Some(mirror) = core::mirror(&mut state) else { return Ok(called) };
-            let told = self.classes.iter().filter(|rows| !as_columns.contains(&rows.index));
-            told.for_each(|rows| before.copy(rows, mirror));
-            self.receive(|columns| mirror.take(columns, &mut events));
-            let received: Vec<_> = self.classes.iter().map(|rows| rows.received()).collect();
-            for GhostEvent { class, id, kind } in &events {
-                let (class, rows) = (usize::from(*class), &self.classes[usize::from(*class)]);
-                let written = match kind {
-                    GhostEventKind::Spawned => u64::MAX,
-                    GhostEventKind::Changed { mask } => *mask,
-                    GhostEventKind::Owned { .. } | GhostEventKind::Despawned => 0,
-                };
-                rows.publish(&received[class], *id as usize..*id as usize + 1, written);
-                let without = rows.without_words();
-                let changed = match kind {
-                    GhostEventKind::Spawned => {
-                        owned.push((mirror.owns(class, *id), mirror.group(class, *id)));
-                        without
-                    }
-                    GhostEventKind::Changed { mask } => without & mask,
-                    GhostEventKind::Owned { .. } | GhostEventKind::Despawned => 0,
-                };
-                for property in (0..64).filter(|property| changed >> property & 1 == 1) {
-                    if let Some(body) = mirror.value(class, *id, property) {
-                        bodies.push((class, *id, property, body.to_vec()));
-                    }
-                }
-            }
-        }
-        let before = Arc::new(before);
         for rows in &self.classes {
             *lock(&rows.news) = News::default();
         }
-        let any_owned = events.iter().any(|event| matches!(event.kind, GhostEventKind::Owned { .. }));
-        let is_spawn = |event: &&GhostEvent| any_owned && event.kind == GhostEventKind::Spawned;
-        let spawned: HashSet<(u16, u32)> =
-            events.iter().filter(is_spawn).map(|event| (event.class, event.id)).collect();
         // A spawn event says whether the ghost is owned.
-        let is_known = |event: &GhostEvent| {
-            matches!(event.kind, GhostEventKind::Owned { .. }) && spawned.contains(&(event.class, event.id))
-        };
-        let mut owned = owned.into_iter();
+        let is_owned = |event: &GhostEvent| matches!(event.kind, GhostEventKind::Owned { .. });
+        let any_owned = events.iter().any(is_owned);
+        let known: HashSet<(usize, u32)> =
+            spawned.iter().filter(|_| any_owned).map(|(class, row, ..)| (*class, *row)).collect();
+        let mut spawns = spawned.iter();
         let mut relinking = Relinking::default();
         // A reused id is the new ghost's from its spawn on.
         let mut bodies = bodies.into_iter().peekable();
-        for event in &events {
-            let (class, row) = (usize::from(event.class), event.id);
-            let rows = &self.classes[class];
-            match event.kind {
-                GhostEventKind::Spawned => {
-                    let (owner, group) = owned.next().unwrap_or_default();
-                    rows.appear(row);
-                    rows.set_owner(row, if owner { 1 } else { NOBODY });
-                    rows.begin_unsent(row, group);
-                }
-                GhostEventKind::Owned { owner } => rows.set_owner(row, if owner { 1 } else { NOBODY }),
-                GhostEventKind::Changed { .. } | GhostEventKind::Despawned => {}
+        let mut note = |rows: &GhostRows, told: Py<PyAny>| {
+            if rows.callbacks.any() {
+                called.push((rows.callbacks, told.clone_ref(py)));
             }
-            relinking.note(rows, event, !as_columns.contains(&class));
+            objects.push(told);
+        };
+        for event in &events {
+            let (class, row) = place_of(event);
+            let (rows, is_column) = (&self.classes[class], as_columns.contains(&class));
+            rows.apply(event, || spawns.next().map_or((false, 0), |(.., owner, group)| (*owner, *group)));
+            relinking.note(rows, event, !is_column);
             let has_values = matches!(event.kind, GhostEventKind::Spawned | GhostEventKind::Changed { .. });
-            let is_its = |next: &(usize, u32, usize, Vec<u8>)| has_values && (next.0, next.1) == (class, row);
+            let is_its = |next: &Body| has_values && (next.0, next.1) == (class, row);
             while let Some((.., property, body)) = bodies.next_if(is_its) {
                 rows.keep_body(row, property, body);
             }
-            if as_columns.contains(&class) {
-                let mut news = lock(&rows.news);
-                match event.kind {
-                    GhostEventKind::Spawned => news.spawned.push(row),
-                    GhostEventKind::Changed { .. } => news.changed.push(row),
-                    GhostEventKind::Despawned => news.despawned.push(row),
-                    GhostEventKind::Owned { .. } => {}
-                }
-            } else if !is_known(event) {
-                let told = object(py, rows, event, &before)?;
-                if rows.callbacks.any() {
-                    called.push((rows.callbacks, told.clone_ref(py)));
-                }
-                objects.push(told);
+            if is_column {
+                lock(&rows.news).note(event);
+            } else if !(is_owned(event) && known.contains(&(class, row))) {
+                note(rows, object(py, rows, event, &before)?);
             }
             if event.kind == GhostEventKind::Despawned {
                 let values = last.remove(&(class, row)).or_else(|| rows.last_values(py, row));
@@ -146,14 +98,90 @@ impl Population {
             let target = rows.links.target(py, (class, property), rows.reference_number(row, property))?;
             let (ghost, target) = (rows.object(py, row)?.unbind(), target.map(Bound::unbind));
             let name = rows.properties.get().attribute_name(py, property).clone().unbind();
-            let told = Py::new(py, GhostLinked { ghost, name, target })?.into_any();
-            if rows.callbacks.any() {
-                called.push((rows.callbacks, told.clone_ref(py)));
-            }
-            objects.push(told);
+            note(rows, Py::new(py, GhostLinked { ghost, name, target })?.into_any());
         }
         Ok(called)
     }
+
+    /// The last values of the ghosts that end: an id may be reused within one tick, and its cells with it.
+    fn last_of_ended(
+        &self,
+        py: Python<'_>,
+        state: &Arc<Shared<State>>,
+    ) -> PyResult<HashMap<(usize, u32), Values>> {
+        let ended: Vec<(usize, u32)> = {
+            let mut state = state.lock()?;
+            core::mirror(&mut state).map(|mirror| mirror.ended().collect()).unwrap_or_default()
+        };
+        let last = ended.into_iter().filter_map(|(class, row)| {
+            self.classes[class].last_values(py, row).map(|values| ((class, row), values))
+        });
+        Ok(last.collect())
+    }
+
+    /// Takes the mirror's events and values. None if there is no mirror.
+    fn take(&self, state: &Arc<Shared<State>>, as_columns: &[usize]) -> PyResult<Option<MirrorNews>> {
+        let mut state = state.lock()?;
+        let Some(mirror) = core::mirror(&mut state) else { return Ok(None) };
+        let mut before = Before::default();
+        let told = self.classes.iter().filter(|rows| !as_columns.contains(&rows.index));
+        told.for_each(|rows| before.copy(rows, mirror));
+        let (mut events, mut bodies, mut spawned) = (Vec::new(), Vec::new(), Vec::new());
+        self.receive(|columns| mirror.take(columns, &mut events));
+        let received: Vec<_> = self.classes.iter().map(|rows| rows.received()).collect();
+        for event in &events {
+            let (class, row) = place_of(event);
+            let rows = &self.classes[class];
+            let written = match event.kind {
+                GhostEventKind::Spawned => {
+                    spawned.push((class, row, mirror.owns(class, row), mirror.group(class, row)));
+                    u64::MAX
+                }
+                GhostEventKind::Changed { mask } => mask,
+                GhostEventKind::Owned { .. } | GhostEventKind::Despawned => 0,
+            };
+            rows.publish(&received[class], row as usize..row as usize + 1, written);
+            let changed = written & rows.without_words();
+            for property in (0..64).filter(|property| changed >> property & 1 == 1) {
+                if let Some(body) = mirror.value(class, row, property) {
+                    bodies.push((class, row, property, body.to_vec()));
+                }
+            }
+        }
+        Ok(Some(MirrorNews { events, bodies, spawned, before: Arc::new(before) }))
+    }
+}
+
+impl News {
+    fn note(&mut self, event: &GhostEvent) {
+        match event.kind {
+            GhostEventKind::Spawned => self.spawned.push(event.id),
+            GhostEventKind::Changed { .. } => self.changed.push(event.id),
+            GhostEventKind::Despawned => self.despawned.push(event.id),
+            GhostEventKind::Owned { .. } => {}
+        }
+    }
+}
+
+impl GhostRows {
+    /// Updates the row of an event, and who owns it; `spawned` gives a new ghost's owner and group.
+    fn apply(&self, event: &GhostEvent, spawned: impl FnOnce() -> (bool, usize)) {
+        let owner_of = |owner| if owner { 1 } else { NOBODY };
+        match event.kind {
+            GhostEventKind::Spawned => {
+                let (owner, group) = spawned();
+                self.appear(event.id);
+                self.set_owner(event.id, owner_of(owner));
+                self.begin_unsent(event.id, group);
+            }
+            GhostEventKind::Owned { owner } => self.set_owner(event.id, owner_of(owner)),
+            GhostEventKind::Changed { .. } | GhostEventKind::Despawned => {}
+        }
+    }
+}
+
+fn place_of(event: &GhostEvent) -> (usize, u32) {
+    (usize::from(event.class), event.id)
 }
 
 /// What a take's events say of references.

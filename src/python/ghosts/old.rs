@@ -4,10 +4,8 @@
 //! the cells that changed, and their memory as long as an event of that tick is kept.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use crate::python::prelude::*;
 
 use super::links::NOTHING;
 use super::rows::GhostRows;

@@ -1,11 +1,6 @@
 //! A world's ghost classes, by type.
 
-use std::sync::{Arc, Weak};
-
-use pyo3::exceptions::PyTypeError;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyType};
+use crate::python::prelude::*;
 
 use super::ghost::{Ghost, Live};
 use super::links::{Links, References};
@@ -32,15 +27,12 @@ pub(in crate::python) fn made_classes(
     for (class, derived) in given.iter() {
         let shown = class.repr()?;
         let Some(place) = classes.iter().position(|(known, _)| known.is(&class)) else {
-            let sentence = format!("ghosts: {shown} is not among the protocol's ghosts");
-            return Err(PyTypeError::new_err(sentence));
+            refuse!(PyTypeError, "ghosts: {shown} is not among the protocol's ghosts");
         };
         let own =
             derived.cast::<PyType>().ok().filter(|derived| derived.is_subclass(&class).unwrap_or(false));
         let Some(own) = own else {
-            let sentence =
-                format!("ghosts[{shown}] must be a class derived from it, not {}", derived.repr()?);
-            return Err(PyTypeError::new_err(sentence));
+            refuse!(PyTypeError, "ghosts[{shown}] must be a class derived from it, not {}", derived.repr()?);
         };
         if !own.is(&class) && Properties::of(own).is_some() {
             let sentence = format!(
@@ -132,7 +124,7 @@ impl Population {
     ///
     /// # Errors
     /// The ghost was never spawned, was despawned, or lives in another world.
-    pub(super) fn live(&self, ghost: &Bound<'_, Ghost>) -> PyResult<Live> {
+    pub(in crate::python) fn live(&self, ghost: &Bound<'_, Ghost>) -> PyResult<Live> {
         let name = ghost.get_type().name()?;
         let Some(live) = ghost.get().live() else {
             return Err(GhostError::new_err(match ghost.get().was() {

@@ -1,19 +1,15 @@
 //! The compiled form of a ghost class: its properties, and the descriptors by which objects access them.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
-use pyo3::intern;
-use pyo3::types::{PyDict, PyString, PyTuple, PyType};
+use pyo3::exceptions::PyAttributeError;
 
 use super::ghost::Ghost;
 use super::links::{NOTHING, wrong_class};
 use super::store::store;
-use crate::python::errors::value_error;
 use crate::python::fields::{FieldType, bounded};
-use crate::python::lock;
 use crate::python::shape::Shape;
 use crate::replication::{Condition, GhostClass, Rule, Velocity};
 use crate::wire::{self, BitReader, BitWriter, Kind, Property as CoreProperty, Schema};
@@ -59,7 +55,6 @@ struct Attribute {
 #[pymethods]
 impl Properties {
     #[new]
-    #[pyo3(signature = (name, fields, capacity, rules, coded, references, /))]
     fn new(
         name: String,
         fields: Vec<(String, Bound<'_, FieldType>, String)>,
@@ -70,7 +65,7 @@ impl Properties {
     ) -> PyResult<Self> {
         let capacity = bounded(&format!("{name}: capacity"), capacity, 1, MAX_CAPACITY)?;
         if fields.is_empty() {
-            return Err(PyTypeError::new_err(format!("{name} has no properties: a ghost must have one")));
+            refuse!(PyTypeError, "{name} has no properties: a ghost must have one");
         }
         let wrong = |error: &dyn core::fmt::Display| PyValueError::new_err(format!("{name}: {error}"));
         let kinds = fields.iter().map(|(name, field_type, _)| (name.clone(), field_type.get().kind.clone()));
@@ -124,24 +119,11 @@ impl Properties {
         Ok(all)
     }
 
-    #[getter]
-    fn rules(&self) -> HashMap<String, RuleSpec> {
-        self.rules.clone()
-    }
-
-    #[getter]
-    pub(in crate::python) fn name(&self) -> &str {
-        &self.name
-    }
-
-    #[getter]
-    pub(super) fn capacity(&self) -> u32 {
-        self.class.capacity
-    }
-
-    #[getter]
-    fn coded(&self) -> bool {
-        self.class.coded
+    properties! {
+        rules: HashMap<String, RuleSpec> = self.rules.clone();
+        pub(in crate::python) name: &str = &self.name;
+        pub(super) capacity: u32 = self.class.capacity;
+        coded: bool = self.class.coded;
     }
 
     #[getter]
@@ -151,7 +133,6 @@ impl Properties {
             .collect()
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn set_defaults(&self, ghost: &Bound<'_, PyAny>) -> PyResult<()> {
         let defaults = self.values(ghost, |property, value| match value.is_none() {
             true => Ok(NOTHING),
@@ -421,23 +402,17 @@ pub(crate) struct Property {
 #[pymethods]
 impl Property {
     #[new]
-    #[pyo3(signature = (properties, place, /))]
     fn new(properties: Bound<'_, Properties>, place: usize) -> PyResult<Self> {
         let count = properties.get().len();
         if place >= count {
-            return Err(PyValueError::new_err(format!("place must be 0 to {}, not {place}", count - 1)));
+            refuse!(PyValueError, "place must be 0 to {}, not {place}", count - 1);
         }
         Ok(Property { properties: properties.unbind(), place })
     }
 
-    #[getter]
-    fn name(&self) -> &str {
-        self.properties.get().property_name(self.place)
-    }
-
-    #[getter]
-    fn field_type(&self, py: Python<'_>) -> Py<FieldType> {
-        self.properties.get().attributes[self.place].field_type.clone_ref(py)
+    properties! {
+        name: &str = self.properties.get().property_name(self.place);
+        field_type: Py<FieldType> = self.properties.get().attributes[self.place].field_type.clone_ref(py);
     }
 
     fn __get__<'py>(

@@ -1,10 +1,7 @@
 //! Relevancy rules as the game gives them: which clients are sent which ghosts.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use crate::python::prelude::*;
 use pyo3::ffi;
-use pyo3::intern;
-use pyo3::prelude::*;
-use pyo3::types::PyType;
 
 use super::properties::Properties;
 use crate::python::buffers::Raw;
@@ -124,7 +121,7 @@ pub(super) fn weights(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
         return Err(wrong(&format!("of format {format:?}")));
     };
     if let Some(row) = weights.iter().position(|weight| weight.is_nan()) {
-        return Err(PyValueError::new_err(format!("weights must be numbers, and that of row {row} is NaN")));
+        refuse!(PyValueError, "weights must be numbers, and that of row {row} is NaN");
     }
     Ok(weights)
 }

@@ -7,12 +7,10 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::PyType;
+use crate::python::prelude::*;
 
 use super::callbacks::Callbacks;
 use super::core;
@@ -22,7 +20,6 @@ use super::memory::Memory;
 use super::news::News;
 use super::properties::Properties;
 use crate::python::errors::GhostError;
-use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::slots::Slots;
 use crate::python::state::State;

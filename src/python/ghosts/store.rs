@@ -4,9 +4,7 @@
 //! Promises: a value is stored if and only if it can be written. No Python code runs except an object's own
 //! conversions.
 
-use std::sync::Arc;
-
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use crate::python::compound::Converted;
 use crate::python::shape::{Nested, Shape, broken, instance_of, items};

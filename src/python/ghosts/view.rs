@@ -3,24 +3,16 @@
 //! Promises: it has columns of its own, which change in place; the world's stay unchanged. Time never runs back unless
 //! the game asks for an earlier tick.
 
-use std::sync::{Arc, Mutex, Weak};
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::PyList;
 
 use super::arrays::GhostArrays;
 use super::client_world::{self, counted};
 use super::core;
 use super::ghost::Ghost;
-use super::memory::{Cells, Memory};
+use super::memory::{Memory, cells};
 use super::population::Population;
 use super::rows::GhostRows;
-use crate::endpoint::PeerHandle;
-use crate::python::arrays::numpy;
 use crate::python::errors::{GhostError, closed_error};
-use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
 use crate::replication::{Frames, Rule, TickArrival, WorldFrames, WorldTime};
@@ -74,35 +66,29 @@ enum ViewSource {
 
 #[pymethods]
 impl WorldView {
-    #[pyo3(signature = (class_, /))]
     fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
-    #[pyo3(signature = (class_, /))]
     fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         self.keep_bodies(class_)?;
         client_world::objects(&self.population, class_)
     }
 
-    #[pyo3(signature = (class_, /))]
     fn mine<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Ghost>>> {
         self.keep_bodies(class_)?;
         client_world::mine(&self.population, class_)
     }
 
-    #[pyo3(signature = (class_, /))]
     fn others<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         self.keep_bodies(class_)?;
         client_world::others(&self.population, class_)
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
         client_world::owns(&self.population, ghost)
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn ghost<'py>(&self, ghost: &Bound<'py, Ghost>) -> PyResult<Option<Bound<'py, Ghost>>> {
         let py = ghost.py();
         let live = match ghost.get().live() {
@@ -110,7 +96,7 @@ impl WorldView {
             None => None,
         };
         let Some(row) = live.as_ref().map(|live| live.row).or_else(|| ghost.get().was()) else {
-            return Err(GhostError::new_err(format!("this {} is in no world yet", ghost.get_type().name()?)));
+            refuse!(GhostError, "this {} is in no world yet", ghost.get_type().name()?);
         };
         let class = ghost.get_type();
         let rows = self.population.rows_of(class.as_any())?;
@@ -127,10 +113,9 @@ impl WorldView {
         rows.object(py, row).map(Some)
     }
 
-    #[pyo3(signature = (tick, /))]
     fn at<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Bound<'py, Self>> {
         if !(0.0..f64::from(u32::MAX - 1)).contains(&tick) {
-            return Err(PyValueError::new_err(format!("tick must be 0 to {}, not {tick}", u32::MAX - 2)));
+            refuse!(PyValueError, "tick must be 0 to {}, not {tick}", u32::MAX - 2);
         }
         let state = match &lock(&slf.get().shown).source {
             ViewSource::Client { state, .. } => state.upgrade(),
@@ -144,9 +129,9 @@ impl WorldView {
         Ok(slf.clone())
     }
 
-    #[getter]
-    fn tick(&self) -> f64 {
-        lock(&self.shown).tick
+    properties! {
+        tick: f64 = lock(&self.shown).tick;
+        __repr__: String = format!("<WorldView of tick {:.2}: {}>", self.tick(), counted(&self.population));
     }
 
     #[getter]
@@ -173,7 +158,6 @@ impl WorldView {
         }
     }
 
-    #[pyo3(signature = (class_, /))]
     fn shown<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (py, rows) = (class_.py(), self.population.rows_of(class_)?);
         let count = rows.count();
@@ -188,16 +172,7 @@ impl WorldView {
         }
         let memory = Arc::new(Memory::new(1, count));
         memory.write(0, &bytes);
-        let cells = Bound::new(py, Cells::new(&memory, count, true, (c"?", None)))?;
-        let view = pyo3::types::PyMemoryView::from(cells.as_any())?.into_any();
-        match numpy(py, "asarray")? {
-            Some(asarray) => asarray.call1((view,)),
-            None => Ok(view),
-        }
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<WorldView of tick {:.2}: {}>", self.tick(), counted(&self.population))
+        cells(py, &memory, count, true, (c"?", None))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -275,7 +250,7 @@ impl WorldView {
             [("delay", delay.unwrap_or(0.0)), ("extrapolation", extrapolation), ("rest", rest)]
         {
             if !(0.0..=10.0).contains(&value) {
-                return Err(PyValueError::new_err(format!("{name} must be 0 to 10 seconds, not {value}")));
+                refuse!(PyValueError, "{name} must be 0 to 10 seconds, not {value}");
             }
         }
         let source = &mut lock(&self.shown).source;

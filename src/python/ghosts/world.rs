@@ -4,13 +4,10 @@
 //! affecting others; the flush raises after everything is sent.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyDict, PyList, PyType};
 
 use super::arrays::{GhostArrays, numbers, rows_of};
 use super::client_world::{counted, objects};
@@ -22,17 +19,13 @@ use super::population::Population;
 use super::properties::DEFAULT_RATE;
 use super::relevancy;
 use super::rows::{Checked, GhostRows, NOBODY};
-use super::view::WorldView;
-use crate::endpoint::PeerHandle;
 use crate::python::errors::{GhostError, closed_error, stale_client};
 use crate::python::events::ClientHandle;
-use crate::python::fields::{bounded, within};
 use crate::python::hooks;
-use crate::python::lock;
 use crate::python::shared::Shared;
 use crate::python::state::State;
 use crate::python::time;
-use crate::replication::{MAX_PAST, Relevancy};
+use crate::replication::{GhostName, Interests, MAX_PAST, Publisher, Relevancy};
 
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct World {
@@ -67,17 +60,15 @@ impl World {
         Ok(object)
     }
 
-    #[pyo3(signature = (ghost, count, /, *, owner = None))]
     fn spawn_rows<'py>(
         &self,
         ghost: &Bound<'py, PyAny>,
-        count: i128,
+        #[within(0, u32::MAX)] count: u32,
         owner: Option<&Bound<'py, ClientHandle>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = ghost.py();
         let object = self.plain(ghost)?;
         let rows = self.population.rows_of(object.get_type().as_any())?;
-        let count = within("count", count, 0, u32::MAX)?;
         let values = rows.check(&object)?;
         let owner = self.connected(owner)?;
         let mut begun = Vec::new();
@@ -93,79 +84,68 @@ impl World {
         numbers(py, &begun)
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn despawn(&self, ghost: &Bound<'_, Ghost>) -> PyResult<()> {
         let Live { rows, row } = self.population.live(ghost)?;
         self.end(ghost.py(), &rows, &[row])
     }
 
-    #[pyo3(signature = (class_, rows, /))]
     fn despawn_rows(&self, class_: &Bound<'_, PyAny>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
         let class = self.population.rows_of(class_)?;
         let mut given = rows_of(rows)?;
         given.sort_unstable();
         if let Some(row) = given.iter().find(|row| !class.is_alive(**row)) {
-            return Err(GhostError::new_err(format!("no {} lives in row {row}", class.name())));
+            refuse!(GhostError, "no {} lives in row {row}", class.name());
         }
         if let Some(twice) = given.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(GhostError::new_err(format!("row {} of {} is there twice", twice[0], class.name())));
+            refuse!(GhostError, "row {} of {} is there twice", twice[0], class.name());
         }
         self.end(class_.py(), class, &given)
     }
 
-    #[pyo3(signature = (class_, /))]
     fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         objects(&self.population, class_)
     }
 
-    #[pyo3(signature = (class_, /))]
     fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn owner(&self, py: Python<'_>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<Py<ClientHandle>>> {
         let Live { rows, row } = self.population.live(ghost)?;
         let owner = rows.owner(row);
         Ok(lock(&self.owners).get(&owner).map(|handle| handle.clone_ref(py)))
     }
 
-    #[pyo3(signature = (ghost, owner, /))]
     fn set_owner(&self, ghost: &Bound<'_, Ghost>, owner: Option<&Bound<'_, ClientHandle>>) -> PyResult<()> {
         let Live { rows, row } = self.population.live(ghost)?;
         let owner = self.connected(owner)?;
-        self.with(|state| {
-            core::set_owner(state, rows.index, row, owner.map(|owner| owner.get().core));
-            self.note_owner(state, &rows, row, owner);
-        })
+        self.publish(|it| it.set_owner(rows.index, row, owner.map(|owner| owner.get().core)))?;
+        self.with(|state| self.note_owner(state, &rows, row, owner))
     }
 
-    #[pyo3(signature = (ghost, /))]
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         self.population.live(ghost).map(|live| live.row)
     }
 
-    #[pyo3(signature = (class_, rule, /))]
     fn set_relevancy(&self, class_: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         let (rule, hook) = relevancy::rule(rows.properties.get(), rule)?;
-        self.with(|state| core::set_relevancy(state, rows.index, rule))?
-            .map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))?;
-        let old = ::core::mem::replace(&mut lock(&self.hooks)[rows.index].relevancy, hook);
-        drop(old);
+        let classes = self.publish(|it| Some(it.classes().clone()))?;
+        let set =
+            |interests: &mut Interests| classes.map(|classes| interests.set_rule(&classes, rows.index, rule));
+        let set = self.with(|state| state.interests.as_mut().and_then(set))?;
+        set.transpose().map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))?;
+        self.set_hook(rows, |hooks| &mut hooks.relevancy, hook);
         Ok(())
     }
 
-    #[pyo3(signature = (class_, hook, /))]
     fn set_priority(&self, class_: &Bound<'_, PyAny>, hook: Option<Py<PyAny>>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         hooks::check(class_.py(), "hook", hook.as_ref())?;
-        let old = ::core::mem::replace(&mut lock(&self.hooks)[rows.index].priority, hook);
-        drop(old);
+        self.set_hook(rows, |hooks| &mut hooks.priority, hook);
         Ok(())
     }
 
-    #[pyo3(signature = (class_, name, hook, /))]
     fn set_condition_hook(
         &self,
         class_: &Bound<'_, PyAny>,
@@ -175,12 +155,10 @@ impl World {
         let rows = self.population.rows_of(class_)?;
         World::check_condition(rows, name)?;
         hooks::check(class_.py(), "hook", hook.as_ref())?;
-        let old = ::core::mem::replace(&mut lock(&self.hooks)[rows.index].condition, hook);
-        drop(old);
+        self.set_hook(rows, |hooks| &mut hooks.condition, hook);
         Ok(())
     }
 
-    #[pyo3(signature = (client, class_, name, rows, /))]
     fn set_condition(
         &self,
         client: &Bound<'_, ClientHandle>,
@@ -191,12 +169,9 @@ impl World {
         let class = self.population.rows_of(class_)?;
         World::check_condition(class, name)?;
         let mask = relevancy::mask(rows)?;
-        let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
-        self.with(|state| core::set_chosen(state, PeerHandle::from_number(client), class.index, mask))?;
-        Ok(true)
+        self.set_interest(client, |interests, client| interests.set_chosen(client, class.index, mask))
     }
 
-    #[pyo3(signature = (client, class_, places, /))]
     fn look_from(
         &self,
         client: &Bound<'_, ClientHandle>,
@@ -206,13 +181,9 @@ impl World {
         let rows = self.population.rows_of(class_)?;
         let places = places.map_or_else(|| Ok(Vec::new()), relevancy::places)?;
         self.check_rule(rows, "look_from", "tw.world.Grid(...)", |rule| matches!(rule, Relevancy::Grid(_)))?;
-        let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
-        let client = PeerHandle::from_number(client);
-        self.with(|state| core::look_from(state, client, rows.index, places))?;
-        Ok(true)
+        self.set_interest(client, |interests, client| interests.set_viewpoints(client, rows.index, places))
     }
 
-    #[pyo3(signature = (client, class_, rows, /))]
     fn show(
         &self,
         client: &Bound<'_, ClientHandle>,
@@ -222,50 +193,42 @@ impl World {
         let class = self.population.rows_of(class_)?;
         let mask = relevancy::mask(rows)?;
         self.check_rule(class, "show", "tw.world.Chosen()", |rule| rule == Relevancy::Mask)?;
-        let Some(client) = self.owner_of(Some(client))? else { return Ok(false) };
-        self.with(|state| core::show(state, PeerHandle::from_number(client), class.index, mask))?;
-        Ok(true)
+        self.set_interest(client, |interests, client| interests.set_mask(client, class.index, mask))
     }
 
-    #[pyo3(signature = (client, ghost, /))]
     fn id_of(&self, client: &Bound<'_, ClientHandle>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
         let live = self.population.live(ghost)?;
-        let Some(client) = self.owner_of(Some(client))? else { return Ok(None) };
-        self.with(|state| names::for_client(state, PeerHandle::from_number(client), &live))
+        let Some(client) = self.peer_of(client)? else { return Ok(None) };
+        self.with(|state| names::number_for(state, Some(client), &live))
     }
 
-    #[pyo3(signature = (client, class_, number, /))]
     fn ghost_of<'py>(
         &self,
         client: &Bound<'py, ClientHandle>,
         class_: &Bound<'py, PyAny>,
-        number: &Bound<'py, PyAny>,
+        #[within(0, u32::MAX)] number: u32,
     ) -> PyResult<Option<Bound<'py, Ghost>>> {
         let rows = self.population.rows_of(class_)?;
-        let number = bounded("number", number, 0, u32::MAX)?;
-        let Some(client) = self.owner_of(Some(client))? else { return Ok(None) };
-        let client = PeerHandle::from_number(client);
-        let row = self.with(|state| names::from_client(state, client, rows.index, number))?;
+        let Some(client) = self.peer_of(client)? else { return Ok(None) };
+        let row = self.publish(|it| it.named(client, rows.index, GhostName::from_number(number)))?;
         row.map(|row| rows.object(class_.py(), row)).transpose()
     }
 
-    #[pyo3(signature = (class_, weights, /))]
     fn set_weights(&self, class_: &Bound<'_, PyAny>, weights: &Bound<'_, PyAny>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         let weights = relevancy::weights(weights)?;
-        self.set_class_weights(rows, &weights)
+        self.publish(|it| it.set_weights(rows.index, &weights))
     }
 
-    #[pyo3(signature = (class_, rows, /))]
     fn set_must_know(&self, class_: &Bound<'_, PyAny>, rows: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let class = self.population.rows_of(class_)?;
         let rows = rows.map_or_else(|| Ok(Vec::new()), relevancy::mask)?;
-        self.with(|state| core::set_must_know(state, class.index, rows))
+        self.publish(|it| it.set_must_know(class.index, rows))
     }
 
     #[getter]
     fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let costs = self.with(core::costs)?;
+        let costs = self.publish(|it| it.costs())?;
         let all = PyDict::new(py);
         for (rows, class) in self.population.classes.iter().zip(&costs.classes) {
             let each = PyDict::new(py);
@@ -285,14 +248,14 @@ impl World {
         Ok(all)
     }
 
-    #[pyo3(signature = (client, /))]
     fn client_bits(&self, client: &Bound<'_, ClientHandle>) -> PyResult<u64> {
-        let Some(client) = self.owner_of(Some(client))? else { return Ok(0) };
-        self.with(|state| core::client_bits(state, PeerHandle::from_number(client)))
+        let Some(client) = self.peer_of(client)? else { return Ok(0) };
+        self.publish(|it| it.peer_bits(client))
     }
 
     fn remember(&self, seconds: f64) -> PyResult<()> {
-        let rate = self.with(core::tick_rate)?.map_or(DEFAULT_RATE, f64::from);
+        let own = self.with(|state| state.host().protocol().time().map(|time| f64::from(time.rate)))?;
+        let rate = own.unwrap_or(DEFAULT_RATE);
         let ticks = (seconds * rate).ceil();
         let most = f64::from(MAX_PAST);
         if !(0.0..=most).contains(&ticks) {
@@ -300,20 +263,15 @@ impl World {
                 "seconds must be 0 to {MAX_PAST} ticks at {rate} a second, not {seconds}"
             )));
         }
-        self.with(|state| core::remember(state, ticks as u32))
+        self.publish(|it| it.remember(ticks as u32))
     }
 
-    #[getter]
-    fn past_bytes(&self) -> PyResult<usize> {
-        self.with(core::past_bytes)
+    properties! {
+        past_bytes: PyResult<usize> = self.publish(|it| it.past_bytes());
+        tick: PyResult<u32> = self.publish(|it| it.tick());
+        __repr__: String = format!("<World of {}>", counted(&self.population));
     }
 
-    #[getter]
-    fn tick(&self) -> PyResult<u32> {
-        self.with(core::server_tick)
-    }
-
-    #[pyo3(signature = (client, /, *, seen = None))]
     fn rewind<'py>(
         slf: &Bound<'py, Self>,
         client: &Bound<'py, ClientHandle>,
@@ -326,7 +284,6 @@ impl World {
         Self::past(slf, Some(client), said)
     }
 
-    #[pyo3(signature = (tick, /))]
     fn rewind_to<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Bound<'py, PyAny>> {
         Self::past(slf, None, Some(tick))
     }
@@ -342,10 +299,6 @@ impl World {
 
     fn __contains__(&self, ghost: &Bound<'_, PyAny>) -> bool {
         ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<World of {}>", counted(&self.population))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -396,7 +349,7 @@ impl World {
     }
 
     /// Runs `work` on the server's state, if the server is open.
-    fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> PyResult<T> {
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> PyResult<T> {
         let shared = self.state.upgrade().ok_or_else(|| closed_error("server"))?;
         let mut state = shared.lock()?;
         if state.is_closed() {
@@ -405,29 +358,32 @@ impl World {
         Ok(work(&mut state))
     }
 
-    pub(super) fn set_class_weights(&self, rows: &GhostRows, weights: &[f32]) -> PyResult<()> {
-        self.with(|state| core::set_weights(state, rows.index, weights))
+    /// Runs work on what the server publishes.
+    pub(super) fn publish<T: Default>(&self, work: impl FnOnce(&mut Publisher) -> T) -> PyResult<T> {
+        self.with(|state| core::publisher(state).map(work).unwrap_or_default())
     }
 
-    /// Sets which rows of a class a client is sent, if it is still connected.
-    pub(super) fn set_mask(&self, rows: &GhostRows, client: &ClientHandle, mask: Vec<u8>) -> PyResult<()> {
-        self.with(|state| {
-            if state.host().is_connected(client.core) {
-                core::show(state, client.core, rows.index, mask);
-            }
-        })
+    /// Sets what a client is interested in. False if it left.
+    pub(super) fn set_interest(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        set: impl FnOnce(&mut Interests, PeerHandle),
+    ) -> PyResult<bool> {
+        let Some(client) = self.peer_of(client)? else { return Ok(false) };
+        self.with(|state| state.interests.as_mut().map(|interests| set(interests, client)))?;
+        Ok(true)
     }
 
-    /// Says of which rows a client is sent what only some are, if it is still there.
-    pub(super) fn set_chosen(&self, rows: &GhostRows, client: &ClientHandle, mask: Vec<u8>) -> PyResult<()> {
-        self.with(|state| {
-            if state.host().is_connected(client.core) {
-                core::set_chosen(state, client.core, rows.index, mask);
-            }
-        })
+    fn set_hook(
+        &self,
+        rows: &GhostRows,
+        of: impl FnOnce(&mut Hooks) -> &mut Option<Py<PyAny>>,
+        hook: Option<Py<PyAny>>,
+    ) {
+        let old = ::core::mem::replace(of(&mut lock(&self.hooks)[rows.index]), hook);
+        drop(old);
     }
 
-    /// Refuses a condition that a class doesn't have.
     fn check_condition(rows: &GhostRows, name: &str) -> PyResult<()> {
         match rows.properties.get().chosen() {
             Some(chosen) if chosen == name => Ok(()),
@@ -450,7 +406,7 @@ impl World {
         wanted: &str,
         is_it: impl FnOnce(Relevancy) -> bool,
     ) -> PyResult<()> {
-        if self.with(|state| core::has_rule(state, rows.index, is_it))? {
+        if self.with(|state| state.interests.as_ref().is_some_and(|all| is_it(all.rule(rows.index))))? {
             return Ok(());
         }
         let name = rows.name();
@@ -458,50 +414,6 @@ impl World {
             "{method}() is for a class with the rule {wanted}, which {name} has not: say world.set_relevancy({name}, {wanted}) \
              first"
         )))
-    }
-
-    /// A view of an earlier tick, with its `Past` object.
-    fn past<'py>(
-        slf: &Bound<'py, Self>,
-        client: Option<&Bound<'py, ClientHandle>>,
-        claim: Option<f64>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let (py, world) = (slf.py(), slf.get());
-        if let Some(seen) = claim.filter(|seen| !seen.is_finite()) {
-            let name = if client.is_some() { "seen" } else { "tick" };
-            return Err(PyValueError::new_err(format!("{name} must be a tick of the server, not {seen}")));
-        }
-        let peer = world.owner_of(client)?.map(PeerHandle::from_number);
-        let Some((oldest, newest)) = world.with(core::past_ticks)? else {
-            return Err(GhostError::new_err(
-                "the world must remember something to be rewound: call server.world.remember(1.0) when it is made, and \
-                 rewind when a tick was sent",
-            ));
-        };
-        // A client knows the low 16 bits of a tick: the nearest match to the newest tick is meant.
-        let turn = f64::from(1 << 16);
-        let seen = claim.unwrap_or(f64::from(newest));
-        let off = (f64::from(newest) - seen).rem_euclid(turn);
-        let ago = if client.is_none() {
-            f64::from(newest) - seen
-        } else if off > turn / 2.0 {
-            off - turn
-        } else {
-            off
-        };
-        let claimed = f64::from(newest) - ago;
-        let tick = claimed.clamp(f64::from(oldest), f64::from(newest));
-        let view = Bound::new(py, WorldView::of_past(py, &world.population)?)?;
-        world.with(|state| view.get().rewind(state, tick, peer))?;
-        view.get().show_alive(py);
-        let clamped = match () {
-            () if claim.is_none() => "unsaid",
-            () if claimed > tick => "future",
-            () if claimed < tick => "too old",
-            () => "",
-        };
-        let past = py.import("tickwire._past")?.getattr("Past")?;
-        past.call1((slf, view, client, claimed, newest, clamped))
     }
 
     /// The object to spawn: the given one, or a new one of the given class.
@@ -518,8 +430,7 @@ impl World {
         };
         let name = ghost.get_type().name()?;
         if let Some(live) = plain.get().live() {
-            let sentence = format!("this {name} lives already, in row {}", live.row);
-            return Err(GhostError::new_err(sentence));
+            refuse!(GhostError, "this {name} lives already, in row {}", live.row);
         }
         if let Some(row) = plain.get().was() {
             return Err(GhostError::new_err(format!(
@@ -530,31 +441,29 @@ impl World {
     }
 
     /// The number of an owner, if it is connected.
-    fn owner_of(&self, owner: Option<&Bound<'_, ClientHandle>>) -> PyResult<Option<u64>> {
-        let Some(owner) = owner else { return Ok(None) };
-        let owner = owner.get();
-        if owner.server != self.server {
+    pub(super) fn peer_of(&self, client: &Bound<'_, ClientHandle>) -> PyResult<Option<PeerHandle>> {
+        let client = client.get();
+        if client.server != self.server {
             return Err(PyValueError::new_err(format!(
                 "owner must be a client of this server, and {} is another server's: forget handles with their server",
-                owner.described()
+                client.described()
             )));
         }
-        if self.with(|state| state.host().is_connected(owner.core))? {
-            return Ok(Some(owner.core.number()));
+        match self.with(|state| state.host().is_connected(client.core))? {
+            false if self.strict => Err(stale_client()),
+            is_connected => Ok(is_connected.then_some(client.core)),
         }
-        if self.strict { Err(stale_client()) } else { Ok(None) }
     }
 
-    /// An owner, if it is connected.
+    /// The owner, if it is still connected.
     fn connected<'a, 'py>(
         &self,
         owner: Option<&'a Bound<'py, ClientHandle>>,
     ) -> PyResult<Option<&'a Bound<'py, ClientHandle>>> {
-        Ok(self.owner_of(owner)?.and(owner))
+        let Some(owner) = owner else { return Ok(None) };
+        Ok(self.peer_of(owner)?.map(|_| owner))
     }
 
-    /// Notes the owner of a row: the given one, if the core has taken it. The handle is kept while the client is there,
-    /// for [`World::owner`].
     fn note_owner(
         &self,
         state: &mut State,
@@ -562,7 +471,8 @@ impl World {
         row: u32,
         owner: Option<&Bound<'_, ClientHandle>>,
     ) {
-        let number = core::owner(state, rows.index, row).map(PeerHandle::number);
+        let owned = core::publisher(state).and_then(|it| it.owner(rows.index, row));
+        let number = owned.map(PeerHandle::number);
         rows.set_owner(row, number.unwrap_or(NOBODY));
         if let (Some(number), Some(owner)) = (number, owner) {
             lock(&self.owners).entry(number).or_insert_with(|| owner.clone().unbind());
@@ -608,7 +518,7 @@ impl World {
                 match rows.known_object(py, *row) {
                     Some(object) => objects.push((*row, object)),
                     None => {
-                        core::despawn(state, rows.index, *row);
+                        core::publisher(state).map(|it| it.despawn(rows.index, *row));
                         drop(rows.end(*row, None));
                     }
                 }
@@ -621,7 +531,7 @@ impl World {
                 if !rows.known_object(py, row).is_some_and(|known| known.is(&object)) {
                     return None;
                 }
-                core::despawn(state, rows.index, row);
+                core::publisher(state).map(|it| it.despawn(rows.index, row));
                 rows.end(row, values.take())
             })?;
             drop((ended, values));

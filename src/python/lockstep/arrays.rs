@@ -1,9 +1,7 @@
 //! Arrays of numbers that are compared after each turn, without an object for any of them.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use crate::python::prelude::*;
 use pyo3::ffi;
-use pyo3::prelude::*;
-use pyo3::types::PyList;
 
 use crate::lockstep::checks::{FIRST_CLASS, MAX_WORDS, TurnLog};
 use crate::python::buffers::Raw;
@@ -17,10 +15,7 @@ const MAX_CLASSES: usize = 200;
 pub(super) fn push(arrays: &Bound<'_, PyList>, classes: usize, log: &mut TurnLog) -> PyResult<()> {
     if classes + arrays.len() > MAX_CLASSES {
         let count = arrays.len();
-        return Err(PyValueError::new_err(format!(
-            "arrays must have at most {} names, not {count}",
-            MAX_CLASSES - classes
-        )));
+        refuse!(PyValueError, "arrays must have at most {} names, not {count}", MAX_CLASSES - classes);
     }
     let (mut bytes, mut words) = (Vec::new(), Vec::new());
     for (number, item) in arrays.iter().enumerate() {

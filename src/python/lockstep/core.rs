@@ -1,10 +1,7 @@
 //! The lockstep machine, as `tickwire.lockstep` uses it.
 
-use std::sync::{Arc, Mutex};
-
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::types::{PyBytes, PyDict, PyFloat, PyList, PyString, PyTuple};
+use pyo3::types::PyFloat;
 
 use crate::lockstep::checks::{FIRST_CLASS, TurnLog};
 use crate::lockstep::config::{MAX_DELAY, MAX_STEPS, members};
@@ -12,28 +9,20 @@ use crate::lockstep::{
     CommandError, JoinRefusal, Lockstep, LockstepConfig, LockstepEvent, Pace, STATE_HEAD, StartedTurn,
     StateHead, replayed_check,
 };
-use crate::python::arguments::{int, number, optional_int, optional_number, truth};
-use crate::python::errors::{ChannelFullError, MessageTooLargeError, value_error};
+use crate::python::checks::LATEST;
+use crate::python::errors::{ChannelFullError, MessageTooLargeError};
 use crate::python::fields::{bounded, within};
-use crate::python::lock;
 use crate::python::parts::counts;
 use crate::python::peer::Peer;
 use crate::python::protocol::seconds;
 use crate::session::SharedLockstep;
-use crate::time::Instant;
 use crate::wire::BitWriter;
 
 /// A turn as Python has it: number, steps, delay, speed, paused, players, left, commands, joined.
 pub(super) type TurnTuple = (i32, u8, u8, u8, bool, u16, u16, Vec<(u8, Vec<u8>)>, u16);
 
 /// Two hundred years: later times are mistakes.
-const LATEST: f64 = 200.0 * 366.0 * 86_400.0;
-/// Represents None in a log.
 const NOTHING: i64 = i64::MIN + 1;
-
-fn instant(now: f64) -> PyResult<Instant> {
-    seconds("now", now, LATEST).map(|since| Instant::ZERO + since)
-}
 
 pub(super) fn turn_tuple<'py>(py: Python<'py>, turn: &StartedTurn) -> PyResult<Bound<'py, PyTuple>> {
     let commands = PyList::empty(py);
@@ -61,15 +50,15 @@ impl LockstepCore {
         me: &Bound<'_, PyAny>,
         players: u16,
         master: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = number::start)] start: f64,
-        #[pyo3(from_py_with = number::step)] step: f64,
-        #[pyo3(from_py_with = int::steps)] steps: i128,
-        #[pyo3(from_py_with = int::delay)] delay: i128,
-        #[pyo3(from_py_with = truth::adapt)] adapt: bool,
-        #[pyo3(from_py_with = optional_int::max_steps)] max_steps: Option<i128>,
-        #[pyo3(from_py_with = optional_int::max_delay)] max_delay: Option<i128>,
-        #[pyo3(from_py_with = optional_number::resend)] resend: Option<f64>,
-        #[pyo3(from_py_with = int::log_turns)] log_turns: i128,
+        #[number] start: f64,
+        #[number] step: f64,
+        #[int] steps: i128,
+        #[int] delay: i128,
+        #[truth] adapt: bool,
+        #[int] max_steps: Option<i128>,
+        #[int] max_delay: Option<i128>,
+        #[number] resend: Option<f64>,
+        #[int] log_turns: i128,
         joins: bool,
         admits: bool,
         heals: bool,
@@ -91,11 +80,11 @@ impl LockstepCore {
         config.resend = resend.map(|resend| seconds("resend", resend, 10.0)).transpose()?;
         config.log_turns = within("log_turns", log_turns, 8, 256)?;
         (config.joins, config.admits, config.heals) = (joins, admits, heals);
-        let core = Lockstep::new(config, instant(start)?).map_err(value_error)?;
+        let core =
+            Lockstep::new(config, Instant::ZERO + seconds("start", start, LATEST)?).map_err(value_error)?;
         Ok(LockstepCore { core: Arc::new(Mutex::new(core)) })
     }
 
-    #[pyo3(signature = (command, /))]
     fn command(&self, command: &[u8]) -> PyResult<()> {
         lock(&self.core).command(command).map_err(|error| match error {
             CommandError::TooLarge(bytes) => {
@@ -105,77 +94,71 @@ impl LockstepCore {
         })
     }
 
-    #[pyo3(signature = (peer, commands = 0, objects = 0, /))]
     fn attach(&self, peer: &Bound<'_, Peer>, commands: u16, objects: u16) -> PyResult<()> {
         let shared = SharedLockstep { game: Arc::clone(&self.core), classes: [commands, objects] };
         let shared = Box::new(shared);
         peer.get().part(|part, now| part.set_core(now, Some(shared))).map(drop)
     }
 
-    #[pyo3(signature = (paused, /))]
     fn pause(&self, paused: bool) {
         lock(&self.core).pause(paused);
     }
 
-    #[pyo3(signature = (speed, /))]
     fn set_speed(&self, speed: u8) {
         lock(&self.core).set_speed(speed);
     }
 
-    #[pyo3(signature = (player, /))]
     fn set_master(&self, player: u8) {
         lock(&self.core).set_master(player.min(15));
     }
 
-    #[pyo3(signature = (now, player, /))]
-    fn note_left(&self, now: f64, player: u8) -> PyResult<()> {
-        lock(&self.core).note_left(instant(now)?, player);
+    fn note_left(&self, #[instant] now: Instant, player: u8) -> PyResult<()> {
+        lock(&self.core).note_left(now, player);
         Ok(())
     }
 
-    #[pyo3(signature = (now, player, out, /))]
-    fn vote(&self, now: f64, player: u8, out: bool) -> PyResult<()> {
-        lock(&self.core).vote(instant(now)?, player, out);
+    fn vote(&self, #[instant] now: Instant, player: u8, out: bool) -> PyResult<()> {
+        lock(&self.core).vote(now, player, out);
         Ok(())
     }
 
-    #[pyo3(signature = (now, player, payload, /))]
-    fn read(&self, now: f64, player: u8, payload: &[u8]) -> PyResult<Option<String>> {
-        let read = lock(&self.core).read(instant(now)?, player, payload);
+    fn read(&self, #[instant] now: Instant, player: u8, payload: &[u8]) -> PyResult<Option<String>> {
+        let read = lock(&self.core).read(now, player, payload);
         Ok(read.err().map(|fault| fault.to_string()))
     }
 
-    #[pyo3(signature = (now, player, max_bytes = 1000, /))]
     fn fill<'py>(
         &self,
         py: Python<'py>,
-        now: f64,
+        #[instant] now: Instant,
         player: u8,
         max_bytes: usize,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut writer = BitWriter::new();
         let bits = max_bytes.min(1 << 16) * 8;
-        let filled = lock(&self.core).fill(instant(now)?, player, bits, &mut writer);
+        let filled = lock(&self.core).fill(now, player, bits, &mut writer);
         Ok(filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    #[pyo3(signature = (now, /))]
-    fn poll_turn<'py>(&self, py: Python<'py>, now: f64) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let turn = lock(&self.core).poll_turn(instant(now)?);
+    fn poll_turn<'py>(
+        &self,
+        py: Python<'py>,
+        #[instant] now: Instant,
+    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let turn = lock(&self.core).poll_turn(now);
         turn.map(|turn| turn_tuple(py, &turn)).transpose()
     }
 
-    #[pyo3(signature = (now, turn, draw, rows, arrays = None, /))]
     fn check(
         &self,
-        now: f64,
+        #[instant] now: Instant,
         turn: i32,
         draw: u16,
         rows: &Bound<'_, PyList>,
         arrays: Option<&Bound<'_, PyList>>,
     ) -> PyResult<u32> {
         let log = read_world(rows, arrays)?;
-        let checked = lock(&self.core).check(instant(now)?, turn, draw, &log);
+        let checked = lock(&self.core).check(now, turn, draw, &log);
         let refuse = || {
             PyValueError::new_err(
                 "turn must be the newest that ran, checked once; 60,000 objects and 1,048,576 values at most",
@@ -188,61 +171,51 @@ impl LockstepCore {
         lock(&self.core).states_wanted().into_iter().map(u16::from).collect()
     }
 
-    #[pyo3(signature = (now, player, /))]
     fn state_head<'py>(
         &self,
         py: Python<'py>,
-        now: f64,
+        #[instant] now: Instant,
         player: u8,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let head = lock(&self.core).state_head(instant(now)?, player);
+        let head = lock(&self.core).state_head(now, player);
         Ok(head.map(|head| PyBytes::new(py, &head.write())))
     }
 
-    #[pyo3(signature = (player, /))]
     fn is_served(&self, player: u8) -> bool {
         lock(&self.core).is_served(player)
     }
 
-    #[pyo3(signature = (now, player, reason, /))]
-    fn refuse(&self, now: f64, player: u8, reason: u8) -> PyResult<()> {
+    fn refuse(&self, #[instant] now: Instant, player: u8, reason: u8) -> PyResult<()> {
         let reason = JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed);
-        lock(&self.core).refuse(instant(now)?, player, reason);
+        lock(&self.core).refuse(now, player, reason);
         Ok(())
     }
 
-    #[pyo3(signature = (peer, /))]
     fn take_state<'py>(&self, peer: &Bound<'py, Peer>) -> Option<(u8, Bound<'py, PyBytes>)> {
         let (player, bytes) = peer.get().take_state()?;
         Some((player, PyBytes::new(peer.py(), &bytes)))
     }
 
-    #[pyo3(signature = (player, state, /))]
     fn expects(&self, player: u8, state: &[u8]) -> Option<(i32, usize)> {
         let head = StateHead::read(state)?;
         lock(&self.core).expects(player, &head).then_some((head.turn, STATE_HEAD))
     }
 
-    #[pyo3(signature = (now, player, state, /))]
-    fn load(&self, now: f64, player: u8, state: &[u8]) -> PyResult<bool> {
-        let now = instant(now)?;
+    fn load(&self, #[instant] now: Instant, player: u8, state: &[u8]) -> PyResult<bool> {
         Ok(StateHead::read(state).is_some_and(|head| lock(&self.core).load(now, player, &head)))
     }
 
-    #[pyo3(signature = (reason, /))]
     fn give_up(&self, reason: u8) {
         lock(&self.core).give_up(JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed));
     }
 
-    #[pyo3(signature = (now, /))]
-    fn ask_again(&self, now: f64) -> PyResult<()> {
-        lock(&self.core).ask_again(instant(now)?);
+    fn ask_again(&self, #[instant] now: Instant) -> PyResult<()> {
+        lock(&self.core).ask_again(now);
         Ok(())
     }
 
-    #[pyo3(signature = (now, /))]
-    fn heal_again(&self, now: f64) -> PyResult<()> {
-        lock(&self.core).heal_again(instant(now)?);
+    fn heal_again(&self, #[instant] now: Instant) -> PyResult<()> {
+        lock(&self.core).heal_again(now);
         Ok(())
     }
 
@@ -250,17 +223,19 @@ impl LockstepCore {
         lock(&self.core).note_healed();
     }
 
-    #[getter]
-    fn joining(&self) -> bool {
-        lock(&self.core).is_joining()
+    properties! {
+        joining: bool = lock(&self.core).is_joining();
+        healing: bool = lock(&self.core).is_healing();
+        waiting: Option<(i32, u16, f64)> =
+            lock(&self.core).waiting().map(|it| (it.turn, it.players, it.since.as_secs_f64()));
+        turn: i32 = lock(&self.core).turn();
+        due: f64 = lock(&self.core).due().as_secs_f64();
+        length: f64 = lock(&self.core).length().as_secs_f64();
+        players: Vec<u16> = members(lock(&self.core).players()).map(u16::from).collect();
+        excluded: bool = lock(&self.core).is_excluded();
+        counters: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.core).counters().iter());
     }
 
-    #[getter]
-    fn healing(&self) -> bool {
-        lock(&self.core).is_healing()
-    }
-
-    #[pyo3(signature = (turn, /))]
     fn resume(&self, turn: i32) {
         lock(&self.core).resume(turn);
     }
@@ -294,44 +269,9 @@ impl LockstepCore {
     }
 
     #[getter]
-    fn waiting(&self) -> Option<(i32, u16, f64)> {
-        lock(&self.core).waiting().map(|it| (it.turn, it.players, it.since.as_secs_f64()))
-    }
-
-    #[getter]
-    fn turn(&self) -> i32 {
-        lock(&self.core).turn()
-    }
-
-    #[getter]
-    fn due(&self) -> f64 {
-        lock(&self.core).due().as_secs_f64()
-    }
-
-    #[getter]
-    fn length(&self) -> f64 {
-        lock(&self.core).length().as_secs_f64()
-    }
-
-    #[getter]
     fn pace(&self) -> (u8, u8) {
         let pace = lock(&self.core).pace();
         (pace.steps, pace.delay)
-    }
-
-    #[getter]
-    fn players(&self) -> Vec<u16> {
-        members(lock(&self.core).players()).map(u16::from).collect()
-    }
-
-    #[getter]
-    fn excluded(&self) -> bool {
-        lock(&self.core).is_excluded()
-    }
-
-    #[getter]
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        counts(py, lock(&self.core).counters().iter())
     }
 }
 
@@ -351,7 +291,7 @@ fn read_rows(rows: &Bound<'_, PyList>) -> PyResult<TurnLog> {
         }
         sorted.sort_by_key(|it| it.0);
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-            return Err(PyValueError::new_err(format!("two objects of {name} have the id {}", pair[0].0)));
+            refuse!(PyValueError, "two objects of {name} have the id {}", pair[0].0);
         }
         for (id, row) in &sorted {
             words.clear();
@@ -372,7 +312,6 @@ fn read_rows(rows: &Bound<'_, PyList>) -> PyResult<TurnLog> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (turn, draw, rows, arrays = None, /))]
 pub(crate) fn replayed_crc(
     turn: TurnTuple,
     draw: u16,

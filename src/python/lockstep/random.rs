@@ -1,16 +1,12 @@
 //! The random generator that all players share.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::exceptions::PyIndexError;
 use pyo3::ffi;
-use pyo3::types::{PyBytes, PyList};
 
 use crate::lockstep::SharedRandom;
 use crate::python::arguments::wrong;
 use crate::python::fields::bounded;
-use crate::python::lock;
 
 #[pyclass(frozen, module = "tickwire.lockstep")]
 #[derive(Debug)]
@@ -25,14 +21,11 @@ fn is_code(format: &[u8], codes: &[u8]) -> bool {
 #[pymethods]
 impl Random {
     #[new]
-    #[pyo3(signature = (seed))]
-    fn new(seed: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let seed = bounded("seed", seed, 0, u64::MAX)?;
+    fn new(#[within(0, u64::MAX)] seed: u64) -> PyResult<Self> {
         Ok(Random { core: Mutex::new(SharedRandom::seeded(seed)) })
     }
 
     #[staticmethod]
-    #[pyo3(signature = (state, /))]
     fn from_state(state: &Bound<'_, PyBytes>) -> PyResult<Self> {
         let made = state.as_bytes().try_into().ok().and_then(SharedRandom::from_state);
         let random =
@@ -40,9 +33,8 @@ impl Random {
         Ok(Random { core: Mutex::new(random) })
     }
 
-    #[getter]
-    fn state<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &lock(&self.core).state())
+    properties! {
+        state: Bound<'py, PyBytes> = PyBytes::new(py, &lock(&self.core).state());
     }
 
     #[setter]
@@ -52,21 +44,16 @@ impl Random {
         Ok(())
     }
 
-    #[pyo3(signature = (count = None, /), text_signature = "($self, count=64, /)")]
     fn bits(&self, count: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
         let count = count.map_or(Ok(64), |count| bounded("count", count, 1u32, 64))?;
         Ok(lock(&self.core).next_u64() >> (64 - count))
     }
 
-    #[pyo3(signature = (bound, /))]
-    fn below(&self, bound: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let bound = bounded("bound", bound, 1, u64::MAX)?;
+    fn below(&self, #[within(1, u64::MAX)] bound: u64) -> PyResult<u64> {
         Ok(lock(&self.core).below(bound))
     }
 
-    #[pyo3(signature = (low, high, /))]
-    fn between(&self, low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResult<i64> {
-        let low = bounded("low", low, i64::MIN, i64::MAX)?;
+    fn between(&self, #[within(i64::MIN, i64::MAX)] low: i64, high: &Bound<'_, PyAny>) -> PyResult<i64> {
         let high = bounded("high", high, low, i64::MAX)?;
         let span = high.wrapping_sub(low) as u64;
         let mut core = lock(&self.core);
@@ -81,7 +68,6 @@ impl Random {
         lock(&self.core).unit()
     }
 
-    #[pyo3(signature = (items, /))]
     fn choice<'py>(&self, items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let count = items.len().map_err(|error| wrong("items", items, "a sequence", error))? as u64;
         if count == 0 {
@@ -91,7 +77,6 @@ impl Random {
         items.get_item(at)
     }
 
-    #[pyo3(signature = (items, /))]
     fn shuffle(&self, items: &Bound<'_, PyList>) -> PyResult<()> {
         for last in (1..items.len()).rev() {
             let at = lock(&self.core).below(last as u64 + 1) as usize;
@@ -102,7 +87,6 @@ impl Random {
         Ok(())
     }
 
-    #[pyo3(signature = (array, /, bound = None))]
     #[allow(unsafe_code)] // The buffer protocol hands over addresses.
     fn fill(&self, array: &Bound<'_, PyAny>, bound: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let flags = ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_FORMAT | ffi::PyBUF_WRITABLE;

@@ -1,16 +1,12 @@
 //! Recordings to bytes and back.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use super::core::{TurnTuple, started, turn_tuple};
 use crate::lockstep::TurnCheck;
 use crate::lockstep::recording::{MAGIC, MAX_RECORD, MatchRecord, MatchSettings, RecordingReader, write};
-use crate::python::errors::value_error;
 
 #[pyfunction]
-#[pyo3(signature = (seed, hash, step_us, players, names, about, /))]
 pub(crate) fn recording_settings<'py>(
     py: Python<'py>,
     seed: u64,
@@ -27,7 +23,6 @@ pub(crate) fn recording_settings<'py>(
 }
 
 #[pyfunction]
-#[pyo3(signature = (turn, check, /))]
 pub(crate) fn recording_turn<'py>(
     py: Python<'py>,
     turn: TurnTuple,
@@ -40,7 +35,6 @@ pub(crate) fn recording_turn<'py>(
 }
 
 #[pyfunction]
-#[pyo3(signature = (turn, random, state, /))]
 pub(crate) fn recording_snapshot<'py>(
     py: Python<'py>,
     turn: i32,
@@ -56,7 +50,6 @@ pub(crate) fn recording_snapshot<'py>(
 }
 
 #[pyfunction]
-#[pyo3(signature = (data, /))]
 pub(crate) fn read_recording<'py>(
     data: &Bound<'py, PyBytes>,
 ) -> PyResult<(Bound<'py, PyList>, Option<String>)> {

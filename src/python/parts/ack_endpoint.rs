@@ -1,19 +1,14 @@
 //! The ack endpoint: all of reliable 1.0.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::{PyBytes, PyDict};
 
+use super::counts;
 use super::fragments::{Fragments, MAX_BYTES};
-use super::{counts, instant};
 use crate::python::arguments::argument;
-use crate::python::errors::{MessageTooLargeError, value_error};
-use crate::python::fields::{bounded, within};
-use crate::python::lock;
-use crate::python::protocol::seconds;
+use crate::python::errors::MessageTooLargeError;
+use crate::python::fields::within;
 use crate::transport::ack_endpoint::{self, AckEndpointConfig};
 use crate::transport::acks::{Acked, RttSampling};
 use crate::transport::fragment::FRAGMENT_HEADER_SIZE;
@@ -22,7 +17,7 @@ use crate::transport::packet::LossBound;
 use crate::transport::{self};
 
 /// A day: a longer time until a packet counts as lost is a mistake.
-const MAX_LOSS: f64 = 86_400.0;
+pub(super) const MAX_LOSS: f64 = 86_400.0;
 
 /// How many acks are kept for a caller that doesn't fetch them: half of the sequence numbers.
 const MAX_UNREPORTED: usize = 32_768;
@@ -45,39 +40,33 @@ struct AckEndpointState {
 #[pymethods]
 impl AckEndpoint {
     #[new]
-    #[pyo3(signature = (profile = "standard", *, max_packet_size = None, fragments = None, sent_window = None, received_window = None, rtt_smoothing = None, lost_after = 1.0,
-                        lost_after_rtts = None, lost_not_before = 0.05, in_order_only = false))]
-    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn new(
         profile: &str,
-        max_packet_size: Option<&Bound<'_, PyAny>>,
+        #[within(1, MAX_BYTES)] max_packet_size: Option<usize>,
         fragments: Option<&Bound<'_, PyAny>>,
-        sent_window: Option<&Bound<'_, PyAny>>,
-        received_window: Option<&Bound<'_, PyAny>>,
-        rtt_smoothing: Option<f64>,
-        lost_after: f64,
-        lost_after_rtts: Option<f64>,
-        lost_not_before: f64,
-        in_order_only: bool,
+        #[within(1, 32_768)] sent_window: Option<usize>,
+        #[within(1, 32_768)] received_window: Option<usize>,
+        #[number] rtt_smoothing: Option<f64>,
+        #[seconds(MAX_LOSS)] lost_after: Duration,
+        #[number] lost_after_rtts: Option<f64>,
+        #[seconds(MAX_LOSS)] lost_not_before: Duration,
+        #[truth] in_order_only: bool,
     ) -> PyResult<Self> {
         let mut config = match profile {
             "standard" => AckEndpointConfig::standard(),
             "large" => AckEndpointConfig::large(),
             other => {
-                let complaint = format!("profile must be 'standard' or 'large', not '{other}'");
-                return Err(PyValueError::new_err(complaint));
+                refuse!(PyValueError, "profile must be 'standard' or 'large', not '{other}'");
             }
         };
         let AckEndpointConfig { max_packet_size: largest, fragment_above: above, reassembly, acks, .. } =
             &mut config;
-        for (name, given, most, setting) in [
-            ("sent_window", sent_window, 32_768, &mut acks.sent_window),
-            ("received_window", received_window, 32_768, &mut acks.received_window),
-            ("max_packet_size", max_packet_size, MAX_BYTES, largest),
+        for (given, setting) in [
+            (sent_window, &mut acks.sent_window),
+            (received_window, &mut acks.received_window),
+            (max_packet_size, largest),
         ] {
-            if let Some(given) = given {
-                *setting = bounded(name, given, 1, most)?;
-            }
+            *setting = given.unwrap_or(*setting);
         }
         let fragments: Option<Bound<'_, Fragments>> =
             fragments.map(|given| argument("fragments", given, "a Fragments or None")).transpose()?;
@@ -101,19 +90,19 @@ impl AckEndpoint {
         })
     }
 
-    #[getter]
-    fn next_sequence(&self) -> u16 {
-        lock(&self.state).core.next_sequence() as u16
+    properties! {
+        counters: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.state).core.counters().iter());
+        next_sequence: u16 = lock(&self.state).core.next_sequence() as u16;
+        newest_received: Option<u16> =
+            lock(&self.state).core.acks().newest_received().map(|sequence| sequence as u16);
+        stats: PacketStats = PacketStats::from(&lock(&self.state).core.stats());
     }
 
-    #[getter]
-    fn newest_received(&self) -> Option<u16> {
-        lock(&self.state).core.acks().newest_received().map(|sequence| sequence as u16)
-    }
-
-    #[pyo3(signature = (now, payload, /))]
-    fn send(&self, now: f64, payload: &Bound<'_, PyBytes>) -> PyResult<(u16, Vec<Py<PyBytes>>)> {
-        let now = instant(now)?;
+    fn send(
+        &self,
+        #[instant] now: Instant,
+        payload: &Bound<'_, PyBytes>,
+    ) -> PyResult<(u16, Vec<Py<PyBytes>>)> {
         let outgoing = lock(&self.state).core.send(now, payload.as_bytes());
         let outgoing = outgoing.map_err(|error| MessageTooLargeError::new_err(error.to_string()))?;
         let mut datagram = Vec::new();
@@ -125,14 +114,12 @@ impl AckEndpoint {
         Ok((outgoing.sequence() as u16, datagrams.collect()))
     }
 
-    #[pyo3(signature = (now, datagram, /, *, accept = None))]
     fn receive<'py>(
         &self,
-        now: f64,
+        #[instant] now: Instant,
         datagram: &Bound<'py, PyBytes>,
         accept: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let now = instant(now)?;
         let opened = lock(&self.state).core.open(datagram.as_bytes());
         let Ok(Some(incoming)) = opened else { return Ok(None) };
         let payload = PyBytes::new(datagram.py(), incoming.payload());
@@ -160,25 +147,12 @@ impl AckEndpoint {
         lock(&self.state).acked.drain(..).collect()
     }
 
-    #[pyo3(signature = (now, /))]
-    fn lost(&self, now: f64) -> PyResult<Vec<u16>> {
-        let now = instant(now)?;
+    fn lost(&self, #[instant] now: Instant) -> PyResult<Vec<u16>> {
         let mut lost = Vec::new();
         let mut state = lock(&self.state);
         state.core.poll_lost(now, &mut lost);
         state.core.update(now);
         Ok(lost.into_iter().map(|sequence| sequence as u16).collect())
-    }
-
-    #[getter]
-    fn stats(&self) -> PacketStats {
-        PacketStats::from(&lock(&self.state).core.stats())
-    }
-
-    #[getter]
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counters = lock(&self.state).core.counters();
-        counts(py, counters.iter())
     }
 
     /// Bytes by which the longest datagram exceeds its payload: headers of packet and fragment.
@@ -194,15 +168,16 @@ impl AckEndpoint {
     }
 }
 
-pub(super) fn loss_bound(after: f64, after_rtts: Option<f64>, not_before: f64) -> PyResult<LossBound> {
-    let after = seconds("lost_after", after, MAX_LOSS)?;
-    let at_least = seconds("lost_not_before", not_before, MAX_LOSS)?;
+pub(super) fn loss_bound(
+    after: Duration,
+    after_rtts: Option<f64>,
+    at_least: Duration,
+) -> PyResult<LossBound> {
     Ok(match after_rtts {
         None => LossBound::After(after),
         Some(multiple) if multiple.is_finite() && multiple > 0.0 => LossBound::Rtt { multiple, at_least },
         Some(multiple) => {
-            let complaint = format!("lost_after_rtts must be above 0 and finite, not {multiple}");
-            return Err(PyValueError::new_err(complaint));
+            refuse!(PyValueError, "lost_after_rtts must be above 0 and finite, not {multiple}");
         }
     })
 }

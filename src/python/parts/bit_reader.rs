@@ -1,10 +1,9 @@
 //! The bit reader.
 
 use crate::python::prelude::*;
-use pyo3::types::{PyBytes, PyString};
 
 use crate::python::stream::Stream;
-use crate::wire;
+use crate::wire::{self, MAX_LENGTH, MAX_RELATIVE};
 
 #[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
@@ -27,48 +26,45 @@ fn none(py: Python<'_>) -> Bound<'_, PyAny> {
 #[pymethods]
 impl BitReader {
     #[new]
-    #[pyo3(signature = (data, /))]
     fn new(data: &[u8]) -> Self {
         let bits = data.len() * 8;
         BitReader { stream: Stream::alone("BitReader", wire::Stream::reading(data, 0, bits)), bits }
     }
 
-    #[getter]
-    fn bits_read(&self) -> PyResult<usize> {
-        Ok(self.position()?.min(self.bits))
-    }
-
-    #[getter]
-    fn bits_left(&self) -> PyResult<usize> {
-        Ok(self.bits.saturating_sub(self.position()?))
+    properties! {
+        bits_read: PyResult<usize> = Ok(self.position()?.min(self.bits));
+        bits_left: PyResult<usize> = Ok(self.bits.saturating_sub(self.position()?));
+        __repr__: PyResult<String> =
+            Ok(format!("<BitReader with {} of {} bits left>", self.bits_left()?, self.bits));
     }
 
     fn flag(&self, py: Python<'_>) -> PyResult<bool> {
         self.stream.flag(&none(py))
     }
 
-    #[pyo3(signature = (count, /))]
-    fn bits(&self, count: &Bound<'_, PyAny>) -> PyResult<u64> {
-        self.stream.bits(&none(count.py()), count)
+    fn bits(&self, py: Python<'_>, #[within(1, 64)] count: u32) -> PyResult<u64> {
+        self.stream.bits(&none(py), count)
     }
 
-    #[pyo3(signature = (low, high, /))]
-    fn ranged(&self, low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResult<i128> {
-        self.stream.ranged(&none(low.py()), low, high)
+    fn ranged(
+        &self,
+        py: Python<'_>,
+        #[within(i128::MIN, i128::MAX)] low: i128,
+        #[within(i128::MIN, i128::MAX)] high: i128,
+    ) -> PyResult<i128> {
+        self.stream.ranged(&none(py), low, high)
     }
 
     fn uint128(&self, py: Python<'_>) -> PyResult<u128> {
         self.stream.uint128(&none(py))
     }
 
-    #[pyo3(signature = (previous, /))]
-    fn relative(&self, previous: &Bound<'_, PyAny>) -> PyResult<u32> {
-        self.stream.relative(&none(previous.py()), previous)
+    fn relative(&self, py: Python<'_>, #[within(0, MAX_RELATIVE)] previous: u32) -> PyResult<u32> {
+        self.stream.relative(&none(py), previous)
     }
 
-    #[pyo3(signature = (previous, /))]
-    fn sequence_relative(&self, previous: &Bound<'_, PyAny>) -> PyResult<u16> {
-        self.stream.sequence_relative(&none(previous.py()), previous)
+    fn sequence_relative(&self, py: Python<'_>, #[within(0, u16::MAX)] previous: u16) -> PyResult<u16> {
+        self.stream.sequence_relative(&none(py), previous)
     }
 
     fn float32(&self, py: Python<'_>) -> PyResult<f64> {
@@ -79,39 +75,50 @@ impl BitReader {
         self.stream.float64(&none(py))
     }
 
-    #[pyo3(signature = (low, high, resolution, /))]
     fn quantized(&self, py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<f64> {
         self.stream.quantized(&none(py), low, high, resolution)
     }
 
-    #[pyo3(signature = (low, high, fraction_bits, /))]
     fn fixed<'py>(
         &self,
-        low: &Bound<'py, PyAny>,
-        high: &Bound<'_, PyAny>,
-        fraction_bits: &Bound<'_, PyAny>,
+        py: Python<'py>,
+        #[within(i64::MIN, i64::MAX)] low: i64,
+        #[within(i64::MIN, i64::MAX)] high: i64,
+        #[within(0, 64)] fraction_bits: u32,
     ) -> PyResult<Bound<'py, PyAny>> {
-        self.stream.fixed(&none(low.py()), low, high, fraction_bits)
+        self.stream.fixed(&none(py), low, high, fraction_bits)
     }
 
-    #[pyo3(signature = (max_bytes, /))]
-    fn text<'py>(&self, max_bytes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
-        self.stream.text(&none(max_bytes.py()), max_bytes)
+    fn text<'py>(
+        &self,
+        py: Python<'py>,
+        #[within(0, MAX_LENGTH)] max_bytes: u32,
+    ) -> PyResult<Bound<'py, PyString>> {
+        self.stream.text(&none(py), max_bytes)
     }
 
-    #[pyo3(signature = (max_units, /))]
-    fn wide_text<'py>(&self, max_units: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyString>> {
-        self.stream.wide_text(&none(max_units.py()), max_units)
+    fn wide_text<'py>(
+        &self,
+        py: Python<'py>,
+        #[within(0, MAX_LENGTH)] max_units: u32,
+    ) -> PyResult<Bound<'py, PyString>> {
+        self.stream.wide_text(&none(py), max_units)
     }
 
-    #[pyo3(signature = (max_bytes, /))]
-    fn data<'py>(&self, max_bytes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        self.stream.data(&none(max_bytes.py()), max_bytes)
+    fn data<'py>(
+        &self,
+        py: Python<'py>,
+        #[within(0, MAX_LENGTH)] max_bytes: u32,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.stream.data(&none(py), max_bytes)
     }
 
-    #[pyo3(signature = (count, /))]
-    fn bytes<'py>(&self, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-        self.stream.bytes(&none(count.py()), count)
+    fn bytes<'py>(
+        &self,
+        py: Python<'py>,
+        #[within(0, MAX_LENGTH)] count: u32,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        self.stream.bytes(&none(py), count)
     }
 
     fn align(&self, py: Python<'_>) -> PyResult<()> {
@@ -120,9 +127,5 @@ impl BitReader {
 
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         self.stream.run("finish", &none(py), wire::Stream::finish)
-    }
-
-    fn __repr__(&self) -> PyResult<String> {
-        Ok(format!("<BitReader with {} of {} bits left>", self.bits_left()?, self.bits))
     }
 }

@@ -1,12 +1,10 @@
 //! The bit writer, and the measure, which takes the same calls and writes nothing.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyRuntimeError;
-use pyo3::types::PyBytes;
 
 use crate::python::stream::Stream;
 use crate::python::value::Refusal;
-use crate::wire::{self, MAX_LENGTH, ValueError};
+use crate::wire::{self, MAX_LENGTH, MAX_RELATIVE, ValueError};
 
 /// Defines a class that takes values: every primitive, and `$own` methods of its own.
 macro_rules! taking_class {
@@ -28,7 +26,7 @@ macro_rules! taking_class {
             }
 
             #[pyo3(signature = (value, count, /))]
-            fn bits(&self, value: &Bound<'_, PyAny>, count: &Bound<'_, PyAny>) -> PyResult<()> {
+            fn bits(&self, value: &Bound<'_, PyAny>, #[within(1, 64)] count: u32) -> PyResult<()> {
                 self.0.bits(value, count).map(drop)
             }
 
@@ -36,8 +34,8 @@ macro_rules! taking_class {
             fn ranged(
                 &self,
                 value: &Bound<'_, PyAny>,
-                low: &Bound<'_, PyAny>,
-                high: &Bound<'_, PyAny>,
+                #[within(i128::MIN, i128::MAX)] low: i128,
+                #[within(i128::MIN, i128::MAX)] high: i128,
             ) -> PyResult<()> {
                 self.0.ranged(value, low, high).map(drop)
             }
@@ -48,7 +46,7 @@ macro_rules! taking_class {
             }
 
             #[pyo3(signature = (value, previous, /))]
-            fn relative(&self, value: &Bound<'_, PyAny>, previous: &Bound<'_, PyAny>) -> PyResult<()> {
+            fn relative(&self, value: &Bound<'_, PyAny>, #[within(0, MAX_RELATIVE)] previous: u32) -> PyResult<()> {
                 self.0.relative(value, previous).map(drop)
             }
 
@@ -56,7 +54,7 @@ macro_rules! taking_class {
             fn sequence_relative(
                 &self,
                 value: &Bound<'_, PyAny>,
-                previous: &Bound<'_, PyAny>,
+                #[within(0, u16::MAX)] previous: u16,
             ) -> PyResult<()> {
                 self.0.sequence_relative(value, previous).map(drop)
             }
@@ -86,25 +84,25 @@ macro_rules! taking_class {
             fn fixed(
                 &self,
                 value: &Bound<'_, PyAny>,
-                low: &Bound<'_, PyAny>,
-                high: &Bound<'_, PyAny>,
-                fraction_bits: &Bound<'_, PyAny>,
+                #[within(i64::MIN, i64::MAX)] low: i64,
+                #[within(i64::MIN, i64::MAX)] high: i64,
+                #[within(0, 64)] fraction_bits: u32,
             ) -> PyResult<()> {
                 self.0.fixed(value, low, high, fraction_bits).map(drop)
             }
 
             #[pyo3(signature = (value, max_bytes, /))]
-            fn text(&self, value: &Bound<'_, PyAny>, max_bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+            fn text(&self, value: &Bound<'_, PyAny>, #[within(0, MAX_LENGTH)] max_bytes: u32) -> PyResult<()> {
                 self.0.text(value, max_bytes).map(drop)
             }
 
             #[pyo3(signature = (value, max_units, /))]
-            fn wide_text(&self, value: &Bound<'_, PyAny>, max_units: &Bound<'_, PyAny>) -> PyResult<()> {
+            fn wide_text(&self, value: &Bound<'_, PyAny>, #[within(0, MAX_LENGTH)] max_units: u32) -> PyResult<()> {
                 self.0.wide_text(value, max_units).map(drop)
             }
 
             #[pyo3(signature = (value, max_bytes, /))]
-            fn data(&self, value: &Bound<'_, PyAny>, max_bytes: &Bound<'_, PyAny>) -> PyResult<()> {
+            fn data(&self, value: &Bound<'_, PyAny>, #[within(0, MAX_LENGTH)] max_bytes: u32) -> PyResult<()> {
                 self.0.data(value, max_bytes).map(drop)
             }
 

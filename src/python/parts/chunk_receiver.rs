@@ -1,17 +1,10 @@
 //! The receiving half of chunks.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
 
 use super::chunk_sender::{ChunkProgress, MAX_SECONDS};
-use super::{counts, instant};
+use super::counts;
 use crate::articles::slices::{self, ChunkReceiverConfig, MAX_SLICES, packet};
-use crate::python::errors::value_error;
-use crate::python::fields::bounded;
-use crate::python::lock;
-use crate::python::protocol::seconds;
 use crate::store::Datagrams;
 
 #[pyclass(frozen, module = "tickwire.articles")]
@@ -23,38 +16,23 @@ pub(crate) struct ChunkReceiver {
 #[pymethods]
 impl ChunkReceiver {
     #[new]
-    #[pyo3(signature = (*, max_slices = None, ack_interval = 0.05, overhead = None))]
-    #[pyo3(text_signature = "(*, max_slices=256, ack_interval=0.05, overhead=28)")]
     fn new(
-        max_slices: Option<&Bound<'_, PyAny>>,
-        ack_interval: f64,
-        overhead: Option<&Bound<'_, PyAny>>,
+        #[within(1, MAX_SLICES)] max_slices: usize,
+        #[seconds(MAX_SECONDS)] ack_interval: Duration,
+        #[within(0, 65_535)] overhead: usize,
     ) -> PyResult<Self> {
-        let mut config = ChunkReceiverConfig {
-            ack_interval: seconds("ack_interval", ack_interval, MAX_SECONDS)?,
-            ..ChunkReceiverConfig::default()
-        };
-        if let Some(slices) = max_slices {
-            config.max_slices = bounded("max_slices", slices, 1, MAX_SLICES)?;
-        }
-        if let Some(bytes) = overhead {
-            config.overhead = bounded("overhead", bytes, 0, 65_535)?;
-        }
+        let config = ChunkReceiverConfig { max_slices, ack_interval, overhead };
         let core = slices::ChunkReceiver::new(config).map_err(value_error)?;
         Ok(ChunkReceiver { core: Mutex::new(core) })
     }
 
-    #[pyo3(signature = (now, datagram, /))]
-    fn receive(&self, now: f64, datagram: &Bound<'_, PyBytes>) -> PyResult<()> {
-        let now = instant(now)?;
+    fn receive(&self, #[instant] now: Instant, datagram: &Bound<'_, PyBytes>) -> PyResult<()> {
         // A drop is counted.
         let _ = lock(&self.core).handle_slice(now, datagram.as_bytes());
         Ok(())
     }
 
-    #[pyo3(signature = (now, /))]
-    fn update<'py>(&self, py: Python<'py>, now: f64) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let now = instant(now)?;
+    fn update<'py>(&self, py: Python<'py>, #[instant] now: Instant) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut out = Datagrams::<()>::new();
         lock(&self.core).tick(now, &mut out);
         Ok(out.iter().next().map(|(_, packet)| PyBytes::new(py, packet)))
@@ -66,25 +44,14 @@ impl ChunkReceiver {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (datagram, /))]
     fn is_slice(datagram: &Bound<'_, PyBytes>) -> bool {
         packet::is_slice(datagram.as_bytes())
     }
 
-    #[getter]
-    fn ready(&self) -> bool {
-        lock(&self.core).is_ready()
-    }
-
-    #[getter]
-    fn progress(&self) -> Option<ChunkProgress> {
-        lock(&self.core).progress().map(ChunkProgress::from)
-    }
-
-    #[getter]
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counters = lock(&self.core).counters();
-        counts(py, counters.iter())
+    properties! {
+        counters: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.core).counters().iter());
+        ready: bool = lock(&self.core).is_ready();
+        progress: Option<ChunkProgress> = lock(&self.core).progress().map(ChunkProgress::from);
     }
 
     fn __repr__(&self) -> String {

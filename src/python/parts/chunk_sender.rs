@@ -1,17 +1,10 @@
 //! The sending half of chunks.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::{PyBytes, PyDict};
 
-use super::{counts, instant};
+use super::counts;
 use crate::articles::slices::{self, ChunkSendError, ChunkSenderConfig, MAX_SLICES, packet};
-use crate::python::errors::{ChannelFullError, MessageTooLargeError, value_error};
-use crate::python::fields::bounded;
-use crate::python::lock;
-use crate::python::protocol::seconds;
+use crate::python::errors::{ChannelFullError, MessageTooLargeError};
 use crate::store::Datagrams;
 
 /// The maximum of all times here: a longer one is a mistake (milliseconds).
@@ -26,48 +19,30 @@ pub(crate) struct ChunkSender {
 #[pymethods]
 impl ChunkSender {
     #[new]
-    #[pyo3(signature = (*, max_slices = None, bytes_per_second = 32_000.0, accumulator_bytes = None, overhead = None,
-                        resend_delay = 0.1, max_queued = None, initial_burst_bytes = None,
-                        initial_burst_wait = 0.1))]
-    #[pyo3(
-        text_signature = "(*, max_slices=256, bytes_per_second=32000.0, accumulator_bytes=None, overhead=28, \
-                             resend_delay=0.1, max_queued=64, initial_burst_bytes=262144, initial_burst_wait=0.1)"
-    )]
-    #[allow(clippy::too_many_arguments)] // Settings, all by keyword.
     fn new(
-        max_slices: Option<&Bound<'_, PyAny>>,
-        bytes_per_second: f64,
-        accumulator_bytes: Option<&Bound<'_, PyAny>>,
-        overhead: Option<&Bound<'_, PyAny>>,
-        resend_delay: f64,
-        max_queued: Option<&Bound<'_, PyAny>>,
-        initial_burst_bytes: Option<&Bound<'_, PyAny>>,
-        initial_burst_wait: f64,
+        #[within(1, MAX_SLICES)] max_slices: usize,
+        #[number] bytes_per_second: f64,
+        #[within(0, usize::MAX)] accumulator_bytes: Option<usize>,
+        #[within(0, 65_535)] overhead: usize,
+        #[seconds(MAX_SECONDS)] resend_delay: Duration,
+        #[within(1, 65_535)] max_queued: usize,
+        #[within(0, 1 << 23)] initial_burst_bytes: usize,
+        #[seconds(MAX_SECONDS)] initial_burst_wait: Duration,
     ) -> PyResult<Self> {
-        let mut config = ChunkSenderConfig {
+        let core = slices::ChunkSender::new(ChunkSenderConfig {
+            max_slices,
             bytes_per_second,
-            resend_delay: seconds("resend_delay", resend_delay, MAX_SECONDS)?,
-            initial_burst_wait: seconds("initial_burst_wait", initial_burst_wait, MAX_SECONDS)?,
-            ..ChunkSenderConfig::default()
-        };
-        for (name, given, least, most, setting) in [
-            ("max_slices", max_slices, 1, MAX_SLICES, &mut config.max_slices),
-            ("overhead", overhead, 0, 65_535, &mut config.overhead),
-            ("max_queued", max_queued, 1, 65_535, &mut config.max_queued),
-            ("initial_burst_bytes", initial_burst_bytes, 0, 1 << 23, &mut config.initial_burst_bytes),
-        ] {
-            if let Some(given) = given {
-                *setting = bounded(name, given, least, most)?;
-            }
-        }
-        if let Some(bytes) = accumulator_bytes {
-            config.accumulator_bytes = Some(bounded("accumulator_bytes", bytes, 0, usize::MAX)?);
-        }
-        let core = slices::ChunkSender::new(config).map_err(value_error)?;
+            accumulator_bytes,
+            overhead,
+            resend_delay,
+            max_queued,
+            initial_burst_bytes,
+            initial_burst_wait,
+        });
+        let core = core.map_err(value_error)?;
         Ok(ChunkSender { core: Mutex::new(core) })
     }
 
-    #[pyo3(signature = (chunk, /, *, burst = false))]
     fn send(&self, chunk: &Bound<'_, PyBytes>, burst: bool) -> PyResult<u64> {
         let chunk = chunk.as_bytes().to_vec();
         let mut core = lock(&self.core);
@@ -81,15 +56,16 @@ impl ChunkSender {
         })
     }
 
-    #[pyo3(signature = (number, /))]
     fn cancel(&self, number: u64) -> bool {
         lock(&self.core).cancel(number)
     }
 
-    #[pyo3(signature = (now, /, *, rtt = None))]
-    fn update<'py>(&self, py: Python<'py>, now: f64, rtt: Option<f64>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let now = instant(now)?;
-        let rtt = rtt.map(|rtt| seconds("rtt", rtt, MAX_SECONDS)).transpose()?;
+    fn update<'py>(
+        &self,
+        py: Python<'py>,
+        #[instant] now: Instant,
+        #[seconds(MAX_SECONDS)] rtt: Option<Duration>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let mut out = Datagrams::<()>::new();
         let mut core = lock(&self.core);
         core.set_rtt(rtt);
@@ -98,53 +74,27 @@ impl ChunkSender {
         Ok(out.iter().map(|(_, packet)| PyBytes::new(py, packet)).collect())
     }
 
-    #[pyo3(signature = (now, datagram, /))]
-    fn receive(&self, now: f64, datagram: &Bound<'_, PyBytes>) -> PyResult<Option<u64>> {
-        let now = instant(now)?;
+    fn receive(&self, #[instant] now: Instant, datagram: &Bound<'_, PyBytes>) -> PyResult<Option<u64>> {
         // A drop is counted.
         Ok(lock(&self.core).handle_ack(now, datagram.as_bytes()).unwrap_or(None))
     }
 
     #[staticmethod]
-    #[pyo3(signature = (datagram, /))]
     fn is_ack(datagram: &Bound<'_, PyBytes>) -> bool {
         packet::is_ack(datagram.as_bytes())
     }
 
-    #[pyo3(signature = (bytes_per_second, /))]
     fn set_bytes_per_second(&self, bytes_per_second: f64) -> PyResult<()> {
         lock(&self.core).set_bytes_per_second(bytes_per_second).map_err(value_error)
     }
 
-    #[getter]
-    fn bytes_per_second(&self) -> f64 {
-        lock(&self.core).bytes_per_second()
-    }
-
-    #[getter]
-    fn in_flight(&self) -> Option<u64> {
-        lock(&self.core).in_flight()
-    }
-
-    #[getter]
-    fn progress(&self) -> Option<ChunkProgress> {
-        lock(&self.core).progress().map(ChunkProgress::from)
-    }
-
-    #[getter]
-    fn queued(&self) -> usize {
-        lock(&self.core).queued()
-    }
-
-    #[getter]
-    fn idle(&self) -> bool {
-        lock(&self.core).is_idle()
-    }
-
-    #[getter]
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counters = lock(&self.core).counters();
-        counts(py, counters.iter())
+    properties! {
+        counters: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.core).counters().iter());
+        bytes_per_second: f64 = lock(&self.core).bytes_per_second();
+        in_flight: Option<u64> = lock(&self.core).in_flight();
+        progress: Option<ChunkProgress> = lock(&self.core).progress().map(ChunkProgress::from);
+        queued: usize = lock(&self.core).queued();
+        idle: bool = lock(&self.core).is_idle();
     }
 
     fn __repr__(&self) -> String {

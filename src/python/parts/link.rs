@@ -1,20 +1,12 @@
 //! One direction of a simulated link, for any Python objects.
 
-use std::sync::{Arc, Mutex};
-
 use crate::python::prelude::*;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyByteArray, PyBytes, PyDict};
+use pyo3::types::PyByteArray;
 
-use super::{LATEST, counts, instant, to_seconds};
+use super::{counts, to_seconds};
 use crate::netsim::conditions;
 use crate::netsim::link;
 use crate::python::conditions::Conditions;
-use crate::python::errors::value_error;
-use crate::python::fields::{bounded, within};
-use crate::python::lock;
-use crate::python::protocol::seconds;
-use crate::time::Instant;
 
 /// A terabyte: larger items are mistakes.
 const MAX_ITEM: usize = 1 << 40;
@@ -67,76 +59,47 @@ fn byte_length(item: &Bound<'_, PyAny>) -> usize {
 #[pymethods]
 impl Link {
     #[new]
-    #[pyo3(signature = (conditions = None, *, seed = 0, capacity = None))]
-    #[pyo3(text_signature = "(conditions=None, *, seed=0, capacity=65536)")]
     fn new(
         conditions: Option<&Bound<'_, Conditions>>,
-        seed: i128,
-        capacity: Option<&Bound<'_, PyAny>>,
+        #[within(0, u64::MAX)] seed: u64,
+        #[within(1, 1 << 24)] capacity: usize,
     ) -> PyResult<Self> {
         let conditions = conditions.map(|conditions| conditions.get().core).unwrap_or_default();
-        let seed = within("seed", seed, 0, u64::MAX)?;
-        let capacity = match capacity {
-            Some(capacity) => bounded("capacity", capacity, 1, 1 << 24)?,
-            None => link::DEFAULT_CAPACITY,
-        };
         let core = link::Link::new(conditions, seed).map_err(value_error)?.with_capacity(capacity);
         Ok(Link { core: Mutex::new(core), lost: Arc::default() })
     }
 
-    #[pyo3(signature = (now, item, /, *, size = None))]
-    fn send(&self, now: f64, item: &Bound<'_, PyAny>, size: Option<i128>) -> PyResult<()> {
-        let now = instant(now)?;
-        let size = size.map(|size| within("size", size, 0, MAX_ITEM)).transpose()?;
+    fn send(
+        &self,
+        #[instant] now: Instant,
+        item: &Bound<'_, PyAny>,
+        #[within(0, MAX_ITEM)] size: Option<usize>,
+    ) -> PyResult<()> {
         let size = size.unwrap_or_else(|| byte_length(item));
         let item = Item { object: Some(item.clone().unbind()), lost: self.lost.clone() };
         self.with_core(|core| core.send(now, item, size));
         Ok(())
     }
 
-    #[pyo3(signature = (now, /))]
-    fn poll(&self, now: f64) -> PyResult<Option<Py<PyAny>>> {
-        let now = instant(now)?;
+    fn poll(&self, #[instant] now: Instant) -> PyResult<Option<Py<PyAny>>> {
         Ok(self.with_core(|core| core.poll(now).and_then(|mut item| item.object.take())))
     }
 
-    #[getter]
-    fn next_delivery(&self) -> Option<f64> {
-        lock(&self.core).next_delivery().map(to_seconds)
+    properties! {
+        counters: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.core).counters().iter());
+        next_delivery: Option<f64> = lock(&self.core).next_delivery().map(to_seconds);
+        queued_bytes: u64 = lock(&self.core).queued_bytes();
+        __len__: usize = lock(&self.core).in_flight();
+        __bool__: bool = true;
+        __repr__: String = format!("<Link with {} under way>", self.__len__());
     }
 
-    #[getter]
-    fn queued_bytes(&self) -> u64 {
-        lock(&self.core).queued_bytes()
-    }
-
-    #[pyo3(signature = (conditions, /))]
     fn set_conditions(&self, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
         lock(&self.core).set_conditions(conditions.get().core).map_err(value_error)
     }
 
-    #[pyo3(signature = (at, conditions, /))]
-    fn schedule(&self, at: f64, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
-        let at = Instant::ZERO + seconds("at", at, LATEST)?;
+    fn schedule(&self, #[instant] at: Instant, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
         lock(&self.core).schedule(at, conditions.get().core).map_err(value_error)
-    }
-
-    #[getter]
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counters = lock(&self.core).counters();
-        counts(py, counters.iter())
-    }
-
-    fn __len__(&self) -> usize {
-        lock(&self.core).in_flight()
-    }
-
-    fn __bool__(&self) -> bool {
-        true
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Link with {} under way>", self.__len__())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -26,31 +26,21 @@ pub(super) use bit_writer::{BitMeasure, BitWriter};
 pub(super) use chunk_receiver::ChunkReceiver;
 pub(super) use chunk_sender::{ChunkProgress, ChunkSender};
 pub(super) use fragments::Fragments;
-pub(super) use good_bad::{GoodBad, good_bad_config};
+pub(super) use good_bad::{GoodBad, MAX_SECONDS};
 pub(super) use link::Link;
 pub(super) use sequence::{sequence_distance, sequence_greater, sequence_less};
 pub(super) use sequence_buffer::SequenceBuffer;
 pub(super) use socket::Socket;
 pub(super) use virtual_connection::VirtualConnection;
 
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use crate::python::prelude::*;
 
-use super::protocol::seconds;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 
-/// Two hundred years: a later time is a mistake of unit (milliseconds, nanoseconds).
-const LATEST: f64 = 200.0 * 366.0 * 86_400.0;
-
-/// Reads an argument `now`.
-fn instant(now: f64) -> PyResult<Instant> {
-    seconds("now", now, LATEST).map(|since| Instant::ZERO + since)
-}
-
-/// Seconds that [`instant`] turns into this instant or the next nanosecond, never an earlier one.
+/// Seconds that [`Instant`] turns into this instant or the next nanosecond, never an earlier one.
 fn to_seconds(at: Instant) -> f64 {
     let nearest = at.as_secs_f64();
-    if instant(nearest).is_ok_and(|taken| taken < at) { nearest.next_up() } else { nearest }
+    if Instant::ZERO + Duration::from_secs_f64(nearest) < at { nearest.next_up() } else { nearest }
 }
 
 /// Counters by name, as a dict.

@@ -6,19 +6,16 @@ use crate::python::fields::bounded;
 use crate::store::sequence;
 
 #[pyfunction]
-#[pyo3(signature = (a, b, /))]
 pub(crate) fn sequence_greater(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(sequence::greater(number("a", a)?, number("b", b)?))
 }
 
 #[pyfunction]
-#[pyo3(signature = (a, b, /))]
 pub(crate) fn sequence_less(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(sequence::less(number("a", a)?, number("b", b)?))
 }
 
 #[pyfunction]
-#[pyo3(signature = (a, b, /))]
 pub(crate) fn sequence_distance(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<i32> {
     Ok(sequence::distance(number("a", a)?, number("b", b)?))
 }

@@ -1,15 +1,11 @@
 //! The sequence buffer, of Python objects.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyKeyError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::exceptions::PyKeyError;
 use pyo3::types::PyIterator;
 
 use super::sequence::number;
 use crate::python::fields::bounded;
-use crate::python::lock;
 use crate::store;
 use crate::store::sequence::{ahead, unwrap};
 
@@ -32,7 +28,6 @@ struct SequenceBufferState {
 #[pymethods]
 impl SequenceBuffer {
     #[new]
-    #[pyo3(signature = (capacity, /))]
     fn new(capacity: &Bound<'_, PyAny>) -> PyResult<Self> {
         let refused = || {
             let complaint = format!("capacity must be a power of two, 1 to 32768, not {capacity}");
@@ -47,9 +42,10 @@ impl SequenceBuffer {
         Ok(SequenceBuffer { capacity, state: Mutex::new(SequenceBufferState::new(capacity)) })
     }
 
-    #[getter]
-    fn capacity(&self) -> usize {
-        self.capacity
+    properties! {
+        capacity: usize = self.capacity;
+        __len__: usize = lock(&self.state).sequences().count();
+        __repr__: String = format!("<SequenceBuffer of {} in {}>", self.__len__(), self.capacity);
     }
 
     #[getter]
@@ -58,14 +54,12 @@ impl SequenceBuffer {
         state.begun.then(|| state.newest() as u16)
     }
 
-    #[pyo3(signature = (sequence, /))]
     fn is_stale(&self, sequence: &Bound<'_, PyAny>) -> PyResult<bool> {
         let sequence = number("sequence", sequence)?;
         let state = lock(&self.state);
         Ok(state.values.stale(state.full(sequence)))
     }
 
-    #[pyo3(signature = (sequence, value, /))]
     fn insert(&self, sequence: &Bound<'_, PyAny>, value: Py<PyAny>) -> PyResult<bool> {
         let sequence = number("sequence", sequence)?;
         let mut state = lock(&self.state);
@@ -77,7 +71,6 @@ impl SequenceBuffer {
         Ok(refused.is_none())
     }
 
-    #[pyo3(signature = (sequence, /))]
     fn advance(&self, sequence: &Bound<'_, PyAny>) -> PyResult<()> {
         let sequence = number("sequence", sequence)?;
         let mut state = lock(&self.state);
@@ -123,17 +116,9 @@ impl SequenceBuffer {
         Ok(state.values.contains(state.full(sequence)))
     }
 
-    fn __len__(&self) -> usize {
-        lock(&self.state).sequences().count()
-    }
-
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
         let sequences: Vec<u16> = lock(&self.state).sequences().map(|sequence| sequence as u16).collect();
         sequences.into_pyobject(py)?.try_iter()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<SequenceBuffer of {} in {}>", self.__len__(), self.capacity)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -1,20 +1,13 @@
 //! A UDP socket by itself.
 
 use std::net::SocketAddr;
-use std::sync::Mutex;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::intern;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use super::counts;
-use crate::driver::udp::{DEFAULT_KERNEL_BUFFER, UdpConfig, UdpCounters, UdpSocket, number};
+use crate::driver::udp::{UdpConfig, UdpCounters, UdpSocket, number};
 use crate::python::address::{Address, AddressLike};
 use crate::python::errors::{ClosedError, os_error};
-use crate::python::fields::{bounded, within};
-use crate::python::lock;
-use crate::python::protocol::seconds;
 use crate::store::Datagrams;
 
 /// The longest datagram that UDP over IPv4 carries.
@@ -53,26 +46,15 @@ struct SocketState {
 #[pymethods]
 impl Socket {
     #[new]
-    #[pyo3(signature = (address, *, send_buffer = None, receive_buffer = None, max_datagram = None))]
-    #[pyo3(text_signature = "(address, *, send_buffer=4194304, receive_buffer=4194304, max_datagram=65507)")]
     fn new(
         py: Python<'_>,
         address: AddressLike,
-        send_buffer: Option<&Bound<'_, PyAny>>,
-        receive_buffer: Option<&Bound<'_, PyAny>>,
-        max_datagram: Option<&Bound<'_, PyAny>>,
+        #[within(1, MAX_KERNEL_BUFFER)] send_buffer: usize,
+        #[within(1, MAX_KERNEL_BUFFER)] receive_buffer: usize,
+        #[within(1, MAX_DATAGRAM)] max_datagram: usize,
     ) -> PyResult<Self> {
-        let size = |name, given: Option<&Bound<'_, PyAny>>, default, most| {
-            given.map_or(Ok(default), |given| bounded(name, given, 1, most))
-        };
-        let config = UdpConfig {
-            send_buffer: size("send_buffer", send_buffer, DEFAULT_KERNEL_BUFFER, MAX_KERNEL_BUFFER)?,
-            receive_buffer: size("receive_buffer", receive_buffer, DEFAULT_KERNEL_BUFFER, MAX_KERNEL_BUFFER)?,
-            max_datagram: size("max_datagram", max_datagram, MAX_DATAGRAM, MAX_DATAGRAM)?,
-            // A caller that waits by file descriptor must find all waiting datagrams in the system.
-            gro: false,
-            ..UdpConfig::default()
-        };
+        let config =
+            UdpConfig { send_buffer, receive_buffer, max_datagram, gro: false, ..UdpConfig::default() };
         let socket = UdpSocket::bind(address.0, config).map_err(|error| os_error(py, &error, address.0))?;
         Ok(Socket {
             address: Address(socket.local_address()),
@@ -83,29 +65,12 @@ impl Socket {
         })
     }
 
-    #[getter]
-    fn address(&self) -> Address {
-        self.address
-    }
-
-    #[getter]
-    fn send_buffer(&self) -> usize {
-        self.send_buffer
-    }
-
-    #[getter]
-    fn receive_buffer(&self) -> usize {
-        self.receive_buffer
-    }
-
-    #[getter]
-    fn max_datagram(&self) -> usize {
-        self.max_datagram
-    }
-
-    #[getter]
-    fn closed(&self) -> bool {
-        lock(&self.state).socket.is_none()
+    properties! {
+        address: Address = self.address;
+        send_buffer: usize = self.send_buffer;
+        receive_buffer: usize = self.receive_buffer;
+        max_datagram: usize = self.max_datagram;
+        closed: bool = lock(&self.state).socket.is_none();
     }
 
     #[getter]
@@ -117,14 +82,12 @@ impl Socket {
         counts(py, counters.iter())
     }
 
-    #[pyo3(signature = (to, data, /))]
     fn send(&self, to: AddressLike, data: &Bound<'_, PyBytes>) -> PyResult<bool> {
         self.check(to.0, data)?;
         let sent = self.with(|socket| socket.send(to.0, data.as_bytes()))?;
         sent.map_err(|error| os_error(data.py(), &error, to.0))
     }
 
-    #[pyo3(signature = (datagrams, /))]
     fn send_many(&self, datagrams: &Bound<'_, PyAny>) -> PyResult<u64> {
         let mut batch = Datagrams::new();
         let iterable = |_| {
@@ -135,9 +98,7 @@ impl Socket {
             let pair = pair?;
             if !pair.cast::<PyTuple>().is_ok_and(|pair| pair.len() == 2) {
                 let shown = pair.repr()?;
-                return Err(PyTypeError::new_err(format!(
-                    "datagrams must be (address, bytes) pairs, not {shown}"
-                )));
+                refuse!(PyTypeError, "datagrams must be (address, bytes) pairs, not {shown}");
             }
             let (to, data): (AddressLike, Bound<'_, PyBytes>) = pair.extract()?;
             self.check(to.0, &data)?;
@@ -159,13 +120,11 @@ impl Socket {
         Ok(received.map(|(data, from)| (PyBytes::new(py, &data), Address(from))))
     }
 
-    #[pyo3(signature = (bound = 1500, /))]
     fn receive_many<'py>(
         &self,
         py: Python<'py>,
-        bound: i128,
+        #[within(1, MAX_BOUND)] bound: usize,
     ) -> PyResult<Vec<(Bound<'py, PyBytes>, Address)>> {
-        let bound = within("bound", bound, 1, MAX_BOUND)?;
         let mut batch = Datagrams::<SocketAddr>::new();
         let received = self.with(|socket| {
             socket.receive_each(bound, || (), |(), from, datagram| batch.push(from, datagram))
@@ -177,9 +136,8 @@ impl Socket {
         }
     }
 
-    #[pyo3(signature = (timeout, /))]
-    fn wait(&self, py: Python<'_>, timeout: f64) -> PyResult<bool> {
-        let mut left = seconds("timeout", timeout, MAX_WAIT)?.as_secs_f64();
+    fn wait(&self, py: Python<'_>, #[seconds(MAX_WAIT)] timeout: Duration) -> PyResult<bool> {
+        let mut left = timeout.as_secs_f64();
         // A duplicated handle: another thread may close the socket, and its number be reused for another file.
         let handle = self.with(|socket| socket.handle())?;
         let handle = handle.map_err(|error| os_error(py, &error, self.address.0))?;
@@ -209,15 +167,7 @@ impl Socket {
         }
     }
 
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (kind, value, traceback, /))]
-    fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
-        let _ = (kind, value, traceback);
-        self.close();
-    }
+    closes!();
 
     fn __repr__(&self) -> String {
         let closed = if self.closed() { ", closed" } else { "" };

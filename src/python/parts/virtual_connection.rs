@@ -1,22 +1,15 @@
 //! The plain virtual connection.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::{PyBytes, PyDict};
 
-use super::ack_endpoint::{PacketStats, loss_bound};
-use super::instant;
+use super::ack_endpoint::{MAX_LOSS, PacketStats, loss_bound};
 use crate::articles::{self, VirtualConfig, VirtualEvent, VirtualSendError, VirtualState};
 use crate::driver::OsEntropy;
 use crate::python::address::{Address, AddressLike};
-use crate::python::errors::{MessageTooLargeError, NotConnectedError, value_error};
-use crate::python::fields::bounded;
-use crate::python::lock;
-use crate::python::protocol::seconds;
+use crate::python::errors::{MessageTooLargeError, NotConnectedError};
 use crate::python::setup::random;
 use crate::store::Datagrams;
+use crate::transport::packet::LossBound;
 
 /// A day: a longer timeout is a mistake.
 const MAX_TIMEOUT: f64 = 86_400.0;
@@ -33,48 +26,42 @@ pub(crate) struct VirtualConnection {
 #[pymethods]
 impl VirtualConnection {
     #[staticmethod]
-    #[pyo3(signature = (*, protocol_id, timeout = 10.0, keep_alive = 0.1, lost_after = 1.0,
-                        lost_after_rtts = None, lost_not_before = 0.05, in_order_only = false))]
     fn listen(
-        protocol_id: &Bound<'_, PyAny>,
-        timeout: f64,
-        keep_alive: f64,
-        lost_after: f64,
-        lost_after_rtts: Option<f64>,
-        lost_not_before: f64,
-        in_order_only: bool,
+        #[within(0, u32::MAX)] protocol_id: u32,
+        #[seconds(MAX_TIMEOUT)] timeout: Duration,
+        #[seconds(MAX_TIMEOUT)] keep_alive: Duration,
+        #[seconds(MAX_LOSS)] lost_after: Duration,
+        #[number] lost_after_rtts: Option<f64>,
+        #[seconds(MAX_LOSS)] lost_not_before: Duration,
+        #[truth] in_order_only: bool,
     ) -> PyResult<Self> {
-        let mut config = config(protocol_id, timeout, keep_alive)?;
-        config.packets.acks.loss_bound = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;
-        config.packets.acks.in_order_only = in_order_only;
-        Self::new(articles::VirtualConnection::listen(config))
+        let losses = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;
+        Self::new(articles::VirtualConnection::listen(config(
+            protocol_id,
+            timeout,
+            keep_alive,
+            losses,
+            in_order_only,
+        )))
     }
 
     #[staticmethod]
-    #[pyo3(signature = (now, address, /, *, protocol_id, timeout = 10.0, keep_alive = 0.1, lost_after = 1.0,
-                        lost_after_rtts = None, lost_not_before = 0.05, in_order_only = false))]
-    #[allow(clippy::too_many_arguments)] // Settings, nearly all by keyword.
     fn connect(
-        now: f64,
+        #[instant] now: Instant,
         address: AddressLike,
-        protocol_id: &Bound<'_, PyAny>,
-        timeout: f64,
-        keep_alive: f64,
-        lost_after: f64,
-        lost_after_rtts: Option<f64>,
-        lost_not_before: f64,
-        in_order_only: bool,
+        #[within(0, u32::MAX)] protocol_id: u32,
+        #[seconds(MAX_TIMEOUT)] timeout: Duration,
+        #[seconds(MAX_TIMEOUT)] keep_alive: Duration,
+        #[seconds(MAX_LOSS)] lost_after: Duration,
+        #[number] lost_after_rtts: Option<f64>,
+        #[seconds(MAX_LOSS)] lost_not_before: Duration,
+        #[truth] in_order_only: bool,
     ) -> PyResult<Self> {
-        let now = instant(now)?;
         if address.0.port() == 0 {
-            return Err(PyValueError::new_err(format!(
-                "address must have a port to dial, not {}",
-                address.0
-            )));
+            refuse!(PyValueError, "address must have a port to dial, not {}", address.0);
         }
-        let mut config = config(protocol_id, timeout, keep_alive)?;
-        config.packets.acks.loss_bound = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;
-        config.packets.acks.in_order_only = in_order_only;
+        let losses = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;
+        let config = config(protocol_id, timeout, keep_alive, losses, in_order_only);
         Self::new(articles::VirtualConnection::connect(now, config, address.0))
     }
 
@@ -88,19 +75,13 @@ impl VirtualConnection {
         }
     }
 
-    #[getter]
-    fn ready(&self) -> bool {
-        lock(&self.core).is_ready()
+    properties! {
+        ready: bool = lock(&self.core).is_ready();
+        peer: Option<Address> = lock(&self.core).peer().map(Address);
+        stats: PacketStats = PacketStats::from(&lock(&self.core).stats());
     }
 
-    #[getter]
-    fn peer(&self) -> Option<Address> {
-        lock(&self.core).peer().map(Address)
-    }
-
-    #[pyo3(signature = (now, payload, /))]
-    fn send(&self, now: f64, payload: &Bound<'_, PyBytes>) -> PyResult<(u16, Outgoing)> {
-        let now = instant(now)?;
+    fn send(&self, #[instant] now: Instant, payload: &Bound<'_, PyBytes>) -> PyResult<(u16, Outgoing)> {
         let mut out = Datagrams::new();
         let sent = lock(&self.core).send(now, payload.as_bytes(), &mut out);
         let sequence = sent.map_err(|error| match error {
@@ -112,14 +93,12 @@ impl VirtualConnection {
         Ok((sequence, to_python(payload.py(), &out)))
     }
 
-    #[pyo3(signature = (now, source, datagram, /))]
     fn receive<'py>(
         &self,
-        now: f64,
+        #[instant] now: Instant,
         source: AddressLike,
         datagram: &Bound<'py, PyBytes>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let now = instant(now)?;
         let payload = match lock(&self.core).handle_datagram(now, source.0, datagram.as_bytes()) {
             Ok(payload) => payload.map(<[u8]>::to_vec),
             // Counted.
@@ -128,9 +107,7 @@ impl VirtualConnection {
         Ok(payload.map(|payload| PyBytes::new(datagram.py(), &payload)))
     }
 
-    #[pyo3(signature = (now, /))]
-    fn update(&self, py: Python<'_>, now: f64) -> PyResult<Outgoing> {
-        let now = instant(now)?;
+    fn update(&self, py: Python<'_>, #[instant] now: Instant) -> PyResult<Outgoing> {
         let mut out = Datagrams::new();
         lock(&self.core).update(now, &mut out);
         Ok(to_python(py, &out))
@@ -161,11 +138,6 @@ impl VirtualConnection {
     }
 
     #[getter]
-    fn stats(&self) -> PacketStats {
-        PacketStats::from(&lock(&self.core).stats())
-    }
-
-    #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (counters, packets) = {
             let core = lock(&self.core);
@@ -188,13 +160,17 @@ impl VirtualConnection {
     }
 }
 
-fn config(protocol_id: &Bound<'_, PyAny>, timeout: f64, keep_alive: f64) -> PyResult<VirtualConfig> {
-    Ok(VirtualConfig {
-        secret: Some(random(&mut OsEntropy)),
-        timeout: seconds("timeout", timeout, MAX_TIMEOUT)?,
-        keep_alive: seconds("keep_alive", keep_alive, MAX_TIMEOUT)?,
-        ..VirtualConfig::new(bounded("protocol_id", protocol_id, 0, u32::MAX)?)
-    })
+fn config(
+    protocol_id: u32,
+    timeout: Duration,
+    keep_alive: Duration,
+    loss_bound: LossBound,
+    in_order_only: bool,
+) -> VirtualConfig {
+    let secret = Some(random(&mut OsEntropy));
+    let mut config = VirtualConfig { secret, timeout, keep_alive, ..VirtualConfig::new(protocol_id) };
+    (config.packets.acks.loss_bound, config.packets.acks.in_order_only) = (loss_bound, in_order_only);
+    config
 }
 
 fn to_python(py: Python<'_>, out: &Datagrams) -> Outgoing {

@@ -19,12 +19,12 @@ pub(crate) use self::events::{GameEnded, MasterChanged, Player, PlayerJoined, Pl
 use self::open::{Opening, open};
 pub(crate) use self::path::PlayerPath;
 use super::address::{Address, AddressLike};
-use super::arguments::{int, number, optional_int, shared, truth};
+use super::arguments::a_protocol;
 use super::chunks::{Chunk, Transfer};
 use super::endpoint::Endpoint;
 use super::errors::value_error;
 use super::fields::within;
-use super::inbox::{Inbox, Pending, Tick, Ticking};
+use super::inbox::{Inbox, Pending};
 use super::lock;
 use super::log::{Level, log};
 use super::network::SimulatedNetwork;
@@ -35,6 +35,7 @@ use super::setup::{class_name, entropy, random, send_options};
 use super::stats::ConnectionStats;
 use crate::endpoint::{ChunkLimits, Event, PeerHandle};
 use crate::mesh::{Happening, Phase, Start};
+use crate::python::tick::{Tick, Ticking};
 use crate::session::PeerPart;
 use crate::time::Instant;
 
@@ -68,10 +69,10 @@ impl Peer {
     )]
     fn host<'py>(
         py: Python<'py>,
-        #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
+        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         name: &str,
-        #[pyo3(from_py_with = int::players)] players: i128,
-        #[pyo3(from_py_with = truth::late_joining)] late_joining: bool,
+        #[int] players: i128,
+        #[truth] late_joining: bool,
         key: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
@@ -91,7 +92,7 @@ impl Peer {
     fn join<'py>(
         py: Python<'py>,
         address: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
+        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         name: &str,
         key: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
@@ -222,12 +223,7 @@ impl Peer {
         self.endpoint.fileno(py)
     }
 
-    #[pyo3(signature = (*, countdown = 1.0, seed = None))]
-    fn start(
-        &self,
-        #[pyo3(from_py_with = number::countdown)] countdown: f64,
-        #[pyo3(from_py_with = optional_int::seed)] seed: Option<i128>,
-    ) -> PyResult<bool> {
+    fn start(&self, #[number] countdown: f64, #[int] seed: Option<i128>) -> PyResult<bool> {
         let countdown = seconds("countdown", countdown, MAX_COUNTDOWN)?.as_micros() as u32;
         let network = self.endpoint.network.as_ref().map(|network| network.get().0.clone());
         let seed = match seed {
@@ -237,7 +233,6 @@ impl Peer {
         self.part(|part, now| part.mesh_mut().start(now, Start { seed, countdown, players: 0 }))
     }
 
-    #[pyo3(signature = (player, /))]
     fn kick(&self, player: &Bound<'_, Player>) -> PyResult<bool> {
         let player = self.check(player.get())?;
         self.part(|part, now| {
@@ -246,7 +241,6 @@ impl Peer {
         })
     }
 
-    #[pyo3(signature = (player, /))]
     fn path(&self, py: Python<'_>, player: &Bound<'_, Player>) -> PyResult<Option<PlayerPath>> {
         let player = self.check(player.get())?;
         let who = (player.number, player.joined);
@@ -262,15 +256,14 @@ impl Peer {
         }))
     }
 
-    #[pyo3(signature = (player, message, channel = None, *, key = 0, tag = 0, notify = false))]
     fn send(
         &self,
         player: &Bound<'_, Player>,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = int::key)] key: i128,
-        #[pyo3(from_py_with = int::tag)] tag: i128,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[int] key: i128,
+        #[int] tag: i128,
+        #[truth] notify: bool,
     ) -> PyResult<Py<PyAny>> {
         let options = send_options(key, tag, notify)?;
         let player = self.check(player.get())?;
@@ -282,14 +275,13 @@ impl Peer {
         self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
-    #[pyo3(signature = (message, channel = None, *, key = 0, tag = 0, notify = false))]
     fn broadcast(
         &self,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = int::key)] key: i128,
-        #[pyo3(from_py_with = int::tag)] tag: i128,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[int] key: i128,
+        #[int] tag: i128,
+        #[truth] notify: bool,
     ) -> PyResult<Vec<Py<Player>>> {
         use crate::endpoint::SendError;
         use crate::transport::SendError as Refused;
@@ -322,33 +314,25 @@ impl Peer {
         Ok(left_out)
     }
 
-    #[pyo3(signature = (player, data, /, *, label = "", burst = false, ask_first = false))]
     fn send_chunk(
         &self,
         player: &Bound<'_, Player>,
         data: &Bound<'_, PyAny>,
         label: &str,
-        #[pyo3(from_py_with = truth::burst)] burst: bool,
-        #[pyo3(from_py_with = truth::ask_first)] ask_first: bool,
+        #[truth] burst: bool,
+        #[truth] ask_first: bool,
     ) -> PyResult<Transfer> {
         let handle = self.handle_of(self.check(player.get())?)?;
         self.endpoint.check_open(handle)?;
         self.endpoint.send_chunk(handle, None, &Chunk::given(data)?, label, burst, ask_first)
     }
 
-    #[pyo3(signature = (player, /))]
     fn stats(&self, player: &Bound<'_, Player>) -> PyResult<ConnectionStats> {
         let handle = self.handle_of(self.check(player.get())?)?;
         self.endpoint.stats(handle, None)
     }
 
-    #[pyo3(signature = (*, linger = 0.0, wait = true))]
-    fn close(
-        &self,
-        py: Python<'_>,
-        #[pyo3(from_py_with = number::linger)] linger: f64,
-        #[pyo3(from_py_with = truth::wait)] wait: bool,
-    ) -> PyResult<()> {
+    fn close(&self, py: Python<'_>, #[number] linger: f64, #[truth] wait: bool) -> PyResult<()> {
         self.endpoint.close(py, linger, None, wait)
     }
 

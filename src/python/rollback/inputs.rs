@@ -1,10 +1,7 @@
 //! The players' inputs, as bits and as objects: small ints, or objects of a message class.
 
-use std::sync::Arc;
-
-use pyo3::exceptions::{PyTypeError, PyValueError};
-use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyInt, PyTuple};
+use crate::python::prelude::*;
+use pyo3::types::{PyBool, PyInt};
 
 use crate::python::codec::Class;
 use crate::python::fields::bounded;
@@ -40,16 +37,12 @@ impl InputKind {
             )));
         };
         if class.has_block() {
-            return Err(PyTypeError::new_err(format!(
-                "inputs must be a class without a block, and {name} has one"
-            )));
+            refuse!(PyTypeError, "inputs must be a class without a block, and {name} has one");
         }
         if schema.max_bits() > MAX_INPUT_BITS || schema.max_bits() == 0 {
             let most = MAX_INPUT_BITS / 8;
             let bytes = schema.max_bits().div_ceil(8);
-            return Err(PyValueError::new_err(format!(
-                "inputs must take 1 to {most} bytes, not {bytes}: {name}"
-            )));
+            refuse!(PyValueError, "inputs must take 1 to {most} bytes, not {bytes}: {name}");
         }
         let schema = Arc::new(schema);
         if InputShape::of_schema(schema.clone()).is_none() {
@@ -78,13 +71,13 @@ impl InputKind {
             InputKind::Int { bits } => {
                 if !input.is_instance_of::<PyInt>() {
                     let class = input.get_type().name()?.to_string();
-                    return Err(PyTypeError::new_err(format!("input must be an int, not {class}")));
+                    refuse!(PyTypeError, "input must be an int, not {class}");
                 }
                 let most = u64::MAX >> (64 - bits);
                 let value = match input.extract::<u64>() {
                     Ok(value) if value <= most => value,
                     _ => {
-                        return Err(PyValueError::new_err(format!("input must be 0 to {most}, not {input}")));
+                        refuse!(PyValueError, "input must be 0 to {most}, not {input}");
                     }
                 };
                 writer.bits(value, *bits);

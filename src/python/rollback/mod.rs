@@ -1,5 +1,6 @@
 //! Rollback games, their spectators and the sync test for Python.
 
+mod acts;
 mod events;
 mod inputs;
 mod requests;

@@ -1,14 +1,9 @@
 //! The requests that a rollback game gets: save, load, advance.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyTypeError;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyBytes, PyDict, PyFloat, PyInt, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyFloat, PyInt, PyMapping};
 
 use crate::python::buffers::Raw;
-use crate::python::lock;
 use crate::rollback::{MAX_FIELDS, hash};
 
 #[pyclass(frozen, module = "tickwire.rollback")]
@@ -75,9 +70,10 @@ impl Save {
 
 #[pymethods]
 impl Save {
-    #[getter]
-    fn state(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        lock(&self.state).as_ref().map(|state| state.clone_ref(py))
+    properties! {
+        state: Option<Py<PyAny>> = lock(&self.state).as_ref().map(|state| state.clone_ref(py));
+        checksum: Option<Py<PyAny>> = lock(&self.checksum).as_ref().map(|value| value.clone_ref(py));
+        __repr__: String = format!("<Save of frame {}>", self.frame);
     }
 
     #[setter]
@@ -85,11 +81,6 @@ impl Save {
         // Dropping the old state may run code of the game, which may come back here: not under the lock.
         let before = lock(&self.state).replace(value);
         drop(before);
-    }
-
-    #[getter]
-    fn checksum(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        lock(&self.checksum).as_ref().map(|value| value.clone_ref(py))
     }
 
     #[setter]
@@ -115,10 +106,6 @@ impl Save {
             drop(before);
         }
     }
-
-    fn __repr__(&self) -> String {
-        format!("<Save of frame {}>", self.frame)
-    }
 }
 
 #[pyclass(frozen, module = "tickwire.rollback")]
@@ -131,8 +118,8 @@ pub(crate) struct Load {
 
 #[pymethods]
 impl Load {
-    fn __repr__(&self) -> String {
-        format!("<Load of frame {}>", self.frame)
+    properties! {
+        __repr__: String = format!("<Load of frame {}>", self.frame);
     }
 }
 
@@ -164,24 +151,9 @@ impl Advance {
         PyTuple::new(py, words)
     }
 
-    #[getter]
-    fn confirmed(&self) -> bool {
-        self.guessed == 0
+    properties! {
+        confirmed: bool = self.guessed == 0;
+        __repr__: PyResult<String> =
+            Ok(format!("<Advance frame {} on {}>", self.frame, self.inputs.bind(py).repr()?));
     }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("<Advance frame {} on {}>", self.frame, self.inputs.bind(py).repr()?))
-    }
-}
-
-/// Counters by name, as a dict.
-pub(super) fn counts<'py>(
-    py: Python<'py>,
-    counts: impl Iterator<Item = (&'static str, u64)>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, count) in counts {
-        dict.set_item(name, count)?;
-    }
-    Ok(dict)
 }

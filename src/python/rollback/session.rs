@@ -1,50 +1,37 @@
 //! A rollback game for Python: converts inputs, copies states, and carries out the core's requests.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyBytes, PyDict, PyInt, PyList, PyTuple};
+use pyo3::types::PyInt;
 
+use super::acts::Acts;
 use super::events::{Desync, PlayerOut, SpectatorLost};
-use super::inputs::{InputKind, InputObjects};
+use super::inputs::InputKind;
 use super::moment;
-use super::requests::{Advance, Load, Save, Sums, counts};
+use super::requests::Sums;
 use super::states::StateKind;
 use super::timing::Timing;
-use crate::python::arguments::{argument, int, optional_int};
+use crate::python::arguments::argument;
 use crate::python::fields::{bounded, within};
-use crate::python::lock;
+use crate::python::parts::counts;
 use crate::python::peer::Peer;
-use crate::rollback::{
-    self as core, Config, GameEvent, GameInput, MAX_DELAY, MAX_PLAYERS, Request, StateRing, Status,
-};
+use crate::rollback::{self as core, Config, GameEvent, GameInput, MAX_DELAY, MAX_PLAYERS, Request, Status};
 use crate::session::SharedRollback;
 use crate::wire::BitWriter;
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Rollback {
-    kind: InputKind,
-    states: StateKind,
+    acts: Acts,
     peer: Option<Py<Peer>>,
     inner: Mutex<Inner>,
 }
 
 struct Inner {
     game: SharedRollback<core::Rollback>,
-    ring: StateRing,
-    /// The states that the game saved, by frame.
-    saved: Vec<Option<Py<Save>>>,
-    objects: InputObjects,
     /// The requests of this frame, and how many were handed out.
     queue: Vec<Request>,
     given: usize,
-    /// Frames below this one run again.
-    newest: u32,
     now: crate::time::Instant,
     writer: BitWriter,
-    sums: Vec<u32>,
     names: Vec<String>,
     players: Vec<usize>,
     check_every: u32,
@@ -113,98 +100,46 @@ impl Rollback {
         error
     }
 
-    fn saved_place(inner: &Inner, frame: u32) -> usize {
-        frame as usize % inner.saved.len()
-    }
-
-    /// What each player gave to a frame. The objects are made with no lock held, as their class may call back in here.
-    fn give_advance(&self, py: Python<'_>, frame: u32) -> PyResult<Py<PyAny>> {
-        let (mut guessed, mut left, mut mask) = (0u16, 0u16, 0u16);
-        let mut row = {
+    /// The request to run a frame.
+    fn advance_to(&self, py: Python<'_>, frame: u32) -> PyResult<Py<PyAny>> {
+        let [mut players, mut guessed, mut left] = [0u16; 3];
+        let row = {
             let guard = lock(&self.inner);
             let game = guard.game.lock();
             for player in &guard.players {
                 let status = game.input(*player, frame).1;
-                mask |= 1 << player;
+                players |= 1 << player;
                 guessed |= u16::from(status == Status::Predicted) << player;
                 left |= u16::from(status == Status::Left) << player;
             }
-            guard.objects.find(py, guard.players.iter().map(|player| game.input(*player, frame).0))
+            self.acts.find(py, guard.players.iter().map(|player| game.input(*player, frame).0))
         };
-        let inputs = row.make(py, &self.kind).map_err(|error| self.put_back(error))?;
-        let mut guard = lock(&self.inner);
-        let dropped = guard.objects.keep(py, row);
-        let again = frame < guard.newest;
-        guard.newest = guard.newest.max(frame + 1);
-        drop(guard);
-        drop(dropped);
-        Ok(Py::new(py, Advance { frame, inputs, again, players: mask, guessed, left })?.into_any())
-    }
-
-    fn is_checked(inner: &Inner, frame: u32) -> bool {
-        inner.check_every > 0 && frame.is_multiple_of(inner.check_every)
+        self.acts.advance(py, frame, row, [players, guessed, left])
     }
 
     /// The next request for the game itself.
     fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         loop {
-            let mut guard = lock(&self.inner);
-            let inner = &mut *guard;
-            let Some(request) = inner.queue.get(inner.given).copied() else {
-                self.finish(inner, py);
-                return Ok(None);
+            let (request, check_every) = {
+                let mut guard = lock(&self.inner);
+                let inner = &mut *guard;
+                let Some(request) = inner.queue.get(inner.given).copied() else {
+                    self.finish(inner, py);
+                    return Ok(None);
+                };
+                inner.given += 1;
+                (request, inner.check_every)
             };
-            inner.given += 1;
-            match (request, &self.states) {
-                (Request::Advance(frame), _) => {
-                    drop(guard);
-                    return self.give_advance(py, frame).map(Some);
+            let made = match request {
+                Request::Advance(frame) => self.advance_to(py, frame).map(Some),
+                Request::Load(frame) => self.acts.load(py, frame),
+                Request::Save(frame) => {
+                    let is_checked = check_every > 0 && frame.is_multiple_of(check_every);
+                    self.acts.save(py, frame, is_checked)
                 }
-                (Request::Save(frame), StateKind::Arrays(arrays)) => arrays.save(inner.ring.save(frame)),
-                (Request::Load(frame), StateKind::Arrays(arrays)) => {
-                    // The core only loads what it has saved.
-                    if let Some(saved) = inner.ring.get(frame) {
-                        arrays.load(saved);
-                    }
-                }
-                (Request::Save(frame), kind) => {
-                    let is_checked = Self::is_checked(inner, frame);
-                    let place = Self::saved_place(inner, frame);
-                    drop(guard);
-                    // In CPython 3.11 a new object may collect garbage, whose destructors run code of the game.
-                    let request = Py::new(py, Save::new(frame, is_checked))?;
-                    let before = lock(&self.inner).saved[place].replace(request.clone_ref(py));
-                    // The old state's destructor may run code of the game.
-                    drop(before);
-                    let StateKind::Calls { save, check, .. } = kind else {
-                        return Ok(Some(request.into_any()));
-                    };
-                    let done = (|| {
-                        *lock(&request.get().state) = Some(save.call0(py)?);
-                        if let Some(check) = check.as_ref().filter(|_| is_checked) {
-                            let sums = Sums::of(check.call0(py)?.bind(py))?;
-                            *lock(&request.get().sums) = Some(sums);
-                        }
-                        Ok(())
-                    })();
-                    done.map_err(|error| self.put_back(error))?;
-                }
-                (Request::Load(frame), kind) => {
-                    let place = Self::saved_place(inner, frame);
-                    let saved = inner.saved[place].as_ref().map(|saved| saved.clone_ref(py));
-                    drop(guard);
-                    let state = saved
-                        .and_then(|saved| lock(&saved.get().state).as_ref().map(|state| state.clone_ref(py)));
-                    let StateKind::Calls { load, .. } = kind else {
-                        let Some(state) = state else {
-                            return Err(PyRuntimeError::new_err(format!(
-                                "state must be set for each Save, which frame {frame} misses: request.state = copy"
-                            )));
-                        };
-                        return Ok(Some(Py::new(py, Load { frame, state: Some(state) })?.into_any()));
-                    };
-                    load.call1(py, (state,)).map_err(|error| self.put_back(error))?;
-                }
+            };
+            if let Some(made) = made.map_err(|error| self.put_back(error))? {
+                return Ok(Some(made));
             }
         }
     }
@@ -213,26 +148,11 @@ impl Rollback {
     fn finish(&self, inner: &mut Inner, py: Python<'_>) {
         loop {
             let Some(frame) = inner.game.lock().poll_check() else { return };
-            inner.sums.clear();
-            if let StateKind::Arrays(arrays) = &self.states {
-                if let Some(saved) = inner.ring.get(frame) {
-                    arrays.sums(saved, &mut inner.sums);
-                }
-                if inner.names.is_empty() {
-                    inner.names = arrays.names();
-                }
-            } else {
-                let place = Self::saved_place(inner, frame);
-                let save = inner.saved[place].as_ref().map(|save| save.clone_ref(py));
-                let save = save.filter(|save| save.get().frame == frame);
-                if let Some(sums) = save.and_then(|save| lock(&save.get().sums).clone()) {
-                    inner.sums.extend(sums.values);
-                    inner.names = sums.names;
-                }
+            let Sums { names, values } = self.acts.sums(py, frame);
+            if !names.is_empty() {
+                inner.names = names;
             }
-            let sums = ::core::mem::take(&mut inner.sums);
-            inner.game.lock().note_check(inner.now, frame, &sums);
-            inner.sums = sums;
+            inner.game.lock().note_check(inner.now, frame, &values);
         }
     }
 }
@@ -247,13 +167,13 @@ impl Rollback {
         peer: Option<Py<Peer>>,
         inputs: &Bound<'_, PyAny>,
         players: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = optional_int::me)] me: Option<i128>,
+        #[int] me: Option<i128>,
         timing: Option<&Bound<'_, PyAny>>,
         state: Option<&Bound<'_, PyAny>>,
         save: Option<&Bound<'_, PyAny>>,
         load: Option<&Bound<'_, PyAny>>,
         check: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = int::check_every)] check_every: i128,
+        #[within(0, 100_000)] check_every: u32,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
         let (players, me) = seats(peer.as_ref(), players, me)?;
@@ -262,39 +182,32 @@ impl Rollback {
         let timing = timing.map(|given| argument("timing", given, "a Timing or None")).transpose()?;
         let timing = Timing::or_default(timing.as_ref());
         (config.delay, config.window, config.rate) = (timing.delay, timing.window, timing.rate);
-        config.check_every = within("check_every", check_every, 0, 100_000)?;
+        config.check_every = check_every;
         let states = StateKind::new(state, save, load, check)?;
         config.state = states.mark();
         let count = config.window as usize + 2;
-        let check_every = config.check_every;
         let game = SharedRollback::new(core::Rollback::new(config));
         if let Some(peer) = &peer {
             peer.get().part(|part, now| part.set_core(now, Some(Box::new(game.clone()))))?;
         }
         let inner = Inner {
-            ring: StateRing::new(states.size(), count),
-            saved: (0..count).map(|_| None).collect(),
-            objects: InputObjects::new(MAX_PLAYERS),
             queue: Vec::with_capacity(128),
             given: 0,
-            newest: 0,
-            now: crate::time::Instant::ZERO,
+            now: Instant::ZERO,
             writer: BitWriter::new(),
-            sums: Vec::new(),
             names: Vec::new(),
             players: (0..MAX_PLAYERS).filter(|player| players >> player & 1 == 1).collect(),
             check_every,
             game,
         };
-        Ok(Rollback { kind, states, peer, inner: Mutex::new(inner) })
+        Ok(Rollback { acts: Acts::new(kind, states, count, MAX_PLAYERS), peer, inner: Mutex::new(inner) })
     }
 
-    #[pyo3(signature = (input, *, now = None))]
     fn advance(slf: Bound<'_, Self>, input: &Bound<'_, PyAny>, now: Option<f64>) -> PyResult<Requests> {
         let this = slf.get();
         let mut writer = ::core::mem::take(&mut lock(&this.inner).writer);
         writer.clear();
-        let written = this.kind.write(input, &mut writer);
+        let written = this.acts.kind.write(input, &mut writer);
         let now = this.now(now);
         let mut guard = lock(&this.inner);
         let inner = &mut *guard;
@@ -316,28 +229,24 @@ impl Rollback {
         ))
     }
 
-    #[pyo3(signature = (player, payload, *, now = None))]
     fn read(
         &self,
-        #[pyo3(from_py_with = int::player)] player: i128,
+        #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         payload: &[u8],
         now: Option<f64>,
     ) -> PyResult<Option<String>> {
-        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
         let read = lock(&self.inner).game.lock().read(moment(now), player, payload);
         Ok(read.err().map(|fault| fault.to_string()))
     }
 
-    #[pyo3(signature = (player, *, max_bytes = 1024, now = None))]
     fn fill<'py>(
         &self,
         py: Python<'py>,
-        #[pyo3(from_py_with = int::player)] player: i128,
-        #[pyo3(from_py_with = int::max_bytes)] max_bytes: i128,
+        #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
+        #[within(8, 65_536usize)] max_bytes: usize,
         now: Option<f64>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
-        let bytes = within("max_bytes", max_bytes, 8, 65_536usize)?;
+        let bytes = max_bytes;
         let mut guard = lock(&self.inner);
         let Inner { game, writer, .. } = &mut *guard;
         writer.clear();
@@ -345,9 +254,7 @@ impl Rollback {
         Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    #[pyo3(signature = (player, *, now = None))]
-    fn note_left(&self, #[pyo3(from_py_with = int::player)] player: i128, now: Option<f64>) -> PyResult<()> {
-        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
+    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) -> PyResult<()> {
         lock(&self.inner).game.lock().note_left(moment(now), player);
         Ok(())
     }
@@ -378,26 +285,18 @@ impl Rollback {
         }
     }
 
-    #[getter]
-    fn frame(&self) -> u32 {
-        lock(&self.inner).game.lock().frame()
-    }
-
-    #[getter]
-    fn confirmed(&self) -> u32 {
-        lock(&self.inner).game.lock().confirmed()
-    }
-
-    #[getter]
-    fn delay(&self) -> u32 {
-        lock(&self.inner).game.lock().delay()
+    properties! {
+        frame: u32 = lock(&self.inner).game.lock().frame();
+        confirmed: u32 = lock(&self.inner).game.lock().confirmed();
+        delay: u32 = lock(&self.inner).game.lock().delay();
+        can_advance: bool = lock(&self.inner).game.lock().can_advance();
+        ahead: f64 = lock(&self.inner).game.lock().ahead();
+        pace: f64 = lock(&self.inner).game.lock().pace();
     }
 
     #[setter]
-    fn set_delay(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-        let delay = int::delay(value)?;
-        lock(&self.inner).game.lock().set_delay(within("delay", delay, 0, MAX_DELAY)?);
-        Ok(())
+    fn set_delay(&self, #[within(0, MAX_DELAY)] delay: u32) {
+        lock(&self.inner).game.lock().set_delay(delay);
     }
 
     #[getter]
@@ -407,42 +306,18 @@ impl Rollback {
     }
 
     #[getter]
-    fn can_advance(&self) -> bool {
-        lock(&self.inner).game.lock().can_advance()
-    }
-
-    #[getter]
     fn players<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let mask = lock(&self.inner).game.lock().present();
         PyTuple::new(py, (0..16u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
     }
 
-    #[getter]
-    fn ahead(&self) -> f64 {
-        lock(&self.inner).game.lock().ahead()
-    }
-
-    #[getter]
-    fn pace(&self) -> f64 {
-        lock(&self.inner).game.lock().pace()
-    }
-
-    #[getter]
-    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counters = lock(&self.inner).game.lock().counters();
-        counts(py, counters.iter())
+    properties! {
+        stats: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.inner).game.lock().counters().iter());
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if let StateKind::Calls { save, load, check } = &self.states {
-            visit.call(save)?;
-            visit.call(load)?;
-            visit.call(check)?;
-        }
         visit.call(&self.peer)?;
-        // A locked mutex is in use, so its objects are reachable anyway.
-        let inner = self.inner.try_lock();
-        inner.map_or(Ok(()), |inner| inner.saved.iter().try_for_each(|saved| visit.call(saved)))
+        self.acts.traverse(&visit)
     }
 
     fn __repr__(&self) -> String {

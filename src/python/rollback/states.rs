@@ -1,9 +1,8 @@
 //! How a game's states are kept: arrays copied here, callables, or by the game itself.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use crate::python::prelude::*;
 use pyo3::ffi;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping};
+use pyo3::types::PyMapping;
 
 use crate::python::arguments::argument;
 use crate::python::buffers::Raw;
@@ -26,7 +25,7 @@ impl StateKind {
         for (name, given) in [("save", save), ("load", load), ("check", check)] {
             if let Some(given) = given.filter(|given| !given.is_callable()) {
                 let class = given.get_type().name()?;
-                return Err(PyTypeError::new_err(format!("{name} must be callable or None, not {class}")));
+                refuse!(PyTypeError, "{name} must be callable or None, not {class}");
             }
         }
         let own = |given: Option<&Bound<'_, PyAny>>| given.map(|given| given.clone().unbind());
@@ -115,9 +114,7 @@ impl Arrays {
         }
         if arrays.fields.len() > MAX_FIELDS {
             let count = arrays.fields.len();
-            return Err(PyValueError::new_err(format!(
-                "state must have at most {MAX_FIELDS} fields, not {count}"
-            )));
+            refuse!(PyValueError, "state must have at most {MAX_FIELDS} fields, not {count}");
         }
         Ok(arrays)
     }

@@ -1,17 +1,12 @@
 //! Spectators of rollback games, for Python.
 
-use std::sync::Mutex;
-
 use crate::python::prelude::*;
-use pyo3::types::{PyBytes, PyList};
 
-use super::inputs::{InputKind, InputObjects};
+use super::acts::Acts;
+use super::inputs::InputKind;
 use super::moment;
-use super::requests::Advance;
 use super::session::seats;
-use crate::python::arguments::int;
-use crate::python::fields::within;
-use crate::python::lock;
+use super::states::StateKind;
 use crate::python::peer::Peer;
 use crate::rollback::{self as core, Config, MAX_PLAYERS, Status};
 use crate::session::SharedRollback;
@@ -19,9 +14,9 @@ use crate::wire::BitWriter;
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Spectator {
-    kind: InputKind,
+    acts: Acts,
     players: Vec<usize>,
-    inner: Mutex<(SharedRollback<core::Spectator>, InputObjects)>,
+    game: SharedRollback<core::Spectator>,
 }
 
 #[pymethods]
@@ -32,103 +27,71 @@ impl Spectator {
         peer: Option<Py<Peer>>,
         inputs: &Bound<'_, PyAny>,
         players: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = int::frame)] frame: i128,
-        #[pyo3(from_py_with = int::buffer)] buffer: i128,
-        #[pyo3(from_py_with = int::rate)] rate: i128,
+        #[within(0, u32::MAX / 2)] frame: u32,
+        #[within(0, 60)] buffer: u32,
+        #[within(1, 1_000)] rate: u32,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
         let (mask, _) = seats(None, Some(players), Some(0))?;
         let mut config = Config::new(1, 0, kind.shape());
         config.players = mask;
-        config.rate = within("rate", rate, 1, 1_000)?;
-        let frame = within("frame", frame, 0, u32::MAX / 2)?;
-        let buffer = within("buffer", buffer, 0, 60)?;
+        config.rate = rate;
         let spectator = SharedRollback::new(core::Spectator::new(config, frame, buffer));
         if let Some(peer) = peer {
             peer.get().part(|part, now| part.set_core(now, Some(Box::new(spectator.clone()))))?;
         }
-        let inner = Mutex::new((spectator, InputObjects::new(MAX_PLAYERS)));
         let players = (0..MAX_PLAYERS).filter(|player| mask >> player & 1 == 1).collect();
-        Ok(Spectator { kind, players, inner })
+        let acts = Acts::new(kind, StateKind::Requests, 1, MAX_PLAYERS);
+        Ok(Spectator { acts, players, game: spectator })
     }
 
-    #[pyo3(signature = (limit = 4))]
-    fn advance<'py>(
-        &self,
-        py: Python<'py>,
-        #[pyo3(from_py_with = int::limit)] limit: i128,
-    ) -> PyResult<Bound<'py, PyList>> {
-        let limit = within("limit", limit, 1, 64)?;
-        let frames = lock(&self.inner).0.lock().advance(limit);
+    fn advance<'py>(&self, py: Python<'py>, #[within(1, 64)] limit: u32) -> PyResult<Bound<'py, PyList>> {
+        let frames = self.game.lock().advance(limit);
         let list = PyList::empty(py);
+        let mask_of = |mask, player: &usize| mask | 1 << *player;
         for frame in frames {
-            let (mut row, left) = {
-                let guard = lock(&self.inner);
-                let spectator = guard.0.lock();
-                let has_left = |player: &usize| spectator.input(*player, frame).1 == Status::Left;
-                let left =
-                    self.players.iter().copied().filter(has_left).fold(0, |mask, player| mask | 1 << player);
-                let inputs = self.players.iter().map(|player| spectator.input(*player, frame).0);
-                (guard.1.find(py, inputs), left)
+            let (row, left) = {
+                let game = self.game.lock();
+                let has_left = |player: &&usize| game.input(**player, frame).1 == Status::Left;
+                let left = self.players.iter().filter(has_left).fold(0, mask_of);
+                (self.acts.find(py, self.players.iter().map(|player| game.input(*player, frame).0)), left)
             };
-            // Their class may call back in here.
-            let inputs = row.make(py, &self.kind)?;
-            let dropped = lock(&self.inner).1.keep(py, row);
-            drop(dropped);
-            let players = self.players.iter().fold(0, |mask, player| mask | 1 << player);
-            list.append(Py::new(py, Advance { frame, inputs, again: false, players, guessed: 0, left })?)?;
+            let players = self.players.iter().fold(0, mask_of);
+            list.append(self.acts.advance(py, frame, row, [players, 0, left])?)?;
         }
         Ok(list)
     }
 
-    #[pyo3(signature = (player, payload, *, now = None))]
     fn read(
         &self,
-        #[pyo3(from_py_with = int::player)] player: i128,
+        #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         payload: &[u8],
         now: Option<f64>,
     ) -> PyResult<Option<String>> {
-        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
-        let read = lock(&self.inner).0.lock().read(moment(now), player, payload);
+        let read = self.game.lock().read(moment(now), player, payload);
         Ok(read.err().map(|fault| fault.to_string()))
     }
 
-    #[pyo3(signature = (player, *, now = None))]
     fn fill<'py>(
         &self,
         py: Python<'py>,
-        #[pyo3(from_py_with = int::player)] player: i128,
+        #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         now: Option<f64>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
         let mut writer = BitWriter::new();
-        let is_filled = lock(&self.inner).0.lock().fill(moment(now), player, 64, &mut writer);
+        let is_filled = self.game.lock().fill(moment(now), player, 64, &mut writer);
         Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    #[pyo3(signature = (player, *, now = None))]
-    fn note_left(&self, #[pyo3(from_py_with = int::player)] player: i128, now: Option<f64>) -> PyResult<()> {
-        let player = within("player", player, 0, MAX_PLAYERS as u8 - 1)?;
-        lock(&self.inner).0.lock().note_left(moment(now), player);
+    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) -> PyResult<()> {
+        self.game.lock().note_left(moment(now), player);
         Ok(())
     }
 
-    #[getter]
-    fn frame(&self) -> u32 {
-        lock(&self.inner).0.lock().frame()
-    }
-
-    #[getter]
-    fn behind(&self) -> u32 {
-        lock(&self.inner).0.lock().behind()
-    }
-
-    #[getter]
-    fn lost(&self) -> bool {
-        lock(&self.inner).0.lock().is_lost()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("<Spectator at frame {}>", self.frame())
+    properties! {
+        frame: u32 = self.game.lock().frame();
+        behind: u32 = self.game.lock().behind();
+        lost: bool = self.game.lock().is_lost();
+        __repr__: String = format!("<Spectator at frame {}>", self.frame());
     }
 }

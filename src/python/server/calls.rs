@@ -61,7 +61,7 @@ impl Server {
             let audience = clients.map_or(Audience::Everybody, Audience::These);
             let messages = [(message, SendOptions::default())];
             let sent = self.send_all(py, audience, None, channel, &messages, None)?;
-            return sent.map_err(|error| self.endpoint.send_error(&declared.described(), channel, error));
+            return sent.map_err(|error| self.endpoint.send_error(&declared.name, channel, error));
         }
         let clients = match clients {
             Some(Recipients(clients)) => clients.into_iter().flatten().collect(),
@@ -80,7 +80,7 @@ impl Server {
                 .with(|core, driver| core.send(driver.now(), client, channel, message, options))?;
             let Err(error) = sent else { continue };
             if Sent::of_refusal(&error, Sent::Gone).is_none() {
-                return Err(self.endpoint.send_error(&declared.described(), channel, error));
+                return Err(self.endpoint.send_error(&declared.name, channel, error));
             }
             left_out.extend(lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py)));
         }

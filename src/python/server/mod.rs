@@ -20,7 +20,7 @@ use self::retained::Retained;
 pub(crate) use self::rooms::Room;
 use self::rooms::{Members, Rooms};
 use super::address::{Address, AddressLike};
-use super::arguments::{int, number, optional_int, shared, truth};
+use super::arguments::a_protocol;
 use super::arrays::{Recipients, Rows};
 use super::capture::Secrets;
 use super::chunks::{Chunk, IncomingChunk, Transfer};
@@ -32,7 +32,7 @@ use super::events::ClientHandle;
 use super::fields::within;
 use super::ghosts::World;
 use super::goodbye::goodbye;
-use super::inbox::{Inbox, Tick, Ticking, payload};
+use super::inbox::{Inbox, payload};
 use super::lock;
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
@@ -48,6 +48,7 @@ use crate::endpoint::{
 };
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode;
+use crate::python::tick::{Tick, Ticking};
 use crate::time::Instant;
 use crate::transport::{self, BudgetConfig, Message, SendOptions};
 
@@ -95,9 +96,9 @@ impl Server {
     fn new<'py>(
         py: Python<'py>,
         address: AddressLike,
-        #[pyo3(from_py_with = shared::protocol)] protocol: Py<Protocol>,
+        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = int::max_clients)] max_clients: i128,
+        #[int] max_clients: i128,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
@@ -273,15 +274,14 @@ impl Server {
         self.endpoint.fileno(py)
     }
 
-    #[pyo3(signature = (client, message, channel = None, *, key = 0, tag = 0, notify = false))]
     fn send(
         &self,
         client: &Bound<'_, ClientHandle>,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = int::key)] key: i128,
-        #[pyo3(from_py_with = int::tag)] tag: i128,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[int] key: i128,
+        #[int] tag: i128,
+        #[truth] notify: bool,
     ) -> PyResult<Py<PyAny>> {
         let options = send_options(key, tag, notify)?;
         let encoded = self.endpoint.protocol.get().encode_message(message)?;
@@ -293,13 +293,12 @@ impl Server {
         self.endpoint.answer(message.py(), sent, channel, || class_name(message))
     }
 
-    #[pyo3(signature = (client, data, channel, *, tag))]
     fn send_payload(
         &self,
         client: &Bound<'_, ClientHandle>,
         data: &[u8],
         channel: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = int::tag)] tag: i128,
+        #[int] tag: i128,
     ) -> PyResult<Py<PyAny>> {
         let tag = within("tag", tag, 0, u32::MAX)?;
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
@@ -310,14 +309,13 @@ impl Server {
         self.endpoint.answer(client.py(), sent, channel, || "the payload".into())
     }
 
-    #[pyo3(signature = (client, data, /, *, label = "", burst = false, ask_first = false))]
     fn send_chunk(
         &self,
         client: &Bound<'_, ClientHandle>,
         data: &Bound<'_, PyAny>,
         label: &str,
-        #[pyo3(from_py_with = truth::burst)] burst: bool,
-        #[pyo3(from_py_with = truth::ask_first)] ask_first: bool,
+        #[truth] burst: bool,
+        #[truth] ask_first: bool,
     ) -> PyResult<Transfer> {
         let handle = self.core_handle(client.get())?;
         self.endpoint.check_open(handle)?;
@@ -340,13 +338,12 @@ impl Server {
         self.endpoint.incoming_chunks(py, handle, Some(client.as_unbound()))
     }
 
-    #[pyo3(signature = (bytes_per_second, burst_bytes, client = None, *, adaptive = true))]
     fn set_budget(
         &self,
-        #[pyo3(from_py_with = number::bytes_per_second)] bytes_per_second: f64,
-        #[pyo3(from_py_with = number::burst_bytes)] burst_bytes: f64,
+        #[number] bytes_per_second: f64,
+        #[number] burst_bytes: f64,
         client: Option<&Bound<'_, ClientHandle>>,
-        #[pyo3(from_py_with = truth::adaptive)] adaptive: bool,
+        #[truth] adaptive: bool,
     ) -> PyResult<bool> {
         let client = client.map(|client| self.core_handle(client.get())).transpose()?;
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
@@ -357,7 +354,6 @@ impl Server {
         }
     }
 
-    #[pyo3(signature = (congestion, client = None, /))]
     fn set_congestion(
         &self,
         congestion: &Bound<'_, Congestion>,
@@ -371,7 +367,6 @@ impl Server {
         }
     }
 
-    #[pyo3(signature = (message, channel = None, *, clients = None, exclude = None, key = 0, tag = 0, notify = false))]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn broadcast(
         &self,
@@ -379,9 +374,9 @@ impl Server {
         channel: Option<&Bound<'_, PyAny>>,
         clients: Option<&Bound<'_, PyAny>>,
         exclude: Option<&Bound<'_, ClientHandle>>,
-        #[pyo3(from_py_with = int::key)] key: i128,
-        #[pyo3(from_py_with = int::tag)] tag: i128,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[int] key: i128,
+        #[int] tag: i128,
+        #[truth] notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let options = send_options(key, tag, notify)?;
         let (clients, retained) = self.audience(clients)?;
@@ -402,7 +397,7 @@ impl Server {
         arena: Option<&Bound<'_, PyAny>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[truth] notify: bool,
     ) -> PyResult<Vec<usize>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         let clients = self.recipients(clients)?;
@@ -430,7 +425,7 @@ impl Server {
         arena: Option<&Bound<'_, PyAny>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[truth] notify: bool,
     ) -> PyResult<Vec<usize>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         let client = self.core_handle(client.get())?;
@@ -460,7 +455,7 @@ impl Server {
         exclude: Option<&Bound<'_, ClientHandle>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[truth] notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
         let (clients, retained) = self.audience(clients)?;
@@ -479,7 +474,6 @@ impl Server {
         self.call_one_or_several(py, client, call, args, kwargs)
     }
 
-    #[pyo3(signature = (call, /, *args, **kwargs))]
     fn call_all<'py>(
         &self,
         py: Python<'py>,
@@ -490,7 +484,6 @@ impl Server {
         self.call_several(py, None, call, args, kwargs)
     }
 
-    #[pyo3(signature = (client, call, /, *args, **kwargs))]
     fn request<'py>(
         &self,
         py: Python<'py>,
@@ -502,7 +495,6 @@ impl Server {
         self.endpoint.request(py, self.core_handle(client.get())?, call, args, kwargs)
     }
 
-    #[pyo3(signature = (call, function, /))]
     fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
         self.endpoint.implement(call, function)
     }
@@ -511,30 +503,23 @@ impl Server {
         Room::new(slf)
     }
 
-    #[pyo3(signature = (channel, key = None))]
-    fn forget(
-        &self,
-        channel: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = optional_int::key)] key: Option<i128>,
-    ) -> PyResult<usize> {
+    fn forget(&self, channel: &Bound<'_, PyAny>, #[int] key: Option<i128>) -> PyResult<usize> {
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
         let key = key.map(|key| within("key", key, 0, u32::MAX)).transpose()?;
         Ok(lock(&self.retained).forget(channel, key))
     }
 
-    #[pyo3(signature = (number, /))]
     fn client(&self, py: Python<'_>, number: u64) -> Option<Py<ClientHandle>> {
         let players = lock(&self.players);
         let handle = players.handles.get(&PeerHandle::from_number(number))?;
         Some(handle.clone_ref(py))
     }
 
-    #[pyo3(signature = (client, reason = None, *, linger = 0.0))]
     fn disconnect(
         &self,
         client: &Bound<'_, ClientHandle>,
         reason: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = number::linger)] linger: f64,
+        #[number] linger: f64,
     ) -> PyResult<bool> {
         let goodbye = goodbye(self.endpoint.protocol.get(), linger, reason)?;
         let client = self.core_handle(client.get())?;
@@ -565,13 +550,12 @@ impl Server {
         Ok(ChannelSnapshot(Arc::new(snapshot)))
     }
 
-    #[pyo3(signature = (*, linger = 0.0, reason = None, wait = true))]
     fn close(
         &self,
         py: Python<'_>,
-        #[pyo3(from_py_with = number::linger)] linger: f64,
+        #[number] linger: f64,
         reason: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = truth::wait)] wait: bool,
+        #[truth] wait: bool,
     ) -> PyResult<()> {
         self.endpoint.close(py, linger, reason, wait)?;
         self.endpoint.end_calls(py)

@@ -10,7 +10,6 @@ use crate::python::prelude::*;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::PyIterator;
 
-use super::super::arguments::{int, optional_int, truth};
 use super::retained::Retained;
 use super::{Audience, Server};
 use crate::endpoint::PeerHandle;
@@ -83,7 +82,6 @@ impl Room {
         self.server.clone_ref(py)
     }
 
-    #[pyo3(signature = (client, /))]
     fn add(&self, client: &Bound<'_, ClientHandle>) -> PyResult<bool> {
         let server = self.server.get();
         let peer = server.core_handle(client.get())?;
@@ -102,7 +100,6 @@ impl Room {
         })
     }
 
-    #[pyo3(signature = (client, /))]
     fn discard(&self, client: &Bound<'_, ClientHandle>) -> PyResult<bool> {
         let peer = self.server.get().core_handle(client.get())?;
         let left = lock(&self.members).remove(&peer);
@@ -114,16 +111,15 @@ impl Room {
         drop(left);
     }
 
-    #[pyo3(signature = (message, channel = None, *, exclude = None, key = 0, tag = 0, notify = false))]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn broadcast(
         &self,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
         exclude: Option<&Bound<'_, ClientHandle>>,
-        #[pyo3(from_py_with = int::key)] key: i128,
-        #[pyo3(from_py_with = int::tag)] tag: i128,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[int] key: i128,
+        #[int] tag: i128,
+        #[truth] notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let options = send_options(key, tag, notify)?;
         self.server.get().broadcast_message(
@@ -152,7 +148,7 @@ impl Room {
         exclude: Option<&Bound<'_, ClientHandle>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
-        #[pyo3(from_py_with = truth::notify)] notify: bool,
+        #[truth] notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let server = self.server.get();
         let rows = Rows::new(server.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
@@ -160,12 +156,7 @@ impl Room {
         server.queue_rows_for(class_.py(), &rows, room, exclude, retained)
     }
 
-    #[pyo3(signature = (channel, key = None))]
-    fn forget(
-        &self,
-        channel: &Bound<'_, PyAny>,
-        #[pyo3(from_py_with = optional_int::key)] key: Option<i128>,
-    ) -> PyResult<usize> {
+    fn forget(&self, channel: &Bound<'_, PyAny>, #[int] key: Option<i128>) -> PyResult<usize> {
         let channel = self.server.get().endpoint.protocol.get().channel(Some(channel), None)?;
         let key = key.map(|key| within("key", key, 0, u32::MAX)).transpose()?;
         Ok(lock(&self.retained).forget(channel, key))

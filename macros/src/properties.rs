@@ -1,0 +1,153 @@
+//! `properties! { name: Type = expression; }`, `aliases! { name = method; }` and `closes!()` in `#[pymethods]`.
+
+use crate::stub;
+use proc_macro2::{TokenStream as Tokens, TokenTree};
+use quote::quote;
+use syn::parse::{Parse, ParseStream};
+
+use syn::{Attribute, Expr, FnArg, Ident, ImplItem, ImplItemFn, Token, Type, Visibility, parse_quote};
+
+struct Property {
+    attributes: Vec<Attribute>,
+    visibility: Visibility,
+    name: Ident,
+    kind: Type,
+    value: Expr,
+}
+
+struct Properties(Vec<Property>);
+
+impl Parse for Properties {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let mut properties = Vec::new();
+        while !input.is_empty() {
+            let attributes = input.call(Attribute::parse_outer)?;
+            let visibility = input.parse()?;
+            let name = input.parse()?;
+            input.parse::<Token![:]>()?;
+            let kind = input.parse()?;
+            input.parse::<Token![=]>()?;
+            let value = input.parse()?;
+            input.parse::<Token![;]>()?;
+            properties.push(Property { attributes, visibility, name, kind, value });
+        }
+        Ok(Properties(properties))
+    }
+}
+
+struct Aliases(Vec<(Ident, Ident)>);
+
+impl Parse for Aliases {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let mut aliases = Vec::new();
+        while !input.is_empty() {
+            let name = input.parse()?;
+            input.parse::<Token![=]>()?;
+            aliases.push((name, input.parse()?));
+            input.parse::<Token![;]>()?;
+        }
+        Ok(Aliases(aliases))
+    }
+}
+
+/// Replaces the blocks by getters and methods.
+pub(crate) fn expand(class: &str, items: &mut Vec<ImplItem>) -> syn::Result<()> {
+    let mut expanded = Vec::with_capacity(items.len());
+    let methods: Vec<ImplItemFn> = items
+        .iter()
+        .filter_map(|item| match item {
+            ImplItem::Fn(method) => Some(method.clone()),
+            _ => None,
+        })
+        .collect();
+    for item in items.drain(..) {
+        match item {
+            ImplItem::Macro(block) if block.mac.path.is_ident("properties") => {
+                let Properties(properties) = block.mac.parse_body()?;
+                expanded.extend(properties.into_iter().map(getter));
+            }
+            ImplItem::Macro(block) if block.mac.path.is_ident("closes") => expanded.extend(context()),
+            ImplItem::Macro(block) if block.mac.path.is_ident("aliases") => {
+                let Aliases(aliases) = block.mac.parse_body()?;
+                for (name, method) in aliases {
+                    expanded.push(alias(class, name, &method, &methods)?);
+                }
+            }
+            item => expanded.push(item),
+        }
+    }
+    *items = expanded;
+    Ok(())
+}
+
+fn getter(property: Property) -> ImplItem {
+    let Property { attributes, visibility, name, kind, value } = property;
+    let says_py = |token| matches!(token, TokenTree::Ident(name) if name == "py");
+    let needs_py = flat(quote!(#kind #value)).into_iter().any(says_py);
+    let (generics, py) =
+        if needs_py { (quote!(<'py>), quote!(, py: Python<'py>)) } else { Default::default() };
+    let getter = (!name.to_string().starts_with("__")).then(|| quote!(#[getter]));
+    parse_quote! {
+        #(#attributes)*
+        #getter
+        #[allow(clippy::needless_lifetimes)]
+        #visibility fn #name #generics(&self #py) -> #kind {
+            #value
+        }
+    }
+}
+
+/// Makes the methods of a context manager that closes.
+fn context() -> [ImplItem; 2] {
+    [
+        parse_quote! {
+            fn __enter__(slf: Py<Self>) -> Py<Self> {
+                slf
+            }
+        },
+        parse_quote! {
+            #[pyo3(signature = (kind, value, traceback, /))]
+            fn __exit__(
+                slf: &Bound<'_, Self>,
+                kind: &Bound<'_, PyAny>,
+                value: &Bound<'_, PyAny>,
+                traceback: &Bound<'_, PyAny>,
+            ) -> PyResult<()> {
+                let _ = (kind, value, traceback);
+                slf.call_method0(intern!(slf.py(), "close")).map(drop)
+            }
+        },
+    ]
+}
+
+/// Makes a method that calls another one, with the parameters' names of the stub.
+fn alias(class: &str, name: Ident, method: &Ident, methods: &[ImplItemFn]) -> syn::Result<ImplItem> {
+    let unknown = || syn::Error::new(method.span(), "no method to be an alias of");
+    let called = methods.iter().find(|it| it.sig.ident == *method).ok_or_else(unknown)?;
+    let entry = stub::entries().get(&format!("{class}.{name}"));
+    let names = entry.and_then(|entry| entry.parameters.as_ref()).into_iter().flatten();
+    let names: Vec<Ident> =
+        names.filter(|it| it.name != "/").map(|it| Ident::new(&it.name, name.span())).collect();
+    let (receiver, kinds): (Vec<_>, Vec<_>) =
+        called.sig.inputs.iter().partition(|it| matches!(it, FnArg::Receiver(_)));
+    let kinds = kinds.into_iter().filter_map(|it| match it {
+        FnArg::Typed(argument) => Some((&argument.attrs, &argument.ty)),
+        FnArg::Receiver(_) => None,
+    });
+    let inputs = names.iter().zip(kinds).map(|(name, (checks, kind))| quote!(#(#checks)* #name: #kind));
+    let (generics, output) = (&called.sig.generics, &called.sig.output);
+    Ok(parse_quote! {
+        fn #name #generics(#(#receiver,)* #(#inputs),*) #output {
+            Self::#method(self, #(#names),*)
+        }
+    })
+}
+
+/// Returns the tokens, those in brackets as well.
+fn flat(tokens: Tokens) -> Vec<TokenTree> {
+    let each = tokens.into_iter().flat_map(|token| match token {
+        TokenTree::Group(group) => flat(group.stream()),
+        token => vec![token],
+    });
+    each.collect()
+}

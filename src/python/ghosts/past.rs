@@ -1,0 +1,53 @@
+//! What a server's world was when a client saw it.
+
+use super::view::WorldView;
+use super::world::World;
+use crate::python::errors::GhostError;
+use crate::python::events::ClientHandle;
+use crate::python::prelude::*;
+
+impl World {
+    /// A view of an earlier tick, with its `Past` object.
+    pub(super) fn past<'py>(
+        slf: &Bound<'py, Self>,
+        client: Option<&Bound<'py, ClientHandle>>,
+        claim: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, world) = (slf.py(), slf.get());
+        if let Some(seen) = claim.filter(|seen| !seen.is_finite()) {
+            let name = if client.is_some() { "seen" } else { "tick" };
+            refuse!(PyValueError, "{name} must be a tick of the server, not {seen}");
+        }
+        let peer = client.map_or(Ok(None), |client| world.peer_of(client))?;
+        let Some((oldest, newest)) = world.publish(|it| Some((it.oldest_past()?, it.tick())))? else {
+            return Err(GhostError::new_err(
+                "the world must remember something to be rewound: call server.world.remember(1.0) when it is made, and \
+                 rewind when a tick was sent",
+            ));
+        };
+        // A client knows the low 16 bits of a tick: the nearest match to the newest tick is meant.
+        let turn = f64::from(1 << 16);
+        let seen = claim.unwrap_or(f64::from(newest));
+        let off = (f64::from(newest) - seen).rem_euclid(turn);
+        let ago = if client.is_none() {
+            f64::from(newest) - seen
+        } else if off > turn / 2.0 {
+            off - turn
+        } else {
+            off
+        };
+        let claimed = f64::from(newest) - ago;
+        let tick = claimed.clamp(f64::from(oldest), f64::from(newest));
+        let view = Bound::new(py, WorldView::of_past(py, &world.population)?)?;
+        world.with(|state| view.get().rewind(state, tick, peer))?;
+        view.get().show_alive(py);
+        let clamped = match () {
+            () if claim.is_none() => "unsaid",
+            () if claimed > tick => "future",
+            () if claimed < tick => "too old",
+            () => "",
+        };
+        let past = py.import("tickwire._past")?.getattr("Past")?;
+        past.call1((slf, view, client, claimed, newest, clamped))
+    }
+}
