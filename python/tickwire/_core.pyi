@@ -1648,7 +1648,7 @@ class ReceivedChunk:
         """The file it is in; None when it is in memory."""
     @property
     def reused(self) -> bool:
-        """Whether the file was already in the ``chunk_directory``, so that it was not sent."""
+        """Whether the file was already in the ``directory`` of :class:`Transfers`, so that it was not sent."""
     @property
     def data(self) -> memoryview:
         """The content, read-only and without copying."""
@@ -2968,7 +2968,7 @@ class Server(Generic[_P]):
                 starting slowly. A slow link may then drop packets, those of messages too. At most 256 KiB; for
                 loading screens.
             ask_first (bool, default False): wait until the receiver has reported what it already has, so that a
-                file in its ``chunk_directory`` is not sent at all. Costs other contents a round trip.
+                file in its ``directory`` is not sent at all. Costs other contents a round trip.
 
         Raises:
             StaleClientError, ChannelFullError: with ``strict=True``, instead of such a transfer.
@@ -3490,7 +3490,8 @@ class Client(Generic[_P]):
     @property
     def silence(self) -> float:
         """Seconds since anything arrived from the server; 0.0 unless connected. A living connection brings
-        something at least ten times a second, so show "connection lost" after a second or two."""
+        something in each of the server's ticks, or ten times a second if there are more. So show "connection
+        lost" while the client isn't :attr:`connected`, and after a second or two of silence."""
     @property
     def quality(self) -> int:
         """The quality of the connection for an icon, 0 to 4, by the worst of round trip, jitter and loss.
@@ -3708,7 +3709,7 @@ class Client(Generic[_P]):
         ask_first: bool = False,
     ) -> Transfer:
         """Like :meth:`Server.send_chunk`; unless the connection is up, the transfer is over at once. Servers accept no chunks by
-        default: see ``chunk_memory`` and ``chunk_directory`` of :class:`Server`.
+        default: see :class:`Transfers`.
 
         Args:
             data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a

@@ -91,6 +91,7 @@ class Prediction(Generic[_S, _M]):
         self._names = [name for name in self._tolerance if name is not None]
         self._plain: type | None = None
         self._step = step
+        self._first = copy.copy(state)
         self._max_replay, self._smoothing, self._snap = max_replay, smoothing, snap
         self._wraps = dict(wraps or {})
         self._moves: dict[int, _M] = {}
@@ -198,7 +199,7 @@ class Prediction(Generic[_S, _M]):
             first = self.tick - self._max_replay + 1
         state = copy.copy(state)
         step, moves, read = self._step, self._moves, self._read
-        replayed = {first - 1: read(state)}
+        replayed = {tick: read(state)} if first == tick + 1 else {}
         each = first
         try:
             for each in range(first, self.tick + 1):
@@ -209,7 +210,7 @@ class Prediction(Generic[_S, _M]):
             raise PredictionError(f"step of tick {each} raised {type(error).__name__}: {error}") from error
         self._check(state, said, self.tick)
         self.corrections += 1
-        self.replayed += len(replayed) - 1
+        self.replayed += self.tick + 1 - first
         self.capped += first > tick + 1
         before, newest = self.state, self.tick
         self._states = replayed
@@ -254,11 +255,12 @@ class Prediction(Generic[_S, _M]):
         return shown
 
     def reset(self, state: _S | None = None) -> None:
-        """Starts again, as after a respawn or a reconnect."""
+        """Starts again, as after a respawn or a reconnect: with this state, or with the first one."""
         self._moves.clear()
         self._states.clear()
         self._offsets.clear()
-        self.state, self.tick, self._checked = state, None, -1
+        self.state = copy.copy(self._first) if state is None else state
+        self.tick, self._checked = None, -1
 
     def _stepped(self, state: _S, tick: int) -> _S:
         try:

@@ -91,7 +91,12 @@ class TokenRequest:
         if hasattr(answer, "__await__") and not hasattr(answer, "done"):
             import asyncio  # slow, and loaded already by programs with coroutines
 
-            answer = asyncio.ensure_future(answer)
+            try:
+                loop = asyncio.get_running_loop()
+            except RuntimeError:
+                sentence = "the source of tokens is a coroutine, and no event loop runs: use aio.run"
+                raise RuntimeError(sentence) from None
+            answer = asyncio.ensure_future(answer, loop=loop)
         if not hasattr(answer, "done"):
             return True, answer
         self._pending = answer
@@ -105,6 +110,6 @@ class TokenRequest:
 
     def cancel(self) -> None:
         """Forgets the token that is under way."""
-        if self._pending is not None:
-            self._pending.cancel()
-            self._pending = None
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            pending.cancel()

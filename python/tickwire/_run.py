@@ -9,11 +9,13 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from tickwire._checks import check_number, encoded
 from tickwire._core import Client, Peer, Server
+from tickwire.errors import ClosedError
 
 if TYPE_CHECKING:
     from tickwire._health import Health
@@ -175,7 +177,13 @@ class Loop(Generic[_I]):
         if self._health is not None:
             self._health.tick()
         self._unsent = True
-        inbox: _I = self._endpoint.receive()
+        try:
+            inbox: _I = self._endpoint.receive()
+        except ClosedError:
+            # Another thread, or the source of a client's tokens, closed it meanwhile.
+            if self._endpoint.closed:
+                return None
+            raise
         return inbox
 
     def finish_tick(self) -> None:
@@ -186,14 +194,14 @@ class Loop(Generic[_I]):
     def nap(self) -> float:
         """The seconds to sleep before asking again; 0 or less once the tick is due or the loop is to end."""
         wait = self._start + self.tick / self._rate - self._now()
-        if wait <= 0 or self._stop.requested:
+        if wait <= 0 or self._stop.requested or self._endpoint.closed:
             return 0.0
         if self._network is not None:
             # Of several loops on one network the first one to get here advances its time.
             self._network.advance(wait)
             return 0.0
-        if not self._endpoint.closed and self._endpoint._moves_chunks:
-            self._endpoint._step()
+        if self._endpoint._moves_chunks:
+            self._step()
             wait = min(wait, BULK_STEP)
         return min(wait, NAP)
 
@@ -214,12 +222,11 @@ class Loop(Generic[_I]):
     def linger_step(self) -> float:
         """Goes on with it; returns the seconds to sleep until the next step."""
         if self._network is None:
-            self._endpoint._step()
+            self._step()
             return LINGER_STEP
         # Nobody else advances its time.
         self._network.advance(LINGER_STEP)
-        if not self._endpoint.closed:
-            self._endpoint._step()
+        self._step()
         return 0.0
 
     def end(self) -> None:
@@ -232,10 +239,15 @@ class Loop(Generic[_I]):
                 self._health.close()
             self._stop.end()
 
+    def _step(self) -> None:
+        with suppress(ClosedError):  # it may end at any time, if a thread runs it
+            self._endpoint._step()
+
     def _flush(self) -> None:
         unsent, self._unsent = self._unsent, False
         if unsent and not self._endpoint.closed:
-            self._endpoint.flush()
+            with suppress(ClosedError):  # another thread may close it meanwhile
+                self._endpoint.flush()
 
     def _now(self) -> float:
         now: float = time.perf_counter() if self._network is None else self._network.now

@@ -116,9 +116,13 @@ pub(super) struct LocalClients {
 impl LocalClients {
     /// Makes the port of one more client of the server at this address.
     pub(super) fn connect(&mut self, server: SocketAddr, clock: Clock) -> LocalPort {
-        self.connected = self.connected.wrapping_add(1).max(1);
         let [a, b, c, d] = NETWORK;
-        let address = SocketAddr::new(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 1).into(), self.connected);
+        let at = |port| SocketAddr::new(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 1).into(), port);
+        let is_taken = |port| self.clients.iter().any(|client| client.address == at(port));
+        let ports = (0..=u16::MAX).map(|step| self.connected.wrapping_add(step).wrapping_add(1).max(1));
+        // A server has fewer than 65,535 clients that are open.
+        self.connected = ports.into_iter().find(|port| !is_taken(*port)).unwrap_or(1);
+        let address = at(self.connected);
         let (to_server, to_client) = (Way::default(), Way::default());
         let client = LocalClient { address, to_server: to_server.clone(), to_client: to_client.clone() };
         self.clients.retain(|client| client.address != address);

@@ -475,9 +475,9 @@ impl Client {
         reason: Option<&Bound<'_, PyAny>>,
         #[truth] wait: bool,
     ) -> PyResult<()> {
-        self.stop_reconnecting(py)?;
         self.endpoint.close(py, linger, reason, wait)?;
-        self.endpoint.end_calls(py)
+        let stopped = self.stop_reconnecting(py);
+        self.endpoint.end_calls(py).and(stopped)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {

@@ -181,7 +181,10 @@ impl Reconnecting {
             Ok(Some(false)) => self.give_up(py)?,
             Ok(None) if lock(&self.policy).is_too_late(now) => self.give_up(py)?,
             Ok(None) => {}
-            Err(error) if error.is_instance_of::<PyException>(py) => self.fail(client, py, now, error)?,
+            // The next attempt follows the answer, however long the game took for it.
+            Err(error) if error.is_instance_of::<PyException>(py) => {
+                self.fail(client, py, client.now()?, error)?;
+            }
             Err(error) => return Err(error),
         }
         Ok(())
@@ -207,12 +210,12 @@ impl Reconnecting {
     }
 
     fn give_up(&self, py: Python<'_>) -> PyResult<()> {
-        self.stop(py)?;
-        if let Some((reason, detail)) = lock(&self.last).clone() {
+        let last = lock(&self.last).clone();
+        if let Some((reason, detail)) = last {
             let event = Py::new(py, Disconnected { client: None, reason, detail })?;
             lock(&self.events).push(event.into_any());
         }
-        Ok(())
+        self.stop(py)
     }
 
     /// An attempt failed before it asked a server.

@@ -13,8 +13,9 @@ use std::collections::VecDeque;
 use super::packet::MAX_INPUTS;
 use crate::time::Instant;
 
-/// How many packets are remembered, as their numbers have 8 bits, and for how many seconds.
+/// How many packets are remembered, as their numbers have 8 bits: 4.3 seconds of 60 ticks each.
 const PACKETS: usize = 256;
+/// Older packets don't count, in seconds.
 const WINDOW: f64 = 6.0;
 /// A tick of lead is worth it if it lets one more of this many inputs arrive in time.
 const WORTH: f64 = 200.0;
@@ -158,7 +159,8 @@ impl InputLead {
         if self.packets.iter().all(|packet| packet.fate != Some(false)) {
             return few;
         }
-        few.max((target - typical).ceil().max(0.0) as u32 + 1).min(MAX_INPUTS as u32)
+        let useful = (target - typical).ceil().clamp(0.0, MAX_INPUTS as f64) as u32 + 1;
+        few.max(useful.min(MAX_INPUTS as u32))
     }
 
     /// Moves towards the target, up to this time.
@@ -221,6 +223,10 @@ impl InputLead {
     /// The lead that the inputs which were first in a packet needed; infinite if none of their packets arrived.
     fn needed(&self, place: usize, typical: f64) -> Option<f64> {
         let own = &self.packets[place];
+        if own.ticks == 0 {
+            // It repeats inputs or asks for the time, and nobody waits for it.
+            return own.need();
+        }
         let (clock, mut first, mut carried) = (own.clock?, f64::INFINITY, 0);
         for packet in self.packets.range(place..) {
             carried += packet.ticks as usize;
@@ -230,13 +236,14 @@ impl InputLead {
             first = first.min(packet.arrival(typical).unwrap_or(f64::INFINITY));
         }
         // The need was measured for the newest of its ticks, and the oldest must be in time.
-        Some(first - clock + f64::from(own.ticks.saturating_sub(1)))
+        Some(first - clock + f64::from(own.ticks - 1))
     }
 }
 
 /// Returns the lead above which another tick isn't worth it, from sorted needs.
 fn cheapest(needs: &[f64]) -> Option<f64> {
-    let count = needs.len() as f64;
+    // Of few inputs, a single late one would be worth any lead.
+    let count = (needs.len() as f64).max(WORTH);
     let late = (0..needs.len()).rev().map(|late| late as f64 / count);
     let costs = needs.iter().zip(late).map(|(need, late)| (need + WORTH * late, *need));
     let (cost, need) = costs.min_by(|one, other| one.0.total_cmp(&other.0))?;
@@ -293,13 +300,38 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_that_costs_more_than_it_saves_is_not_bridged() {
+    fn an_outage_that_no_lead_could_bridge_does_not_raise_it() {
+        for (from, to) in [(100, 130), (40, 70), (5, 30)] {
+            let mut lead = InputLead::new(CONFIG);
+            run(&mut lead, 0..140, |tick| (!(from..to).contains(&tick)).then_some(5.0));
+            let target = lead.target().unwrap();
+            assert!(target <= 5.25 + 16.0, "{target}");
+            run(&mut lead, 140..600, |tick| Some(if tick == 500 { 40.0 } else { 5.0 }));
+            assert_eq!(lead.target(), Some(5.25));
+        }
+    }
+
+    #[test]
+    fn packets_without_inputs_need_no_repetition() {
         let mut lead = InputLead::new(CONFIG);
-        run(&mut lead, 0..256, |tick| (!(100..140).contains(&tick)).then_some(5.0));
-        let target = lead.target().unwrap();
-        assert!(target < 5.25 + 16.0, "{target}");
-        run(&mut lead, 256..600, |tick| Some(if tick == 500 { 40.0 } else { 5.0 }));
+        for number in 0..200_u32 {
+            let tick = number * 15;
+            lead.handle_sent(at(tick), Some(f64::from(tick)), 0);
+            match number % 10 {
+                0 => lead.handle_fate(number as u8, false),
+                _ => lead.handle_arrival(at(tick), number as u8, f64::from(tick) + 5.0),
+            }
+        }
         assert_eq!(lead.target(), Some(5.25));
+    }
+
+    #[test]
+    fn a_server_that_lies_about_ticks_makes_no_number_overflow() {
+        let mut lead = InputLead::new(LeadConfig { max: f64::MAX, ..CONFIG });
+        run(&mut lead, 0..60, |_| Some(f64::from(u32::MAX)));
+        run(&mut lead, 60..120, |_| Some(-f64::from(u32::MAX)));
+        lead.handle_fate(119, false);
+        assert!((3..=16).contains(&lead.copies()));
     }
 
     #[test]

@@ -249,3 +249,23 @@ def test_an_avatar_that_rests_on_the_server_is_corrected_for_as_long() -> None:
         network.advance(1 / 60)
     assert mine.state is not None
     assert mine.state.x < 20, "the moves that are on their way"
+
+
+def test_reset_goes_back_to_the_first_state() -> None:
+    mine = tw.predict.Prediction(lambda x, move: x + move, 5.0, tolerance=0.1)
+    mine.run(range(3), 1.0)
+    assert mine.state == 8.0
+    mine.reset()
+    assert (mine.state, mine.tick) == (5.0, None)
+    mine.reset(2.0)
+    assert mine.state == 2.0
+
+
+def test_a_capped_replay_files_no_state_under_another_tick() -> None:
+    mine = tw.predict.Prediction(lambda x, move: x + move, 0.0, tolerance=0.1, max_replay=4)
+    for tick in range(20):
+        mine.run([tick], 1.0)
+    assert mine.correct(10, 100.0)
+    assert mine.state == 104.0
+    assert mine.replayed == 4
+    assert min(mine._states) == 16

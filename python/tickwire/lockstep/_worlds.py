@@ -13,7 +13,7 @@ from tickwire.lockstep._recording import saved
 UNSENT, UNLOADABLE = 1, 5
 REFUSALS = (
     "the game lets nobody in once it runs: its players gave no joining, or no save and load",
-    "the world couldn't be sent: the protocol needs a channel of tw.chunks(), and chunk_memory room for it",
+    "the world couldn't be sent: it needs a channel of tw.chunks(), and room in Transfers(memory=...)",
     "the world or the turns since took too long to load",
     "the world was asked for too often",
     "the world that came isn't that of the others: save and load leave something out, or a player lies",

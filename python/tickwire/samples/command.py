@@ -220,7 +220,7 @@ def dial_through(
     give_up_after: float | None = None,
 ) -> tw.Client:
     """A client of the server behind the proxy. It is not connected yet. With ``give_up_after`` it dials again
-    for so many seconds."""
+    for this many seconds."""
 
     number = secrets.randbits(64) if client_id is None else client_id
 

@@ -110,6 +110,11 @@ impl Attempt {
     }
 
     /// Whether nothing is left to do or answer.
+    /// Whether a path is still sought.
+    pub(super) fn is_open(&self) -> bool {
+        !matches!(self.state, AttemptState::Taken(..) | AttemptState::Failed)
+    }
+
     pub(super) fn is_over(&self, now: Instant) -> bool {
         matches!(self.state, AttemptState::Taken(..) | AttemptState::Failed)
             && now - self.ended_at >= ANSWERED_FOR

@@ -40,8 +40,11 @@ use attempt::{Attempt, AttemptState, Says};
 use lobby::Lobby;
 use relay_line::RelayLine;
 
-/// Attempts at a time.
+/// Open attempts at a time.
 pub const MAX_ATTEMPTS: usize = 32;
+
+/// Attempts at a time with those that ended, which still answer their peers.
+const MAX_KEPT_ATTEMPTS: usize = 8 * MAX_ATTEMPTS;
 
 /// Attempts that one source may cause: players behind one NAT.
 const MAX_ATTEMPTS_OF_A_SOURCE: usize = 8;
@@ -297,10 +300,13 @@ impl RendezvousClient {
             return;
         }
         let behind = source(peer.outside);
-        let of_source =
-            self.attempts.iter().filter(|it| it.id.is_none() && source(it.peer.outside) == behind);
+        let of_source = self
+            .attempts
+            .iter()
+            .filter(|it| it.is_open() && it.id.is_none() && source(it.peer.outside) == behind);
         let is_full = id.is_none() && of_source.count() >= MAX_ATTEMPTS_OF_A_SOURCE;
-        if is_full || self.attempts.len() >= MAX_ATTEMPTS {
+        let open = self.attempts.iter().filter(|attempt| attempt.is_open()).count();
+        if is_full || open >= MAX_ATTEMPTS || self.attempts.len() >= MAX_KEPT_ATTEMPTS {
             return self.counters.too_many += 1;
         }
         id.into_iter().for_each(|id| self.lobby.note_introduced(id));

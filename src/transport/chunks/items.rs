@@ -101,7 +101,7 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Rejection::TooLarge => {
-                "the receiver takes no chunk of this size: give it more chunk_memory, or a chunk_directory; a server has \
+                "the receiver takes no chunk of this size: give it more memory for chunks, or a directory; a server has \
                  neither unless told"
             }
             Rejection::Cancelled => "the receiver cancelled it",
