@@ -365,6 +365,46 @@ def test_a_future_made_while_it_is_closed_is_cancelled() -> None:
     assert future.cancelled()
 
 
+def test_a_future_that_fails_to_be_cancelled_leaves_the_client_closed() -> None:
+    class Stubborn(concurrent.futures.Future[tw.ConnectToken]):
+        def cancel(self) -> bool:
+            raise RuntimeError("its event loop is closed")
+
+    world, backend, player = with_backend()
+    backend.answers = {2: Stubborn}
+    play(world, player, 1)
+    world.restart(world.servers[0])
+    play(world, player, 6)
+    with pytest.raises(RuntimeError, match="its event loop is closed"):
+        player.close()
+    assert player.closed
+
+
+def test_a_rejected_close_goes_on_reconnecting() -> None:
+    world, _, player = with_backend()
+    play(world, player, 1)
+    with pytest.raises(ValueError, match="linger must be 0 to 60"):
+        player.close(linger=1e9)
+    world.restart(world.servers[0])
+    play(world, player, 6)
+    assert player.connected
+
+
+def test_a_run_ends_when_its_tokens_source_closes_the_client() -> None:
+    world, backend, player = with_backend()
+
+    def closing() -> tw.ConnectToken:
+        player.close()
+        return backend.fresh()
+
+    backend.answers = {2: closing}
+    play(world, player, 1)
+    world.servers[0].close()
+    with tw.run(player, 60) as ticks:
+        assert sum(1 for _ in ticks) < 1_000
+    assert player.closed
+
+
 def test_none_gives_up() -> None:
     world, backend, player = with_backend()
     backend.answers = {2: None}
