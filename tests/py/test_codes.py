@@ -271,6 +271,14 @@ def test_a_title_lists_the_game_and_a_code_is_not_dialled_again() -> None:
     assert client.connected
 
 
+def test_forty_players_join_at_once() -> None:
+    net = Internet("restricted", max_clients=64)
+    net.run(1)
+    clients = [net.connect("restricted") for _ in range(40)]
+    net.run(6)
+    assert sum(client.connected for client in clients) == 40
+
+
 def test_codes_are_values() -> None:
     code = tw.peers.Code("bcd-fgh", rendezvous="203.0.113.5:3478")
     same = tw.peers.Code("BCDFGH", rendezvous=("203.0.113.5", 3478))
