@@ -11,7 +11,8 @@ __all__: list[str] = []
 
 def check_number(name: str, value: object) -> None:
     """Refuses values that are no numbers."""
-    if isinstance(value, str | bytes) or not isinstance(value, SupportsFloat | SupportsIndex):
+    is_other = isinstance(value, str | bytes | bool | type)
+    if is_other or not isinstance(value, SupportsFloat | SupportsIndex):
         raise TypeError(f"{name} must be a number, not {type(value).__name__}")
 
 

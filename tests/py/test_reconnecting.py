@@ -405,6 +405,13 @@ def test_a_run_ends_when_its_tokens_source_closes_the_client() -> None:
     assert player.closed
 
 
+@pytest.mark.parametrize("name", ["first_delay", "max_delay", "jitter", "give_up_after"])
+@pytest.mark.parametrize("given", [int, True, "1"])
+def test_settings_that_are_no_numbers_are_named(name: str, given: object) -> None:
+    with pytest.raises(TypeError, match=f"{name} must be a number, not {type(given).__name__}"):
+        tw.connections.Reconnect(**{name: given})  # type: ignore[arg-type]
+
+
 def test_none_gives_up() -> None:
     world, backend, player = with_backend()
     backend.answers = {2: None}
