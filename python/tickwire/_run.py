@@ -149,7 +149,7 @@ class Loop(Generic[_I]):
         linger: float,
         reason: str | None,
     ) -> None:
-        self._endpoint: Any = check_endpoint(endpoint)
+        self.endpoint = self._endpoint = check_endpoint(endpoint)
         self._network = self._endpoint.network
         self._rate = check_rate(self._endpoint.protocol.tick_rate or DEFAULT_RATE if rate is None else rate)
         self._goodbye = check_goodbye(self._endpoint, linger, reason)

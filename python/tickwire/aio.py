@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tickwire._run import Endpoint, HealthLike, Loop
 
@@ -23,7 +24,8 @@ def run(
     reason: str | None = None,
 ) -> AsyncRun[_I]:
     """Like :func:`tickwire.run`, for ``async with`` and ``async for``: the event loop has the time between
-    ticks. Works on every event loop and with every endpoint.
+    ticks. Works on every event loop and with every endpoint. On an event loop with ``add_reader`` (all but
+    Windows' default), what arrives between ticks is acked and resent at once; the game gets it in its tick.
 
     It also ends when its task is cancelled, without lingering then.
 
@@ -54,6 +56,7 @@ class AsyncRun(Generic[_I]):
 
     async def __aenter__(self) -> AsyncIterator[tuple[int, _I]]:
         self._loop.begin()
+        self._watch = Watch(self._loop.endpoint)
         self._ticks = self._iterate()
         return self._ticks
 
@@ -62,6 +65,8 @@ class AsyncRun(Generic[_I]):
         while (inbox := loop.receive()) is not None:
             yield loop.tick, inbox
             loop.finish_tick()
+            if loop.endpoint.closed:
+                self._watch.close()
             await asyncio.sleep(0)  # other tasks get a turn, however late the tick is
             while (wait := loop.nap()) > 0:
                 await asyncio.sleep(wait)
@@ -71,13 +76,49 @@ class AsyncRun(Generic[_I]):
     ) -> None:
         try:
             await self._ticks.aclose()
+            self._watch.close()
             self._loop.say_goodbye(kind)
             while self._loop.lingers():
                 await asyncio.sleep(self._loop.linger_step())
         finally:
+            self._watch.close()
             self._loop.end()
 
     if not TYPE_CHECKING:  # type checkers know that it can't be iterated over
 
         def __aiter__(self):
             raise TypeError("run() must be entered: async with tw.aio.run(server) as ticks")
+
+
+class Watch:
+    """Steps an endpoint between its ticks, whenever its socket has something or a packet is due."""
+
+    def __init__(self, endpoint: Any) -> None:
+        self._endpoint = endpoint
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._socket: int | None = None
+        # A thread, a simulated network or memory has no socket to wait for.
+        with suppress(ValueError, NotImplementedError):
+            socket = endpoint._fileno()
+            self._loop.add_reader(socket, self._wake)
+            self._socket = socket
+
+    def _wake(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            wait = self._endpoint._step()
+        except Exception:
+            # The next tick raises it to the game, or finds that the endpoint is closed.
+            self.close()
+        else:
+            self._timer = self._loop.call_later(wait, self._wake)
+
+    def close(self) -> None:
+        """Stops: then the socket may be closed."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._socket is not None:
+            self._loop.remove_reader(self._socket)
+            self._socket = None

@@ -153,3 +153,35 @@ def test_an_interrupt_in_a_factory_leaves_the_rest_for_the_next_tick(run: Any, p
         return got
 
     assert run(main()) == [Move(1), Move(2)]
+
+
+def test_what_arrives_between_ticks_is_acked_at_once() -> None:
+    async def main() -> tuple[int, float]:
+        loop = asyncio.get_running_loop()
+        server = tw.Server("127.0.0.1:0", make_protocol())
+        client = tw.Client.connect(server.address, server.protocol)
+
+        async def serve() -> int:
+            async with aio.run(server, 1) as ticks:
+                async for tick, _ in ticks:
+                    if client.closed:
+                        return tick
+            raise AssertionError
+
+        async def play() -> float:
+            while not client.connected:
+                with client.tick():
+                    await asyncio.sleep(0.002)
+            began = loop.time()
+            for count in range(1, 6):
+                client.send(Chat(0, "hello"))
+                while client.stats.channels[0].delivered < count:
+                    with client.tick():
+                        await asyncio.sleep(0.002)
+            client.close()
+            return loop.time() - began
+
+        return await asyncio.gather(serve(), play())
+
+    _, seconds = asyncio.run(asyncio.wait_for(main(), PATIENCE))
+    assert seconds < 2.5, "five round trips of a second each without it"
