@@ -32,7 +32,7 @@ SLICE = 1152
 
 
 TOO_LARGE = (
-    "the receiver takes no chunk of this size: give it more chunk_memory, or a chunk_directory; "
+    "the receiver takes no chunk of this size: give it more memory for chunks, or a directory; "
     "a server has neither unless told"
 )
 
