@@ -50,7 +50,7 @@ def measure(
     lab = Lab(protocol, LINES[name], seed)
     first, second = lab.client(), lab.client()
     runners: dict[tw.ClientHandle, Runner] = {}
-    state = {"turn": 0, "way": 1, "x": 0.0, "settled": 0}
+    state = {"turn": 0, "way": 1, "x": 0.0}
     turned: list[float] = []
     waits: list[float] = []
 

@@ -199,9 +199,14 @@ class Past:
         What the client shoots at flies on its screen among ghosts of the past. If the server first lets it
         fly through the worlds that the client has yet to see, and then in the present, both see the same hit.
         See "Latency compensation methods" (Bernier, 2001), which describes it for instant shots.
+
+        Raises:
+            GhostError: the world has gone on since :meth:`World.rewind`.
         """
         tick = self.tick
         while tick < self.now:
+            if self._world.tick != self.now:
+                raise GhostError(f"replay must end in the tick in which it began, {self.now}: rewind again")
             after = min(math.floor(tick) + 1, self.now)
             if self.client is None:
                 yield self._world.rewind_to(after), after - tick

@@ -149,10 +149,10 @@ class Loop(Generic[_I]):
         linger: float,
         reason: str | None,
     ) -> None:
-        self.endpoint = self._endpoint = check_endpoint(endpoint)
-        self._network = self._endpoint.network
-        self._rate = check_rate(self._endpoint.protocol.tick_rate or DEFAULT_RATE if rate is None else rate)
-        self._goodbye = check_goodbye(self._endpoint, linger, reason)
+        self.endpoint = check_endpoint(endpoint)
+        self._network = self.endpoint.network
+        self._rate = check_rate(self.endpoint.protocol.tick_rate or DEFAULT_RATE if rate is None else rate)
+        self._goodbye = check_goodbye(self.endpoint, linger, reason)
         self._health_at = health if health is None else check_health(health)
         self._health: Health | None = None
         self._stop = Stop()
@@ -172,16 +172,16 @@ class Loop(Generic[_I]):
 
     def receive(self) -> _I | None:
         """The tick's inbox; None once the loop is to end."""
-        if self._stop.requested or is_over(self._endpoint):
+        if self._stop.requested or is_over(self.endpoint):
             return None
         if self._health is not None:
             self._health.tick()
         self._unsent = True
         try:
-            inbox: _I = self._endpoint.receive()
+            inbox: _I = self.endpoint.receive()
         except ClosedError:
             # Another thread, or the source of a client's tokens, closed it meanwhile.
-            if self._endpoint.closed:
+            if self.endpoint.closed:
                 return None
             raise
         return inbox
@@ -194,13 +194,13 @@ class Loop(Generic[_I]):
     def nap(self) -> float:
         """The seconds to sleep before asking again; 0 or less once the tick is due or the loop is to end."""
         wait = self._start + self.tick / self._rate - self._now()
-        if wait <= 0 or self._stop.requested or self._endpoint.closed:
+        if wait <= 0 or self._stop.requested or self.endpoint.closed:
             return 0.0
         if self._network is not None:
             # Of several loops on one network the first one to get here advances its time.
             self._network.advance(wait)
             return 0.0
-        if self._endpoint._moves_chunks:
+        if self.endpoint._moves_chunks:
             self._step()
             wait = min(wait, BULK_STEP)
         return min(wait, NAP)
@@ -211,20 +211,20 @@ class Loop(Generic[_I]):
         try:
             self._flush()
         finally:
-            if not self._endpoint.closed and (raised is None or issubclass(raised, Exception)):
-                self._endpoint.close(**self._goodbye, wait=False)
+            if not self.endpoint.closed and (raised is None or issubclass(raised, Exception)):
+                self.endpoint.close(**self._goodbye, wait=False)
                 self._lingering = True
 
     def lingers(self) -> bool:
         """Whether the endpoint is still closing."""
-        return self._lingering and not self._endpoint.closed
+        return self._lingering and not self.endpoint.closed
 
     def linger_step(self) -> float:
         """Goes on with it; returns the seconds to sleep until the next step."""
         if self._network is None:
             self._step()
             return LINGER_STEP
-        # Nobody else advances its time.
+        # No other loop advances the network's time now.
         self._network.advance(LINGER_STEP)
         self._step()
         return 0.0
@@ -232,8 +232,8 @@ class Loop(Generic[_I]):
     def end(self) -> None:
         """Closes the endpoint if that wasn't done, and handles signals no more."""
         try:
-            if not self._endpoint.closed:
-                self._endpoint.close(**{**self._goodbye, "linger": 0.0})
+            if not self.endpoint.closed:
+                self.endpoint.close(**{**self._goodbye, "linger": 0.0})
         finally:
             if self._health is not None:
                 self._health.close()
@@ -241,13 +241,13 @@ class Loop(Generic[_I]):
 
     def _step(self) -> None:
         with suppress(ClosedError):  # it may end at any time, if a thread runs it
-            self._endpoint._step()
+            self.endpoint._step()
 
     def _flush(self) -> None:
         unsent, self._unsent = self._unsent, False
-        if unsent and not self._endpoint.closed:
+        if unsent and not self.endpoint.closed:
             with suppress(ClosedError):  # another thread may close it meanwhile
-                self._endpoint.flush()
+                self.endpoint.flush()
 
     def _now(self) -> float:
         now: float = time.perf_counter() if self._network is None else self._network.now
@@ -352,8 +352,9 @@ class Stop:
         before = Stop._before.get(number)
         if number == signal.SIGINT and any(stop.requested or stop.closing for stop in Stop._active):
             # Asked before, so it doesn't wait for the body or the goodbye.
-            if callable(before):
-                before(number, frame)
+            if not callable(before):  # the system's own, which would end the program without a goodbye
+                raise KeyboardInterrupt
+            before(number, frame)
             return
         for stop in Stop._active:
             stop.requested = True

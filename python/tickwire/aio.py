@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tickwire._run import Endpoint, HealthLike, Loop
+from tickwire.errors import ClosedError
 
 __all__ = ["run"]
 
@@ -65,11 +66,11 @@ class AsyncRun(Generic[_I]):
         while (inbox := loop.receive()) is not None:
             yield loop.tick, inbox
             loop.finish_tick()
-            if loop.endpoint.closed:
-                self._watch.close()
+            self._watch.check()
             await asyncio.sleep(0)  # other tasks get a turn, however late the tick is
             while (wait := loop.nap()) > 0:
                 await asyncio.sleep(wait)
+                self._watch.check()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
@@ -98,8 +99,9 @@ class Watch:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._socket: int | None = None
-        # A thread, a simulated network or memory has no socket to wait for.
-        with suppress(ValueError, NotImplementedError):
+        self._error: Exception | None = None
+        # With a thread, in memory, on a simulated network or after its end it has no socket to wait for.
+        with suppress(ValueError, NotImplementedError, ClosedError):
             socket = endpoint._fileno()
             self._loop.add_reader(socket, self._wake)
             self._socket = socket
@@ -109,11 +111,20 @@ class Watch:
             self._timer.cancel()
         try:
             wait = self._endpoint._step()
-        except Exception:
-            # The next tick raises it to the game, or finds that the endpoint is closed.
+        except Exception as error:
+            # The event loop would only log it.
+            self._error = None if self._endpoint.closed else error
             self.close()
         else:
             self._timer = self._loop.call_later(wait, self._wake)
+
+    def check(self) -> None:
+        """Raises the error of a step, and stops if the endpoint is closed."""
+        if self._endpoint.closed:
+            self.close()
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
     def close(self) -> None:
         """Stops: then the socket may be closed."""

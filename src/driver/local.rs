@@ -89,7 +89,7 @@ impl LocalPort {
         waiting.map(|mut datagram| handle(now, self.server, &mut datagram)).count() == bound
     }
 
-    /// A client that is closed before its server ends takes what it doesn't read with it.
+    /// Hands over a batch to the server. Datagrams that it hasn't read when it ends are lost.
     pub(super) fn send(&self, batch: &Datagrams) {
         for (_, datagram) in batch.iter() {
             // As on a full socket: the connection resends.

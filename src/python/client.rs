@@ -493,9 +493,9 @@ impl Client {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         let _ = (kind, value, traceback);
-        self.stop_reconnecting(py)?;
         self.endpoint.state.close();
-        self.endpoint.end_calls(py)
+        let stopped = self.stop_reconnecting(py);
+        self.endpoint.end_calls(py).and(stopped)
     }
 
     fn __repr__(&self) -> String {

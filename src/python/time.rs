@@ -157,8 +157,11 @@ pub(super) fn send_input_read<'py>(
     Ok((PyRange::new(py, ticks.start as isize, ticks.end as isize)?, inputs))
 }
 
-/// Returns the predicted tick to draw now, with its fraction; None: the newest.
+/// Returns the predicted tick to draw now, with its fraction; None: the newest, as after the end of the connection.
 pub(super) fn drawn_tick(client: &Client) -> PyResult<Option<f64>> {
+    if client.is_closed()? {
+        return Ok(None);
+    }
     player(client, |player, now| player.drawn_tick(now))
 }
 

@@ -147,7 +147,7 @@ impl InputLead {
         self.packets.get_mut(place)
     }
 
-    /// The lead that it moves towards; None before any measurement.
+    /// The lead to move towards; None before any measurement.
     pub fn target(&self) -> Option<f64> {
         Some((self.target? + SPARE).clamp(self.config.min, self.config.max))
     }
@@ -224,7 +224,7 @@ impl InputLead {
     fn needed(&self, place: usize, typical: f64) -> Option<f64> {
         let own = &self.packets[place];
         if own.ticks == 0 {
-            // It repeats inputs or asks for the time, and nobody waits for it.
+            // A packet of repeats, or a request for the time: no input is late if it is lost.
             return own.need();
         }
         let (clock, mut first, mut carried) = (own.clock?, f64::INFINITY, 0);

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import signal
+import socket
 from collections.abc import Awaitable, Callable
 from types import ModuleType
 from typing import Any
@@ -185,3 +187,44 @@ def test_what_arrives_between_ticks_is_acked_at_once() -> None:
 
     _, seconds = asyncio.run(asyncio.wait_for(main(), PATIENCE))
     assert seconds < 2.5, "five round trips of a second each without it"
+
+
+def test_a_closed_endpoint_has_no_tick_and_leaves_no_handler() -> None:
+    async def main() -> int:
+        server = tw.Server("127.0.0.1:0", make_protocol())
+        server.close()
+        async with aio.run(server, 60) as ticks:
+            return len([tick async for tick, _ in ticks])
+
+    before = signal.getsignal(signal.SIGTERM)
+    assert asyncio.run(asyncio.wait_for(main(), PATIENCE)) == 0
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_the_error_of_a_step_between_ticks_reaches_the_game() -> None:
+    class Failing:
+        closed = False
+
+        def __init__(self) -> None:
+            self.mine, self.other = socket.socketpair()
+
+        def _fileno(self) -> int:
+            return self.mine.fileno()
+
+        def _step(self) -> float:
+            raise OSError("the network is gone")
+
+    async def main() -> None:
+        endpoint = Failing()
+        watch = aio.Watch(endpoint)
+        endpoint.other.send(b"x")
+        while watch._error is None:
+            await asyncio.sleep(0)
+        try:
+            watch.check()
+        finally:
+            endpoint.mine.close()
+            endpoint.other.close()
+
+    with pytest.raises(OSError, match="the network is gone"):
+        asyncio.run(asyncio.wait_for(main(), PATIENCE))

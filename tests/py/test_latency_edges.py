@@ -202,6 +202,24 @@ def test_latency_is_the_sum_of_its_parts() -> None:
     assert repr(latency).startswith("<Latency of 1")
 
 
+def test_a_prediction_is_drawn_after_its_client_is_closed() -> None:
+    network, server, client = connected_pair(PROTOCOL, seed=1)
+    mine: tw.predict.Prediction[float, Steer] = tw.predict.Prediction(
+        lambda x, move: x + move.x, 0.0, tolerance=0.1
+    )
+    for frame in range(240):
+        if frame % 4 == 0:
+            with server.tick():
+                pass
+        with client.tick():
+            mine.advance(client, Steer(1.0))
+        mine.seen(1 / 240)
+        network.advance(1 / 240)
+    assert client._drawn_tick() is not None  # type: ignore[attr-defined]
+    client.close()
+    assert mine.seen(1 / 240) == mine.state
+
+
 def test_silence_and_quality_follow_the_line() -> None:
     network, server, client = connected_pair(PROTOCOL, seed=1)
     testing.advance(network, server, client, seconds=1)

@@ -56,3 +56,20 @@ def test_replay_goes_from_what_was_seen_to_now() -> None:
     with server.world.rewind_to(now - 1.5) as past:
         assert [ticks for _, ticks in past.replay()] == [0.5, 1]
     assert server.world.judgements.too_old == 0
+
+
+def test_replay_of_an_earlier_tick_is_refused() -> None:
+    network, server, client = connected_pair(tw.Protocol(1, [Note], ghosts=[Cart], tick_rate=60))
+    server.world.remember(1.0)
+    server.world.spawn(Cart())
+    for _ in range(30):
+        with server.tick(), client.tick():
+            pass
+        network.advance(1 / 60)
+    with server.world.rewind_to(server.world.tick - 3.5) as past:
+        worlds = past.replay()
+        next(worlds)
+        with server.tick():
+            pass
+        with pytest.raises(tw.errors.GhostError, match="replay must end in the tick in which it began"):
+            next(worlds)

@@ -380,6 +380,20 @@ def test_a_future_that_fails_to_be_cancelled_leaves_the_client_closed() -> None:
     assert player.closed
 
 
+def test_a_with_block_whose_future_fails_to_be_cancelled_closes_the_client() -> None:
+    class Stubborn(concurrent.futures.Future[tw.ConnectToken]):
+        def cancel(self) -> bool:
+            raise RuntimeError("its event loop is closed")
+
+    world, backend, player = with_backend()
+    backend.answers = {2: Stubborn}
+    with pytest.raises(RuntimeError, match="its event loop is closed"), player:  # noqa: PT012
+        play(world, player, 1)
+        world.restart(world.servers[0])
+        play(world, player, 6)
+    assert player.closed
+
+
 def test_a_rejected_close_goes_on_reconnecting() -> None:
     world, _, player = with_backend()
     play(world, player, 1)

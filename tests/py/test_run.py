@@ -233,6 +233,20 @@ def test_a_second_interrupt_is_one(protocol: tw.Protocol) -> None:
 
 
 @posix
+def test_a_second_interrupt_is_one_for_a_program_with_the_systems_own_handler(protocol: tw.Protocol) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        server = start(protocol)
+        with pytest.raises(KeyboardInterrupt), tw.run(server, FAST) as ticks:  # noqa: PT012
+            for _ in ticks:
+                os.kill(os.getpid(), signal.SIGINT)
+                os.kill(os.getpid(), signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@posix
 def test_an_interrupt_ends_the_linger(protocol: tw.Protocol) -> None:
     server = start(protocol)
     # It never reads, so that the server has something to wait for.

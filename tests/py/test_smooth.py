@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 import sys
 from pathlib import Path
-from typing import Annotated
 
 import pytest
 import tickwire as tw
@@ -14,23 +13,9 @@ import tickwire as tw
 sys.path.insert(0, str(Path(__file__).parents[2] / "benches" / "latency"))
 
 from lab import LINES, Lab
+from reaching import Key, Note, Runner
 
 SPEED = 10.0
-
-
-@tw.message
-class Push:
-    x: Annotated[int, tw.ranged(-1, 1)]
-
-
-@tw.message
-class Note:
-    text: Annotated[str, tw.text(40)]
-
-
-@tw.ghost
-class Runner:
-    x: Annotated[float, tw.f32, tw.world.linear] = 0.0
 
 
 @dataclasses.dataclass
@@ -48,13 +33,13 @@ def largest_deviation(drawn: list[float]) -> float:
 @pytest.mark.parametrize("frames", [60, 75, 144, 240])
 @pytest.mark.parametrize("rate", [15, 30, 60])
 def test_own_and_others_move_evenly(rate: int, frames: int) -> None:
-    protocol = tw.Protocol(1, [Note], ghosts=[Runner], inputs=Push, tick_rate=rate)
+    protocol = tw.Protocol(1, [Note], ghosts=[Runner], inputs=Key, tick_rate=rate)
     lab = Lab(protocol, LINES["50 ms"])
     first, second = lab.client(), lab.client()
     runners: dict[tw.ClientHandle, Runner] = {}
 
-    def run(body: Body, push: Push) -> Body:
-        body.x += push.x * SPEED / rate
+    def run(body: Body, key: Key) -> Body:
+        body.x += key.x * SPEED / rate
         return body
 
     mine = tw.predict.Prediction(run, Body(), tolerance={"x": 0.01})
@@ -63,24 +48,24 @@ def test_own_and_others_move_evenly(rate: int, frames: int) -> None:
 
     def serve() -> None:
         lab.server.receive()
-        for client, push in lab.server.inputs:
+        for client, key in lab.server.inputs:
             runner = runners.get(client)
             if runner is None:
                 runner = runners[client] = lab.server.world.spawn(Runner(), owner=client)
-            if push is not None:
-                runner.x += push.x * SPEED / rate
+            if key is not None:
+                runner.x += key.x * SPEED / rate
         lab.server.flush()
 
     def play() -> None:
         first.receive()
-        mine.advance(first, Push(1), first.world.mine(Runner))
+        mine.advance(first, Key(1), first.world.mine(Runner))
         first.flush()
         own.append(mine.seen(1 / frames).x)
         other.extend(runner.x for runner in first.world.view().others(Runner))
 
     def move() -> None:
         second.receive()
-        second.send_input(Push(1))
+        second.send_input(Key(1))
         second.flush()
 
     lab.every(1 / rate, serve)

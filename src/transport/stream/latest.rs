@@ -254,7 +254,7 @@ impl Receiving for Latest {
 }
 
 impl Latest {
-    /// The tick's packets are out: what may not wait is dropped, and shown.
+    /// Forgets the scores of values, which hold for a tick.
     pub(crate) fn end_of_tick(&mut self) {
         self.due.forget_scores();
     }

@@ -278,9 +278,7 @@ impl Reliable {
         })
     }
 
-    /// Checks that the windows that both sides know allow a message of the peer: [`Receiving::handle`] refuses no
-    /// other. Asked for all messages of a packet before any is handed over, so that nothing of it is applied when one
-    /// is refused. `claimed`: how much the earlier messages of the packet add to the window's bytes; it adds its own.
+    /// Checks that the windows allow a message: see `Stream::check`.
     pub(crate) fn check(
         &self,
         prefix: Prefix,

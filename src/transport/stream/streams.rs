@@ -298,17 +298,17 @@ impl Streams {
         }
     }
 
-    /// Which messages of a packet needn't wait in a stream.
+    /// The room for messages of a packet that are placed directly, without waiting in a stream.
     pub(crate) fn direct_room(&self, index: usize, arrival: u64) -> DirectRoom {
         self.lanes[index].stream.direct_room(arrival)
     }
 
-    /// Bytes of messages that needn't.
+    /// The bytes that may still be placed directly.
     pub(crate) fn direct_bytes(&self) -> usize {
         self.direct_bytes
     }
 
-    /// This many bytes of messages didn't.
+    /// Subtracts the bytes of messages that were placed directly.
     pub(crate) fn take_direct_bytes(&mut self, bytes: usize) {
         self.direct_bytes = self.direct_bytes.saturating_sub(bytes);
     }

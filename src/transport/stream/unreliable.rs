@@ -248,7 +248,7 @@ impl Receiving for Unreliable {
 }
 
 impl Unreliable {
-    /// The tick's packets are out: what may not wait is dropped, and shown.
+    /// Drops the messages that found no room in the tick's packets, and reports them.
     pub(crate) fn end_of_tick(&mut self, dropped: &mut dyn FnMut(Fate)) {
         self.stats.dropped += self.waiting.len() as u64;
         self.waiting.drain().for_each(|submission| dropped(submission.fate()));
