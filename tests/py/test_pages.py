@@ -6,7 +6,7 @@ may import, and say nothing on standard error. One named test_*.py is run by pyt
 others of its page. All other blocks of a page run one behind the other, in one namespace.
 
 A comment between ``<!-- run`` and ``-->`` is a block that readers don't see: what an example needs before it, and
-the checks after it. One that names a file is appended to it.
+the checks after it. Blocks that name one file are its parts, in their order.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)?(?:#([\w-]+))?\)")
 # Those that go on until they are ended: tests below play them together, and test_visitors.py visits servers.
 ENDLESS = {
     "client.py",
-    "headless.py",
     "host.py",
-    "polled.py",
     "rules_server.py",
     "server.py",
     "standing.py",
