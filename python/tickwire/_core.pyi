@@ -542,8 +542,8 @@ class Properties:
 
 @final
 class Property:
-    """The descriptor of a property in a ghost class: a plain value until they are spawned, then a cell of the
-    world.
+    """The descriptor of a property in a ghost class. It holds a plain value until the object is spawned, then a
+    cell of the world.
     """
 
     def __new__(cls, properties: Properties, place: int, /) -> Property: ...
@@ -2106,7 +2106,8 @@ class World:
 
 @final
 class Latency:
-    """Where the time from a key to another player's screen goes, in seconds: see :attr:`Client.latency`.
+    """Where the time from a key to another player's screen goes, in seconds: see :attr:`Client.latency`. The
+    figures are this client's own; another player's line and view may differ.
     """
 
     @property
@@ -2529,7 +2530,9 @@ class Inbox(Generic[_M, _W, _L, _V]):
 
 @final
 class Tick(Generic[_M, _W, _L, _V]):
-    """Receives on entry and sends on exit, even if the body raises, so that connections stay alive."""
+    """A context manager that receives on entry and sends on exit, even if the body raises, so that connections
+    stay alive.
+    """
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     def __enter__(self) -> Inbox[_M, _W, _L, _V]: ...
@@ -2543,30 +2546,31 @@ class Tick(Generic[_M, _W, _L, _V]):
 
 @final
 class Tuning:
-    """How an endpoint runs: its socket, its thread, its hooks. Servers, clients and peers take the same object.
+    """Settings of an endpoint's socket, thread and hooks. Servers, clients and peers can share one object.
 
     Args:
         driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
             the game ticks. ``"thread"``: a native thread also serves connections between ticks and while the game
             is busy: it acks, resends and paces chunks. A tick's messages still go out together, at its flush.
         bind (AddressLike | None, default None): the local address of a client or peer; None: any free port. A
-            server is at its address, and takes none.
-        timeout (int | None, default None): seconds of silence that end a connection, and a dial; None: 10, and 5
-            between peers. For :meth:`Client.connect`, and for peers, where it is at most 60. Connect tokens have a
-            timeout of their own. A server ends a connection after 300 seconds of silence at the latest.
+            server has its address already, and takes none.
+        timeout (int | None, default None): seconds of silence that end a connection or an attempt to connect; None:
+            10, and 5 between peers. Used by :meth:`Client.connect` and by peers (there at most 60). Connect tokens
+            have a timeout of their own. A server ends a connection after 300 seconds of silence at the latest.
         mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
-            For paths that silently lose larger ones. Each side sets its own.
+            Lower it for paths that silently drop larger packets. Each side sets it for its own packets.
         stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A server drops a player, with
-            :attr:`DisconnectReason.STALLED` on both sides, if a reliable channel to it is full and delivers
-            nothing for this long, or if the channel goes on refusing messages and delivering a full queue takes
-            more than twelve times as long. ``counters["connections.stalled"]`` counts them. None: never.
+            :attr:`DisconnectReason.STALLED` on both sides, if a reliable channel to it is full and delivers nothing
+            for this long, or if the channel continues to refuse messages and takes more than twelve times as long
+            to deliver a full queue. ``counters["connections.stalled"]`` counts these players. None: no player is
+            dropped for this reason.
         packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
-            or lost; otherwise no such records are kept.
-        priority (PriorityHook | None, default None): called once per flush if unordered messages are queued, with
-            their :class:`Candidates`, for all receivers at once. Returns a buffer of float32 scores, one per
-            candidate: within a channel, higher scores go first. None keeps the order. If it raises, returns
-            anything else or a NaN, or sends or receives, the packets go out in their usual order, and
-            :meth:`Server.flush`, or the ``with`` of :meth:`Server.tick`, raises the exception.
+            or lost.
+        priority (PriorityHook | None, default None): called once per flush with the :class:`Candidates` of all
+            receivers, if unordered messages are queued. Returns a buffer of float32 scores, one per candidate;
+            within a channel, messages with higher scores go first. None keeps the order. If the hook raises, sends,
+            receives or returns anything else, the packets go out in their usual order, and :meth:`Server.flush`, or
+            the ``with`` of :meth:`Server.tick`, raises the exception.
         factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
         columns (Sequence[type] | None, default None): message classes delivered as columns
             (:meth:`Inbox.columns`) instead of objects.
@@ -2596,13 +2600,13 @@ class Tuning:
         """The local address, if one was given."""
     @property
     def timeout(self) -> int | None:
-        """Seconds of silence that end a connection, if they were given."""
+        """Seconds of silence that end a connection, if given."""
     @property
     def mtu(self) -> int:
         """Bytes of the largest IP packets to send."""
     @property
     def stalled_timeout(self) -> float | None:
-        """Seconds for which a reliable channel may be full; None: any time."""
+        """Seconds for which a reliable channel may be full; None: without limit."""
     @property
     def packet_notifications(self) -> bool:
         """Whether :attr:`Inbox.packets` reports each packet."""
@@ -2611,7 +2615,7 @@ class Tuning:
         """The hook that orders unordered messages."""
     @property
     def factory(self) -> MessageFactory | None:
-        """What makes the message objects."""
+        """The function that makes the message objects."""
     @property
     def columns(self) -> list[type]:
         """The message classes that are delivered as columns."""
@@ -2620,20 +2624,20 @@ class Tuning:
 
 @final
 class Transfers:
-    """The chunks that an endpoint accepts, and how fast it sends its own.
+    """Limits for the chunks that an endpoint accepts, and the rate of the chunks that it sends.
 
     Args:
-        memory (int | None, default None): bytes of chunks from each peer to hold in memory, running ones and ones
-            not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused. None: 0 on a
-            server, 64 MiB on a client and between peers.
-        directory (str | PathLike[str] | None, default None): receives chunks into files here, named by their hash
-            in hex, instead of into memory. It is made if missing. Unfinished files stay: when the same peer
-            offers the same content again, even to another process, only the rest is sent.
-        file_limit (int | None, default None): bytes of the largest such file, at most ``directory_limit``; None:
-            1 GiB. Larger chunks are refused.
-        directory_limit (int | None, default None): bytes of all such files together, unfinished ones by the 4 KiB
-            blocks that arrived; None: eight times ``file_limit``. Chunks that don't fit are refused.
-        congestion (Congestion | None, default None): how fast chunks may be sent; None:
+        memory (int | None, default None): bytes of chunks from each peer to hold in memory, including chunks not
+            yet taken from ``inbox.chunks``. Larger chunks are refused; 0 refuses all. None: 0 on a server, 64 MiB
+            on a client and between peers.
+        directory (str | PathLike[str] | None, default None): a directory to receive chunks into files, instead of
+            into memory. Files are named by their hash in hex. The directory is created if missing. Unfinished files
+            stay: if the same peer offers the same content again, even to another process, only the rest is sent.
+        file_limit (int | None, default None): bytes of the largest file, at most ``directory_limit``; None: 1 GiB.
+            Larger chunks are refused.
+        directory_limit (int | None, default None): bytes of all files in the directory; unfinished files count by
+            the 4 KiB blocks that arrived. None: eight times ``file_limit``. Chunks that don't fit are refused.
+        congestion (Congestion | None, default None): the rate limit for sent chunks; None:
             :meth:`Congestion.adaptive`.
 
     Raises:
@@ -2651,35 +2655,35 @@ class Transfers:
     ) -> Transfers: ...
     @property
     def memory(self) -> int | None:
-        """Bytes of chunks to hold in memory, if they were given."""
+        """Bytes of chunks to hold in memory, if given."""
     @property
     def directory(self) -> Path | None:
         """The directory for received files; None: chunks are received into memory."""
     @property
     def file_limit(self) -> int | None:
-        """Bytes of the largest file, if they were given."""
+        """Bytes of the largest file, if given."""
     @property
     def directory_limit(self) -> int | None:
-        """Bytes of all files together, if they were given."""
+        """Bytes of all files together, if given."""
     @property
     def congestion(self) -> Congestion | None:
-        """How fast chunks may be sent, if it was given."""
+        """The rate limit for sent chunks, if given."""
 
 @final
 class Debugging:
-    """What finds mistakes in a game and in its network: errors, bad networks, captures.
+    """Settings to find mistakes in a game and its network: strict errors, bad networks, captures.
 
     Args:
-        strict (bool, default False): calls that name one client raise :class:`StaleClientError` if it has left,
-            those of a client :class:`NotConnectedError` without a connection, and both
-            :class:`ChannelFullError` if the other side doesn't ack, instead of returning a result that says so.
-        conditions (Conditions | None, default None): a bad network for everything sent. Give it to both sides.
-            All peers share its rate and its losses, as on one link.
-        seed (int | None, default None): makes these conditions repeatable; None: random.
+        strict (bool, default False): whether calls raise instead of returning a false result:
+            :class:`StaleClientError` if the named client has left, :class:`NotConnectedError` on a client without a
+            connection, and :class:`ChannelFullError` if the other side doesn't ack.
+        conditions (Conditions | None, default None): a bad network for everything sent. Set it on both sides. All
+            peers of the endpoint share its rate and its losses, as on one link.
+        seed (int | None, default None): the seed that makes these conditions repeatable; None: random.
         capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
-            path of a new one, for one endpoint. If writing fails, it is logged and the game continues.
-        slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is logged,
-            at most once a second; ``counters`` has the times of all hooks.
+            path of a new capture. If writing fails, the error is logged and the game continues.
+        slow_hook (float, default 0.005): seconds. A hook that takes longer is logged, at most once a second,
+            because the tick waits for it. ``counters`` has the times of all hooks.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -2702,13 +2706,13 @@ class Debugging:
         """The bad network for everything sent."""
     @property
     def seed(self) -> int | None:
-        """The seed of the conditions, if one was given."""
+        """The seed of the conditions, if given."""
     @property
     def capture(self) -> Capture | str | PathLike[str] | None:
-        """The capture, or the path of one."""
+        """The capture, or its path."""
     @property
     def slow_hook(self) -> float:
-        """Seconds after which a hook is logged."""
+        """Seconds after which a hook is logged as slow."""
     def replace(self, **changes: Any) -> Debugging:
         """A copy with other values for the named arguments."""
 
@@ -2717,24 +2721,26 @@ class Access:
     """Who may connect to a server.
 
     Args:
-        admission (AdmissionHook | None, default None): called in each :meth:`Server.receive` with newcomers,
-            before the game sees them, with the list of their :class:`ClientHandle`. Returns the ones to refuse,
-            as handles or client ids (other ids are ignored), or None; a mapping gives each the text for its
-            event's ``detail``, or None. Refused clients are disconnected with :attr:`DisconnectReason.KICKED`,
-            and the game sees nothing of them: no event, message, chunk or file. Clients that connect while the
-            hook runs wait for the next :meth:`Server.receive`. If it raises, all these newcomers are refused, and
-            :meth:`Server.receive` raises the exception.
+        admission (AdmissionHook | None, default None): a hook that decides about newcomers before the game sees
+            them. Each :meth:`Server.receive` calls it with a list of newcomers (:class:`ClientHandle`). It returns
+            the newcomers to refuse, as handles or client ids, or None. It may return a mapping instead, with a text
+            for each refused client's ``detail``. Refused clients are disconnected with
+            :attr:`DisconnectReason.KICKED`, and the game sees no event, message, chunk or file from them. Clients
+            that connect while the hook runs wait for the next :meth:`Server.receive`. If the hook raises, all these
+            newcomers are refused, and :meth:`Server.receive` raises the exception.
         public_addresses (Sequence[AddressLike] | None, default None): the server's addresses in connect tokens,
             if they differ from its ``address``.
-        max_token_lifetime (int | None, default None): the longest ``expires_in``, in seconds, that the login
-            backend uses: tokens with more are refused. Other libraries' tokens don't carry their time of
-            creation; with this setting, those that may be older than the server are refused too. (Tokens of
-            :meth:`ConnectToken.generate` carry it, and are always refused if they are older than the server.)
-        clock_skew (int, default 0): seconds by which the clocks of backend and server may differ: tokens are
-            accepted this long after they expire, and if made up to this long before the server's start.
-        replace_duplicates (bool, default True): a client whose ``client_id`` is already connected replaces the
-            old connection, which ends with :attr:`DisconnectReason.REPLACED` on both sides before the new
-            :class:`Connected`. False: the new client must wait until the old one has left or timed out.
+        max_token_lifetime (int | None, default None): the longest ``expires_in`` of the login backend, in seconds.
+            Tokens that live longer are refused. Tokens that are older than the server are always refused. Other
+            libraries' tokens don't carry their time of creation; with this setting, they are refused if they may be
+            older than the server.
+        clock_skew (int, default 0): seconds by which the clocks of backend and server may differ. Tokens are
+            accepted for this long after they expire, and if they were made up to this long before the server's
+            start.
+        replace_duplicates (bool, default True): whether a client whose ``client_id`` is already connected replaces
+            the old connection. The old connection then ends with :attr:`DisconnectReason.REPLACED` on both sides,
+            before the new :class:`Connected`. False: the new client waits until the old client has left or timed
+            out.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -2754,7 +2760,7 @@ class Access:
         """The hook that decides about newcomers."""
     @property
     def public_addresses(self) -> list[Address] | None:
-        """The server's addresses in connect tokens, if they were given."""
+        """The server's addresses in connect tokens, if given."""
     @property
     def max_token_lifetime(self) -> int | None:
         """The longest lifetime of accepted tokens, in seconds; None: any."""
@@ -2763,19 +2769,20 @@ class Access:
         """Seconds by which the clocks of backend and server may differ."""
     @property
     def replace_duplicates(self) -> bool:
-        """Whether a newer connection of a client replaces the older one."""
+        """Whether a client's newer connection replaces the older connection."""
 
 @final
 class Rendezvous:
-    """How players find each other, and reach each other behind NATs.
+    """Settings to find players and to reach them behind NATs.
 
     Args:
-        address (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`): the game gets
-            code (:attr:`Peer.code`, :attr:`Server.code`), by which players behind NATs join; None: by address only.
+        address (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`). It gives the
+            game a code (:attr:`Peer.code`, :attr:`Server.code`) with which players behind NATs join. None: players
+            join by address only.
         title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not listed.
-        relaying (bool, default True): whether this player carries for two others who don't reach each other, at
-            up to 128 KiB a second, and may be reached by way of another one itself. False of the host: newcomers
-            who don't reach all players are refused. A server carries for nobody.
+        relaying (bool, default True): whether this player forwards packets between two players who don't reach each
+            other, at up to 128 KiB a second, and may itself be reached through another player. If the host sets
+            False, newcomers who don't reach all players are refused. A server never forwards.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -2786,13 +2793,13 @@ class Rendezvous:
     ) -> Rendezvous: ...
     @property
     def address(self) -> Address | None:
-        """The rendezvous server, if one was given."""
+        """The rendezvous server, if given."""
     @property
     def title(self) -> str:
         """The game's name in the server's list."""
     @property
     def relaying(self) -> bool:
-        """Whether this player carries for others."""
+        """Whether this player forwards packets for other players."""
 
 @final
 class Server(Generic[_P]):
@@ -2801,17 +2808,17 @@ class Server(Generic[_P]):
     Args:
         address (AddressLike): where to listen; port 0 picks a free one (see :attr:`address`). ``[::]`` listens on
             all IPv6 and IPv4 addresses.
-        protocol (Protocol): what both sides share.
+        protocol (Protocol): the protocol of both sides.
         key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development
-            mode with a well-known key. Anyone can connect, so it warns unless the address is loopback.
+            mode with a well-known key, in which anyone can connect. At an address other than loopback it warns.
         max_clients (int, default 64): client slots, 1 to 65,536.
         access (Access | None, default None): who may connect.
-        rendezvous (Rendezvous | None, default None): a rendezvous server at which it gets a :attr:`code`, by which
-            clients reach it through NATs; None: clients reach it by address only.
+        rendezvous (Rendezvous | None, default None): a rendezvous server that gives this server a :attr:`code`,
+            with which clients reach it through NATs; None: clients reach it by address only.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-        transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
-        tuning (Tuning | None, default None): how it runs.
-        debugging (Debugging | None, default None): what finds mistakes.
+        transfers (Transfers | None, default None): limits for chunks.
+        tuning (Tuning | None, default None): the socket, the thread and the hooks.
+        debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
     Raises:
         OSError: the address can't be bound, or the directory can't be made; see errno.
@@ -2838,23 +2845,26 @@ class Server(Generic[_P]):
         """The address it listens on, with the actual port."""
     @property
     def code(self) -> str | None:
-        """The code at the rendezvous server by which clients reach it (:class:`tickwire.peers.Code`), once there is one."""
+        """The code with which clients reach this server (:class:`tickwire.peers.Code`); None until the
+        rendezvous server has answered.
+        """
     @property
     def code_error(self) -> str | None:
-        """Why there is no :attr:`code`, or why the rendezvous server may not know it any more; None without such a
-        problem. Registering goes on all the same."""
+        """The reason why there is no :attr:`code`, or why the rendezvous server may have forgotten it; None if
+        there is no problem. Registration is retried.
+        """
     @property
     def protocol(self) -> Protocol[_P]:
-        """What both sides share."""
+        """The protocol of both sides."""
     @property
     def network(self) -> SimulatedNetwork | None:
-        """The simulated network it is on; None on a real one."""
+        """The simulated network of this server; None on a real network."""
     @property
     def world(self) -> World:
-        """Its ghosts: objects spawned here appear at its clients."""
+        """The server's ghosts. Objects that you spawn here appear at the clients."""
     @property
     def inputs(self) -> Inputs:
-        """The inputs of the tick that runs."""
+        """The clients' inputs for the current tick."""
     @property
     def max_clients(self) -> int:
         """The number of client slots."""
@@ -2863,10 +2873,10 @@ class Server(Generic[_P]):
         """The connected clients, by slot."""
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called and any linger is over."""
+        """Whether the server is closed, after any linger."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters since the start, with every drop under a name."""
+        """All counters since the start, by name. Every dropped datagram is counted."""
     def tick(
         self,
     ) -> Tick[tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]]:
@@ -2882,14 +2892,13 @@ class Server(Generic[_P]):
             Exception: from the priority hook. The packets were sent, in their usual order.
         """
     def pump(self) -> None:
-        """Keeps connections alive without taking messages, for example while loading. Messages wait, and once the
-        receive window is full, their sender waits too. Nothing reliable is lost.
+        """Keeps connections alive without taking messages, for example while loading. Messages wait. Once the
+        receive window is full, their sender waits too, so no reliable message is lost.
         """
     def _step(self) -> float:
-        """Does the work that needn't wait for a tick: reads, acks, keeps alive, resends, sends chunks. Event
-        loops call it when the socket is readable and when its time has come. Messages wait for :meth:`receive`,
-        as with :meth:`pump`. Returns the seconds until it is due again, unless something arrives or is sent
-        first.
+        """Does the work that doesn't wait for a tick: receiving, acks, keep-alives, resends, chunks. Event loops
+        call it when the socket is readable and when it is due. Messages wait for :meth:`receive`, as with
+        :meth:`pump`. Returns the seconds until it is due again if nothing arrives or is sent.
 
         Raises:
             OSError: the socket failed.
@@ -2922,31 +2931,32 @@ class Server(Generic[_P]):
         tag: int = 0,
         notify: bool = False,
     ) -> SendResult:
-        """Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE`` (the
-        player left, maybe in this very tick) or ``FULL`` (the player doesn't ack or read), which are false: then
-        nothing was queued. Nothing a player does makes it raise.
+        """Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true. If nothing was
+        queued, returns a false result: ``GONE`` (the player has left) or ``FULL`` (the player doesn't ack or read).
+        It never raises because of a player.
 
         Args:
             client (ClientHandle): the receiver.
             message (message): an object of one of the protocol's classes.
             channel (int | str | None, default None): index or name; None: the class's own channel, else the
                 first.
-            key (int, default 0): on a latest channel, the key whose value this is.
+            key (int, default 0): on a latest channel, the key of this value.
             tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            notify (bool, default False): whether ``inbox.notifications`` reports the message as delivered or lost,
+                exactly once.
 
         Raises:
             FieldError: a field's value is out of its range.
             UnregisteredMessageError: the class is not in the protocol.
-            MessageTooLargeError: it has more bytes than the channel allows.
-            ChannelError: the channel or its key doesn't exist, or it takes payloads.
+            MessageTooLargeError: the message has more bytes than the channel allows.
+            ChannelError: the channel or its key doesn't exist, or the channel takes payloads.
             ValueError: the client belongs to another server, or a number is out of its bounds.
             ClosedError: the server is closed.
             StaleClientError, ChannelFullError: with ``strict=True``, instead of ``GONE`` and ``FULL``.
         """
     def send_payload(self, client: ClientHandle, data: bytes, channel: int | str, *, tag: int) -> SendResult:
-        """Queues bytes on a payload channel for the next flush. ``inbox.notifications`` reports them under
-        ``tag`` as delivered or lost, exactly once, in packet order. Returns what :meth:`send` does.
+        """Queues bytes on a payload channel for the next flush. ``inbox.notifications`` reports them under ``tag``
+        as delivered or lost, exactly once, in packet order. Returns the same results as :meth:`send`.
 
         Args:
             client (ClientHandle): the receiver.
@@ -2967,22 +2977,22 @@ class Server(Generic[_P]):
         burst: bool = False,
         ask_first: bool = False,
     ) -> Transfer:
-        """Queues large data for a client. It is sent in slices beside the messages, which come first, as fast as
-        ``congestion`` allows; lost slices are resent. Once it is whole and verified, the client has it in
-        ``inbox.chunks``. Chunks arrive in the order of these calls. If the client has left, or 256 chunks already
-        wait for it, the returned transfer is over and its ``error`` says why.
+        """Queues large data for a client. The data is sent in slices beside the messages, which have priority, as
+        fast as ``congestion`` allows. Lost slices are resent. The client gets the whole, verified chunk in
+        ``inbox.chunks``. Chunks arrive in the order of these calls. If the client has left, or if 256 chunks
+        already wait for it, the returned transfer is over and has an ``error``.
 
         Args:
             client (ClientHandle): the receiver.
             data (Chunk | Buffer | str | PathLike[str]): bytes (not copied), another contiguous buffer (copied
-                once), or a path (read as it is sent). This call reads and hashes it; to send the same to several
-                clients, make one :class:`Chunk`.
-            label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
-            burst (bool, default False): on a link not yet measured, send all of it within a round trip instead of
-                starting slowly. A slow link may then drop packets, those of messages too. At most 256 KiB; for
-                loading screens.
+                once), or a path (read as it is sent). This call reads and hashes the data; to send the same data to
+                several clients, make one :class:`Chunk`.
+            label (str, default ''): your own name for the chunk, up to 64 bytes of UTF-8.
+            burst (bool, default False): on a link that isn't measured yet, send the whole chunk within a round trip
+                instead of starting slowly. A slow link may then drop packets, including packets with messages. At
+                most 256 KiB; for loading screens.
             ask_first (bool, default False): wait until the receiver has reported what it already has, so that a
-                file in its ``directory`` is not sent at all. Costs other contents a round trip.
+                file in its ``directory`` is not sent at all. New content takes one more round trip.
 
         Raises:
             StaleClientError, ChannelFullError: with ``strict=True``, instead of such a transfer.
@@ -2994,7 +3004,7 @@ class Server(Generic[_P]):
             ClosedError: the server is closed.
         """
     def incoming_chunks(self, client: ClientHandle) -> list[IncomingChunk]:
-        """A client's chunks that are running or waiting for room, as they are now; empty if it has left."""
+        """A client's chunks that are arriving or waiting for room; empty if the client has left."""
     def broadcast(
         self,
         message: _P,
@@ -3006,9 +3016,9 @@ class Server(Generic[_P]):
         tag: int = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
-        """Queues one message, encoded once, for every connected client or for ``clients``. Returns the clients
-        for which it was not queued because their channel is full, or because they left in this tick. Clients that
-        left earlier are skipped.
+        """Queues one message, encoded once, for every connected client or for ``clients``. Returns the clients for
+        which the message wasn't queued, because their channel is full or because they left in this tick. Clients
+        that left earlier are skipped.
 
         Args:
             message (message): an object of one of the protocol's classes.
@@ -3016,9 +3026,10 @@ class Server(Generic[_P]):
                 first.
             clients (Iterable[ClientHandle] | None, default None): the receivers; None: all connected clients.
             exclude (ClientHandle | None, default None): a client to leave out.
-            key (int, default 0): on a latest channel, the key whose value this is.
+            key (int, default 0): on a latest channel, the key of this value.
             tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
+                exactly once.
         """
     def send_columns(
         self,
@@ -3032,9 +3043,8 @@ class Server(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
-        """Queues one row per client. Returns the indices of the rows that were not queued because their client
-        has left or its channel is full. A client listed twice gets both rows. If any row is invalid, nothing is
-        queued.
+        """Queues one row per client. Returns the indices of the rows that weren't queued, because their client has
+        left or its channel is full. A client listed twice gets both rows. If a row is invalid, no row is queued.
 
         Args:
             clients (Iterable[ClientHandle] | array): handles, or their numbers (uint64), as the ``client`` column of
@@ -3049,10 +3059,11 @@ class Server(Generic[_P]):
                 offset (from its start) and length.
             key (int | array, default 0): a number for all rows, or a buffer of uint32 with one for each.
             tag (int | array, default 0): a number for all rows, or a buffer of uint32 with one for each.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
+                exactly once.
 
         Raises:
-            FieldError: naming the first row that is wrong, its field, its value and what it must be.
+            FieldError: naming the first wrong row, its field, the value and the bound.
             TypeError, ValueError: the rows are not of this class.
             Exception: as :meth:`send`, except for clients that have left and full channels.
         """
@@ -3068,8 +3079,8 @@ class Server(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
-        """Queues many rows for one client. Returns the indices of the rows that were not queued: those that found
-        the channel full, or all if the client has left.
+        """Queues many rows for one client. Returns the indices of the rows that weren't queued: rows that found the
+        channel full, or all rows if the client has left.
 
         Args:
             client (ClientHandle): the receiver.
@@ -3079,9 +3090,10 @@ class Server(Generic[_P]):
                 first.
             arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
                 offset (from its start) and length.
-            key (int | array, default 0): on a latest channel, the key whose value this is.
+            key (int | array, default 0): on a latest channel, the key of these values.
             tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
+                exactly once.
 
         Raises:
             StaleClientError: with ``strict=True``, the client has left.
@@ -3100,8 +3112,8 @@ class Server(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
-        """Queues rows, each encoded once, for every connected client or for ``clients``. Returns the clients
-        whose channel had no room for all of the rows, as :meth:`broadcast` does.
+        """Queues rows, each encoded once, for every connected client or for ``clients``. Returns the clients whose
+        channel had no room for all rows.
 
         Args:
             class_ (type): the rows' message class.
@@ -3112,9 +3124,10 @@ class Server(Generic[_P]):
                 offset (from its start) and length.
             clients (Iterable[ClientHandle] | None, default None): the receivers; None: all connected clients.
             exclude (ClientHandle | None, default None): a client to leave out.
-            key (int | array, default 0): on a latest channel, the key whose value this is.
+            key (int | array, default 0): on a latest channel, the key of these values.
             tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
+                exactly once.
 
         Raises:
             Exception: as :meth:`send_columns`.
@@ -3132,9 +3145,9 @@ class Server(Generic[_P]):
         *args: _A.args,
         **kwargs: _A.kwargs,
     ) -> list[ClientHandle]:
-        """Makes a client run a call, or several clients if the call is :data:`tickwire.to_all`. For
-        one client, returns what :meth:`send` does, or ``HIDDEN`` if a ghost in it is not relevant
-        to the client; for several, those whose channel is full or who are gone.
+        """Makes a client run a call, or several clients if the call is :data:`tickwire.to_all`. For one client,
+        returns the same results as :meth:`send`, or ``HIDDEN`` if a ghost in the arguments isn't relevant to the
+        client. For several clients, returns the clients whose channel is full or who are gone.
 
         Args:
             client (ClientHandle | Iterable[ClientHandle]): the client or clients that run it,
@@ -3142,18 +3155,18 @@ class Server(Generic[_P]):
             call (ClientCall): a call of the protocol; its arguments follow.
 
         Raises:
-            TypeError: the arguments aren't those of the function.
-            FieldError: one of them is not in its range.
-            UnregisteredMessageError: it is no call of the protocol.
-            ValueError: it is one that the server runs, or one for one client and several are given.
-            GhostError: a ghost that is named is not in this world, or not any more.
-            StaleClientError, ChannelFullError: with ``strict=True``, in place of what is false.
+            TypeError: the arguments don't fit the function.
+            FieldError: an argument is out of its range.
+            UnregisteredMessageError: the protocol doesn't have this call.
+            ValueError: the server runs this call, or the call is for one client and several are given.
+            GhostError: a ghost in the arguments isn't in this world.
+            StaleClientError, ChannelFullError: with ``strict=True``, instead of a false result.
         """
     def call_all(
         self, call: ClientCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs
     ) -> list[ClientHandle]:
-        """Makes all clients run a call; if it names ghosts, those clients to whom all of them are
-        relevant. Returns the clients whose channel was full: the others have it.
+        """Makes all clients run a call. If the arguments contain ghosts, only the clients to whom all these ghosts
+        are relevant run it. Returns the clients whose channel was full.
 
         Args:
             call (ClientCall): a call :data:`tickwire.to_all`; its arguments follow.
@@ -3164,32 +3177,32 @@ class Server(Generic[_P]):
     def request(
         self, client: ClientHandle, call: ClientCall[_A, _R], /, *args: _A.args, **kwargs: _A.kwargs
     ) -> Request[_R]:
-        """Makes a client run a call, and returns a request for its result. If no reply can come any
-        more, the request has an error. At most 256 wait at a time for one client.
+        """Makes a client run a call, and returns a request for its result. If no reply can arrive any more, the
+        request has an error. At most 256 requests to one client wait at a time.
 
         Args:
             client (ClientHandle): the client that runs it.
             call (ClientCall): a call of the protocol; its arguments follow.
 
         Raises:
-            TypeError: the function returns None, or the arguments aren't those of the function.
+            TypeError: the function returns None, or the arguments don't fit the function.
             FieldError, UnregisteredMessageError, ValueError, GhostError: as :meth:`call`.
-            StaleClientError, ChannelFullError: with ``strict=True``, in place of a request that failed.
+            StaleClientError, ChannelFullError: with ``strict=True``, instead of a failed request.
         """
     def implement(
         self, call: ServerCall[_A, _R], function: Callable[Concatenate[ClientHandle, _A], _R], /
     ) -> None:
-        """Sets another function to run a call that arrives here.
+        """Sets the function that runs a call on this side.
 
         Args:
             call (ServerCall): a call of the protocol.
-            function (Callable): called like the declared function. Not a coroutine function.
+            function (Callable): a function with the declared function's parameters. Not a coroutine function.
         """
     def room(self) -> Room:
         """Makes an empty :class:`Room` of this server's clients."""
     def forget(self, channel: int | str, key: int | None = None) -> int:
         """Stops sending newcomers the newest value of a key, or of all keys, of a channel with ``retain=True``.
-        Clients that have it keep it. Returns how many values were dropped.
+        Clients that have the value keep it. Returns the number of dropped values.
 
         Args:
             channel (int | str): index or name.
@@ -3200,25 +3213,25 @@ class Server(Generic[_P]):
             ValueError: the key is negative or above 2**32 - 1.
         """
     def client(self, number: int, /) -> ClientHandle | None:
-        """The client with this :attr:`ClientHandle.number`, as in the ``client`` column of rows; None if it has
-        left.
+        """The client with this :attr:`ClientHandle.number`, as in the ``client`` column of rows; None if the client
+        has left.
         """
     def disconnect(self, client: ClientHandle, reason: str | None = None, *, linger: float = 0.0) -> bool:
-        """Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Never blocks. Returns False if it
-        is over.
+        """Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Never blocks. Returns False if the
+        connection is over.
 
-        Without ``linger`` it ends at once. Messages that are not yet acked are lost, even if they were flushed:
-        reliable ones are not resent, and the goodbye may overtake them. With ``linger``, the following ticks go
-        on sending until the player has acked every reliable message and the newest values of latest channels, and
-        every other packet is delivered or lost; then comes the goodbye. For the game the client has left from now
-        on: the handle is stale, messages from the player are dropped, and running chunks end. The slot becomes
-        free, and the :class:`Disconnected` event comes, when the connection is over: after ``linger`` seconds at
-        the latest.
+        Without ``linger``, the connection ends at once. Messages that aren't acked yet are lost, even if they were
+        flushed: reliable messages aren't resent, and the goodbye may overtake other messages. With ``linger``, the
+        following ticks continue to send until the player has acked every reliable message and the newest values of
+        latest channels, and every other packet is delivered or lost. Then the goodbye is sent. For the game the
+        client leaves at once: the handle is stale, messages from the player are dropped, and running chunks end.
+        When the connection is over, after ``linger`` seconds at the latest, the :class:`Disconnected` event arrives
+        and the slot becomes free.
 
         Args:
             client (ClientHandle): the player to disconnect.
-            reason (str | None, default None): a text for the player, as the ``detail`` of its event: 1 to 128 bytes
-                in UTF-8. Not in yojimbo's framing.
+            reason (str | None, default None): a text for the player, the ``detail`` of its event: 1 to 128 bytes in
+                UTF-8. Not with yojimbo's framing.
             linger (float, default 0.0): seconds, 0 to 60.
 
         Raises:
@@ -3226,7 +3239,7 @@ class Server(Generic[_P]):
             ValueError: naming the argument, its value and its bound.
         """
     def stats(self, client: ClientHandle) -> ConnectionStats:
-        """Statistics of a client's connection; its last ones if the client has left."""
+        """Statistics of a client's connection; the last statistics if the client has left."""
     @property
     def channel_stats(self) -> ChannelSnapshot:
         """Counts of all channels of all connected clients."""
@@ -3239,29 +3252,28 @@ class Server(Generic[_P]):
         adaptive: bool = True,
     ) -> bool:
         """Sets the budget of messages for a client, or for every client, present and future. The default is
-        1,250,000 bytes a second in bursts of 65,536. Chunks have a rate of their own (``congestion``) and don't
-        use the budget. Returns False if that client has left.
+        1,250,000 bytes a second in bursts of 65,536. Chunks have a rate of their own (``congestion``) and don't use
+        the budget. Returns False if the client has left.
 
         Args:
-            bytes_per_second (float): the rate, UDP/IP headers included.
+            bytes_per_second (float): the rate, including UDP/IP headers.
             burst_bytes (float): the most bytes sent at once after a pause. A tick's packets are such a burst.
             client (ClientHandle | None, default None): None: every client, present and future.
-            adaptive (bool, default True): send less while the link is congested: while round trips grow by 100 ms
-                or more, a fifth or more of the packets is lost, or acks stop. This is a window of bytes in
-                flight, after TCP's (RFC 5681) and LEDBAT's (RFC 6817). At least 8 KiB may always be in flight, so
-                most games never reach it. False: the budget alone decides.
+            adaptive (bool, default True): whether to send less while the link is congested. A link is congested if
+                round trips grow by 100 ms or more, if a fifth or more of the packets is lost, or if acks stop. The
+                mechanism is a window of bytes in flight, after TCP (RFC 5681) and LEDBAT (RFC 6817). At least 8 KiB
+                may always be in flight, so most games never reach the window. False: only the budget decides.
 
         Raises:
             ValueError: naming the argument, its value and its bound. Nothing is changed.
             StaleClientError: with ``strict=True``, the client has left.
         """
     def set_congestion(self, congestion: Congestion, client: ClientHandle | None = None, /) -> bool:
-        """Changes how fast chunks may be sent to a client, or to every client, present and future. New settings
-        of the same kind keep the measurements of the link; another kind starts without. Returns False if that
-        client has left.
+        """Changes the rate limit for chunks to a client, or to every client, present and future. New settings of
+        the same kind keep the measurements of the link. Returns False if the client has left.
 
         Args:
-            congestion (Congestion): how fast chunks may be sent.
+            congestion (Congestion): the rate limit for chunks.
             client (ClientHandle | None, default None): None: every client, present and future.
 
         Raises:
@@ -3270,19 +3282,18 @@ class Server(Generic[_P]):
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket.
 
-        Without ``linger`` it closes at once. Messages that are not yet acked are lost, as with
-        :meth:`disconnect`, and so is everything queued since the last flush. With ``linger``, the queue is
-        flushed (without the priority hook), each connection ends as :meth:`disconnect` describes, and nobody new
-        gets in. Meanwhile the game's calls raise :class:`ClosedError`, and players' messages are dropped.
-
-        A second call without ``linger`` ends the lingering at once, and so does Ctrl-C.
+        Without ``linger``, the server closes at once. Messages that aren't acked yet are lost, as with
+        :meth:`disconnect`, and so is everything queued since the last flush. With ``linger``, the queue is flushed
+        (without the priority hook), each connection ends as :meth:`disconnect` describes, and no new client gets
+        in. Meanwhile the game's calls raise :class:`ClosedError`, and players' messages are dropped. A second call
+        without ``linger``, or Ctrl-C, ends the lingering at once.
 
         Args:
             linger (float, default 0.0): seconds, 0 to 60.
             reason (str | None, default None): a text for the players, as for :meth:`disconnect`.
-            wait (bool, default True): whether to block until it is over, while other Python threads run. If not,
-                go on calling :meth:`tick`, :meth:`_step` or :meth:`pump` until :attr:`closed`. On a simulated
-                network, where the game moves time, nothing blocks.
+            wait (bool, default True): whether to block until the server is closed, while other Python threads run.
+                If False, continue to call :meth:`tick` or :meth:`pump` until :attr:`closed`. On a simulated
+                network, where the game moves time, the call never blocks.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -3298,10 +3309,10 @@ class Server(Generic[_P]):
 
 @final
 class Room(Generic[_P]):
-    """Some of a server's clients, to send to: a match, a lobby, a team.
+    """A group of a server's clients to send to: a match, a lobby, a team.
 
     A client may be in several rooms. It leaves them when it leaves the server, in the :meth:`Server.receive` that
-    delivers its :class:`Disconnected`. An unused room costs nothing, and ends with the last reference to it.
+    delivers its :class:`Disconnected`. An unused room costs nothing, and needs no closing.
     """
 
     def __new__(cls, server: Server[_P]) -> Room[_P]: ...
@@ -3310,15 +3321,15 @@ class Room(Generic[_P]):
     def server(self) -> Server[_P]:
         """The server."""
     def add(self, client: ClientHandle, /) -> bool:
-        """Adds a client, which gets the newest value of each key that was broadcast to the room on channels with
-        ``retain=True``. Returns False if it is in the room already or has left the server.
+        """Adds a client. The client gets the newest value of each key that was broadcast to the room on channels
+        with ``retain=True``. Returns False if the client is in the room already or has left the server.
 
         Raises:
             ValueError: the client belongs to another server.
             ClosedError: the server is closed.
         """
     def discard(self, client: ClientHandle, /) -> bool:
-        """Removes a client, which keeps the values it has. Returns False if it isn't in the room.
+        """Removes a client. The client keeps the values it has. Returns False if the client isn't in the room.
 
         Raises:
             ValueError: the client belongs to another server.
@@ -3335,17 +3346,18 @@ class Room(Generic[_P]):
         tag: int = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
-        """Queues one message, encoded once, for everybody in the room. Returns the clients for which it was not
-        queued because their channel is full.
+        """Queues one message, encoded once, for all clients in the room. Returns the clients for which the message
+        wasn't queued because their channel is full.
 
         Args:
             message (message): an object of one of the protocol's classes.
             channel (int | str | None, default None): index or name; None: the class's own channel, else the
                 first.
             exclude (ClientHandle | None, default None): a client to leave out.
-            key (int, default 0): on a latest channel, the key whose value this is.
+            key (int, default 0): on a latest channel, the key of this value.
             tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
+                exactly once.
 
         Raises:
             Exception: as :meth:`Server.broadcast`.
@@ -3362,8 +3374,8 @@ class Room(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
-        """Queues rows, each encoded once, for everybody in the room. Returns the clients whose channel had no
-        room for all of them.
+        """Queues rows, each encoded once, for all clients in the room. Returns the clients whose channel had no
+        room for all rows.
 
         Args:
             class_ (type): the rows' message class.
@@ -3373,9 +3385,10 @@ class Room(Generic[_P]):
             arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
                 offset (from its start) and length.
             exclude (ClientHandle | None, default None): a client to leave out.
-            key (int | array, default 0): on a latest channel, the key whose value this is.
+            key (int | array, default 0): on a latest channel, the key of these values.
             tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
+                exactly once.
 
         Raises:
             Exception: as :meth:`Server.send_columns`.
@@ -3395,27 +3408,28 @@ class Room(Generic[_P]):
 
 @final
 class Client(Generic[_P]):
-    """A client of one server, which dials with a connect token.
+    """A client of one server, connecting with a connect token.
 
     Args:
-        protocol (Protocol): what both sides share.
+        protocol (Protocol): the protocol of both sides.
         token (ConnectToken): from the login backend.
-        reconnect (Reconnect | None, default None): dials again when the connection is lost or doesn't come up, with
-            tokens of its source. This client stays the same object: its :attr:`state` is ``RECONNECTING`` until the
-            next attempt, and its events are :class:`Reconnecting` for each attempt to come, :class:`Connected` each
-            time, and one :class:`Disconnected` once it gives up. Each attempt empties its :attr:`world`. It gives
-            up at once after a kick, if the same player connected elsewhere, or if the protocols differ.
-        ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
-            the client makes instead of those, by class.
+        reconnect (Reconnect | None, default None): settings to reconnect when the connection is lost or doesn't
+            come up, with fresh tokens. The client stays the same object; its :attr:`state` is ``RECONNECTING``
+            until the next attempt. Its events are a :class:`Reconnecting` before each attempt, a :class:`Connected`
+            after each success, and one :class:`Disconnected` when it gives up. Each attempt empties its
+            :attr:`world`. It gives up at once after a kick, if the same player connected elsewhere, or if the
+            protocols differ.
+        ghosts (dict[type, type] | None, default None): subclasses to make the client's ghost objects from, by the
+            protocol's ghost class.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-        transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
-        tuning (Tuning | None, default None): how it runs.
-        debugging (Debugging | None, default None): what finds mistakes.
+        transfers (Transfers | None, default None): limits for chunks.
+        tuning (Tuning | None, default None): the socket, the thread and the hooks.
+        debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
     Raises:
         OSError: no socket or directory could be made.
-        ValueError: the token is for another protocol id or was used by another client of this process, an
-            argument is out of its bounds.
+        ValueError: the token is for another protocol id, another client of this process used it, or an argument is
+            out of its bounds.
     """
 
     def __new__(
@@ -3445,25 +3459,26 @@ class Client(Generic[_P]):
         tuning: Tuning | None = None,
         debugging: Debugging | None = None,
     ) -> Client[_Q]:
-        """Development mode: makes its own token, with the well-known key or a shared one. Not for production:
-        anyone who has the key can connect as any player. It warns unless the address is loopback.
+        """Connects in development mode: the client makes its own token, with the well-known key or a shared key.
+        Not for production, because anyone with the key can connect as any player. At an address other than loopback
+        it warns.
 
         Args:
-            address (AddressLike | Code): where the server is, with its port, or its code at a rendezvous server
+            address (AddressLike | Code): the server's address with its port, or its code at a rendezvous server
                 (:class:`tickwire.peers.Code`).
-            protocol (Protocol): what both sides share.
-            key (bytes | None, default None): the server's 32-byte private key; None: development mode's, which is
-                public.
-            client_id (int | None, default None): None: a random one.
-            reconnect (Reconnect | None, default None): dials again when the connection is lost or doesn't come up,
-                with the same ``client_id``: see :class:`Client`.
-            ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
-                the client makes instead of those, by class.
+            protocol (Protocol): the protocol of both sides.
+            key (bytes | None, default None): the server's 32-byte private key; None: the public key of development
+                mode.
+            client_id (int | None, default None): the client's id; None: a random id.
+            reconnect (Reconnect | None, default None): settings to reconnect when the connection is lost or doesn't
+                come up, with the same ``client_id``: see :class:`Client`.
+            ghosts (dict[type, type] | None, default None): subclasses to make the client's ghost objects from, by
+                the protocol's ghost class.
 
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-            transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
-            tuning (Tuning | None, default None): how it runs.
-            debugging (Debugging | None, default None): what finds mistakes.
+            transfers (Transfers | None, default None): limits for chunks.
+            tuning (Tuning | None, default None): the socket, the thread and the hooks.
+            debugging (Debugging | None, default None): strict errors, bad networks, captures.
         """
     @staticmethod
     def local(
@@ -3475,21 +3490,23 @@ class Client(Generic[_P]):
         tuning: Tuning | None = None,
         debugging: Debugging | None = None,
     ) -> Client[_Q]:
-        """The client of a player in the server's own process, such as the player who hosts the game. Its packets pass
-        through memory: it has no socket and no port, loses nothing, and needs no token or key. For the server it is a
-        client like any other, with a slot, a handle and an :class:`AdmissionHook`'s judgement.
+        """Makes the client of a player in the server's own process, such as the player who hosts the game. Its
+        packets pass through memory, so it has no socket, loses no packets, and needs no token or key. For the
+        server it is a client like any other: it has a slot and a handle, and the :class:`AdmissionHook` decides
+        about it.
 
-        Tick the server first, and then its local clients: they see what the server sent in the same tick. It has the
-        server's protocol, simulated network and time. The server's ``conditions`` don't touch it.
+        Tick the server first, then its local clients, so that they receive what the server sent in the same tick.
+        The client has the server's protocol, simulated network and time. The server's ``conditions`` don't apply to
+        it.
 
         Args:
             server (Server): the server, in the same process.
-            client_id (int | None, default None): None: a random one.
-            ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
-                the client makes instead of those, by class.
-            transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
-            tuning (Tuning | None, default None): how it runs, without ``driver`` and ``bind``.
-            debugging (Debugging | None, default None): what finds mistakes, without ``conditions``.
+            client_id (int | None, default None): the client's id; None: a random id.
+            ghosts (dict[type, type] | None, default None): subclasses to make the client's ghost objects from, by
+                the protocol's ghost class.
+            transfers (Transfers | None, default None): limits for chunks.
+            tuning (Tuning | None, default None): the settings, without ``driver`` and ``bind``.
+            debugging (Debugging | None, default None): strict errors and captures, without ``conditions``.
 
         Raises:
             ClosedError: the server is closed.
@@ -3503,99 +3520,104 @@ class Client(Generic[_P]):
         """Whether the connection is up."""
     @property
     def silence(self) -> float:
-        """Seconds since anything arrived from the server; 0.0 unless connected. A living connection brings
-        something in each of the server's ticks, or ten times a second if there are more. So show "connection
-        lost" while the client isn't :attr:`connected`, and after a second or two of silence."""
+        """Seconds since anything arrived from the server; 0.0 unless connected. On a working connection, packets
+        arrive in each of the server's ticks, or at least ten times a second. So show "connection lost" while the
+        client isn't :attr:`connected`, and after a second or two of silence.
+        """
     @property
     def quality(self) -> int:
-        """The quality of the connection for an icon, 0 to 4, by the worst of round trip, jitter and loss.
-        4: up to 100 ms, 20 ms and 1 %. 3: up to 180 ms, 45 ms and 4 %. 2: up to 300 ms, 100 ms and 10 %.
-        1: worse. 0: nothing has arrived for a second, or there is no connection."""
+        """The quality of the connection for an icon, 0 to 4. The worst of round trip, jitter and loss decides. 4:
+        up to 100 ms, 20 ms and 1 %. 3: up to 180 ms, 45 ms and 4 %. 2: up to 300 ms, 100 ms and 10 %. 1: worse. 0:
+        nothing has arrived for a second, or there is no connection.
+        """
     @property
     def latency(self) -> Latency:
-        """Where the time from a key here to the screen of a player with the same line goes."""
+        """Where the time from a key on this machine to another player's screen goes."""
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called and any linger is over."""
+        """Whether the client is closed, after any linger."""
     @property
     def disconnect_reason(self) -> DisconnectReason | None:
-        """Why the connection ended or was never made; None before, and while it reconnects."""
+        """The reason why the connection ended or was never made; None before the end, and while the client
+        reconnects.
+        """
     @property
     def disconnect_detail(self) -> str | None:
-        """Like :attr:`Disconnected.detail`; None before the end, and if no reason was given."""
+        """Like :attr:`Disconnected.detail`; None before the end, or if no reason was given."""
     @property
     def address(self) -> Address:
         """The local address."""
     @property
     def server_address(self) -> Address:
-        """The server that is being dialled, or was reached."""
+        """The address of the server that the client connects to or is connected to."""
     @property
     def slot(self) -> int | None:
-        """Our client slot on the server, once connected."""
+        """This client's slot on the server, once connected."""
     @property
     def protocol(self) -> Protocol[_P]:
-        """What both sides share."""
+        """The protocol of both sides."""
     @property
     def network(self) -> SimulatedNetwork | None:
-        """The simulated network it is on; None on a real one."""
+        """The simulated network of this client; None on a real network."""
     @property
     def world(self) -> ClientWorld:
         """The ghosts that the server shows to this client."""
     @property
     def clock(self) -> Clock:
-        """The server's time."""
+        """The estimate of the server's time."""
     def send_input(self, input: object, /) -> range:
-        """Sends an input, once a tick, and returns the ticks that it is for: those after the last
-        input's up to :attr:`Clock.input_tick`. Usually one tick; several if the client ticks less
-        often than the server; none if the tick has its input already, which stays, or the time
-        isn't known yet. The first of its ticks has its presses (:data:`press`), and those of frames
-        that had no tick. After a silence of more than 16 ticks those between have none. It goes
-        out with the next flush, and again in some packets after that until the server has it.
+        """Sends an input; call it once a tick. Returns the ticks that the input is for: the ticks after the last
+        input's, up to :attr:`Clock.input_tick`. This is usually one tick. It is several ticks if the client ticks
+        less often than the server, and none if the tick has an input already or if the time isn't known yet. The
+        first of these ticks has the input's presses (:data:`press`), including presses from frames without a tick.
+        After a gap of more than 16 ticks, the ticks between have no input. The input is sent with the next flush,
+        and again in some later packets until the server has it.
 
         Args:
             input (message): an object of the protocol's class of inputs.
 
         Raises:
             FieldError: naming class, field, value and bound.
-            TypeError: it is of another class.
+            TypeError: the input is of another class.
             ValueError: the protocol has no inputs.
         """
     def set_seen(self, tick: float, /) -> None:
-        """Notes which tick of the server the player sees from now on, as where others are drawn: inputs carry it, to 1/256.
+        """Sets the server's tick that the player sees from now on, the tick at which other players are drawn.
+        Inputs carry it, to 1/256.
 
         Args:
             tick (float): with its fraction, 0 to 4,294,967,295.
 
         Raises:
-            ValueError: it is out of its bounds, or the protocol has no ``tick_rate``.
+            ValueError: the tick is out of its bounds, or the protocol has no ``tick_rate``.
         """
     def tick_of(self, ghost: object, /) -> int | None:
-        """The newest tick of the server at which a ghost is known to have had its current state;
-        None if that isn't known, or the ghost isn't this client's own.
+        """The newest server tick at which a ghost is known to have had its current state; None if no tick is known,
+        or if this client doesn't own the ghost.
 
         Raises:
-            GhostError: the ghost is gone, or another client's.
+            GhostError: the ghost is gone, or belongs to another client's world.
             ValueError: the protocol has no ``tick_rate``.
         """
     def set_inputs(
         self, *, delay: int = 0, min_lead: float = 0.0, max_lead: float = 1.0, redundancy: int = 3
     ) -> None:
-        """Sets how inputs are sent, from the next one on.
+        """Sets how inputs are sent, starting with the next input.
 
         Args:
-            delay (int, default 0): ticks by which an input's own tick is later, besides the
-            lead, 0 to 64: that many fewer are predicted.
-            min_lead (float, default 0.0): seconds that the client runs ahead at least, up to 10.
-            max_lead (float, default 1.0): seconds that it runs ahead at most, up to 10.
-            redundancy (int, default 3): packets that carry each input until it is acked, 1 to 16. More do where packets
-            get lost and an input may still be in time.
+            delay (int, default 0): ticks by which inputs are delayed, in addition to the lead, 0 to 64. The client
+                predicts this many ticks less.
+            min_lead (float, default 0.0): the least time in seconds that the client runs ahead, up to 10.
+            max_lead (float, default 1.0): the most time in seconds that the client runs ahead, up to 10.
+            redundancy (int, default 3): packets that carry each input until it is acked, 1 to 16. More packets
+                carry it if packets are lost and the input can still be in time.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
         """
     @property
     def counters(self) -> dict[str, int]:
-        """All counters since the start, with every drop under a name."""
+        """All counters since the start, by name. Every dropped datagram is counted."""
     def tick(self) -> Tick[_P, _P | Event, tuple[int, _P]]:
         """``with client.tick() as inbox:`` receives on entry and sends on exit."""
     def receive(self) -> Inbox[_P, _P | Event, tuple[int, _P]]:
@@ -3607,7 +3629,7 @@ class Client(Generic[_P]):
             Exception: from the priority hook. The packets were sent, in their usual order.
         """
     def pump(self) -> None:
-        """Keeps the connection alive without taking messages, as :meth:`Server.pump`."""
+        """Keeps the connection alive without taking messages, like :meth:`Server.pump`."""
     def _step(self) -> float:
         """Between ticks, for event loops: as :meth:`Server._step`."""
     @property
@@ -3629,52 +3651,53 @@ class Client(Generic[_P]):
         tag: int = 0,
         notify: bool = False,
     ) -> SendResult:
-        """Like :meth:`Server.send`. Returns :attr:`SendResult.NOT_CONNECTED`, which is false, before and after the
-        connection, and ``FULL`` if the server doesn't ack or read.
+        """Like :meth:`Server.send`. Returns ``NOT_CONNECTED``, which is false, before and after the connection, and
+        ``FULL`` if the server doesn't ack or read.
 
         Args:
             message (message): an object of one of the protocol's classes.
             channel (int | str | None, default None): index or name; None: the class's own channel, else the
                 first.
-            key (int, default 0): on a latest channel, the key whose value this is.
+            key (int, default 0): on a latest channel, the key of this value.
             tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
+                exactly once.
 
         Raises:
-            NotConnectedError, ChannelFullError: with ``strict=True``, instead of these results.
+            NotConnectedError, ChannelFullError: with ``strict=True``, instead of these false results.
         """
     def call(self, call: ServerCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs) -> SendResult:
-        """Makes the server run a call. Returns what :meth:`send` does.
+        """Makes the server run a call. Returns the same results as :meth:`send`.
 
         Args:
             call (ServerCall): a call of the protocol; its arguments follow, without the caller.
 
         Raises:
-            TypeError: the arguments aren't those of the function.
-            FieldError: one of them is not in its range.
-            UnregisteredMessageError: it is no call of the protocol.
-            ValueError: it is one that clients run.
-            GhostError: a ghost that is named is gone.
-            NotConnectedError, ChannelFullError: with ``strict=True``, in place of what is false.
+            TypeError: the arguments don't fit the function.
+            FieldError: an argument is out of its range.
+            UnregisteredMessageError: the protocol doesn't have this call.
+            ValueError: clients run this call.
+            GhostError: a ghost in the arguments is gone.
+            NotConnectedError, ChannelFullError: with ``strict=True``, instead of a false result.
         """
     def request(self, call: ServerCall[_A, _R], /, *args: _A.args, **kwargs: _A.kwargs) -> Request[_R]:
-        """Makes the server run a call, and returns a request for its result. If no reply can come
-        any more, the request has an error. At most 256 wait at a time.
+        """Makes the server run a call, and returns a request for its result. If no reply can arrive any more, the
+        request has an error. At most 256 requests wait at a time.
 
         Args:
             call (ServerCall): a call of the protocol; its arguments follow, without the caller.
 
         Raises:
-            TypeError: the function returns None, or the arguments aren't those of the function.
+            TypeError: the function returns None, or the arguments don't fit the function.
             FieldError, UnregisteredMessageError, ValueError, GhostError: as :meth:`call`.
-            NotConnectedError, ChannelFullError: with ``strict=True``, in place of a request that failed.
+            NotConnectedError, ChannelFullError: with ``strict=True``, instead of a failed request.
         """
     def implement(self, call: ClientCall[_A, _R], function: Callable[_A, _R], /) -> None:
-        """Sets another function to run a call that arrives here.
+        """Sets the function that runs a call on this side.
 
         Args:
             call (ClientCall): a call of the protocol.
-            function (Callable): called like the declared function. Not a coroutine function.
+            function (Callable): a function with the declared function's parameters. Not a coroutine function.
         """
     def send_rows(
         self,
@@ -3687,8 +3710,8 @@ class Client(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
-        """Queues many rows. Returns the indices of the rows that were not queued: those that found the channel
-        full, or all while the connection is not up.
+        """Queues many rows. Returns the indices of the rows that weren't queued: rows that found the channel full,
+        or all rows while the connection isn't up.
 
         Args:
             class_ (type): the rows' message class.
@@ -3697,16 +3720,17 @@ class Client(Generic[_P]):
                 first.
             arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
                 offset (from its start) and length.
-            key (int | array, default 0): on a latest channel, the key whose value this is.
+            key (int | array, default 0): on a latest channel, the key of these values.
             tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
+                exactly once.
 
         Raises:
             NotConnectedError: with ``strict=True``, the connection is not up.
             Exception: as :meth:`Server.send_columns`.
         """
     def send_payload(self, data: bytes, channel: int | str, *, tag: int) -> SendResult:
-        """Like :meth:`Server.send_payload`. Returns what :meth:`send` does.
+        """Like :meth:`Server.send_payload`. Returns the same results as :meth:`send`.
 
         Args:
             data (bytes): the payload.
@@ -3722,19 +3746,19 @@ class Client(Generic[_P]):
         burst: bool = False,
         ask_first: bool = False,
     ) -> Transfer:
-        """Like :meth:`Server.send_chunk`; unless the connection is up, the transfer is over at once. Servers accept no chunks by
-        default: see :class:`Transfers`.
+        """Like :meth:`Server.send_chunk`. Without a connection, the transfer is over at once. Servers accept no
+        chunks by default: see :class:`Transfers`.
 
         Args:
             data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a
                 :class:`Chunk`.
             label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
-            burst (bool, default False): send all of it within a round trip instead of starting slowly; at most
-                256 KiB.
+            burst (bool, default False): send the whole chunk within a round trip instead of starting slowly; at
+                most 256 KiB.
             ask_first (bool, default False): wait until the receiver has reported what it already has.
 
         Raises:
-            NotConnectedError, ChannelFullError: with ``strict=True``, instead of a transfer that is over.
+            NotConnectedError, ChannelFullError: with ``strict=True``, instead of a failed transfer.
         """
     def incoming_chunks(self) -> list[IncomingChunk]:
         """Like :meth:`Server.incoming_chunks`; empty without a connection."""
@@ -3742,7 +3766,7 @@ class Client(Generic[_P]):
         """Like :meth:`Server.set_budget`; may be called before the connection is up.
 
         Args:
-            bytes_per_second (float): the rate, UDP/IP headers included.
+            bytes_per_second (float): the rate, including UDP/IP headers.
             burst_bytes (float): the most bytes sent at once after a pause.
             adaptive (bool, default True): send less while the link is congested.
         """
@@ -3750,24 +3774,23 @@ class Client(Generic[_P]):
         """Like :meth:`Server.set_congestion`; may be called before the connection is up.
 
         Args:
-            congestion (Congestion): how fast chunks may be sent.
+            congestion (Congestion): the rate limit for chunks.
         """
     @property
     def stats(self) -> ConnectionStats:
-        """Statistics of the connection; after its end the last ones, zeros before it is up."""
+        """Statistics of the connection: zeros before the connection is up, the last values after its end."""
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Disconnects and closes the socket.
 
-        Without ``linger`` it closes at once, and messages that are not yet acked are lost, even if they were
-        flushed. With ``linger``, the queue is flushed, and the connection ends once the server has acked every
-        reliable message and the newest values of latest channels, and every other packet is delivered or lost;
-        after ``linger`` seconds at the latest. Otherwise as :meth:`Server.close`; the server's event has
-        ``reason`` as its ``detail``.
+        Without ``linger``, the client closes at once, and messages that aren't acked yet are lost, even if they
+        were flushed. With ``linger``, the queue is flushed. The connection then ends when the server has acked
+        every reliable message and the newest values of latest channels, and every other packet is delivered or
+        lost, but after ``linger`` seconds at the latest. The rest is like :meth:`Server.close`.
 
         Args:
             linger (float, default 0.0): seconds, 0 to 60.
             reason (str | None, default None): a text for the other side, 1 to 128 bytes in UTF-8.
-            wait (bool, default True): whether to block until it is over.
+            wait (bool, default True): whether to block until the client is closed.
         """
     def __enter__(self) -> Client[_P]: ...
     def __exit__(
@@ -3780,18 +3803,21 @@ class Client(Generic[_P]):
 
 @final
 class Player:
-    """A player of a game without a server, as one :class:`Peer` knows it: the same object in every event and
-    list. A later player with the same number is another object."""
+    """A player of a game without a server, as one :class:`Peer` knows it. Every event and list of this peer has the
+    same object. A later player with the same number is another object.
+    """
 
     @property
     def number(self) -> int:
-        """Its number in the game, 0 to 15, the same on all peers. Numbers of players who left are reused."""
+        """The player's number in the game, 0 to 15, the same on all peers. Numbers of players who left are
+        reused.
+        """
     @property
     def name(self) -> str:
         """The name that the player chose: any text of at most 32 bytes."""
     @property
     def address(self) -> Address | None:
-        """Its address as the master sees it; None for this peer itself."""
+        """The player's address as the master sees it; None for this peer itself."""
     @property
     def data(self) -> Any:
         """Anything the game keeps for this player; None until it is set."""
@@ -3802,20 +3828,21 @@ class Player:
 
 @final
 class PlayerPath:
-    """How a player is reached: :meth:`Peer.path`."""
+    """The path to a player: see :meth:`Peer.path`."""
 
     __match_args__ = ("kind", "through")
     @property
     def kind(self) -> Literal["direct", "punched", "relayed"]:
-        """``'direct'``: to its own address; ``'punched'``: through NATs; ``'relayed'``: through a player or a relay server."""
+        """``'direct'``: to the player's own address; ``'punched'``: through NATs; ``'relayed'``: through a
+        player or a relay server.
+        """
     @property
     def through(self) -> Player | None:
-        """The player who forwards the packets of the two; None on other paths, also through a relay server."""
+        """The player who forwards the packets; None on other paths, including paths through a relay server."""
 
 @final
 class PlayerJoined:
-    """A player has joined the game. A peer that joins gets this event for itself, too, and for all players
-    who are in the game already."""
+    """A player has joined the game. A joining peer also gets this event for itself and for all players in the game."""
 
     __match_args__ = ("player",)
     @property
@@ -3836,16 +3863,18 @@ class PlayerLeft:
 
 @final
 class MasterChanged:
-    """Another player has become the master, as the former one is gone."""
+    """Another player has become the master, because the former master is gone."""
 
     __match_args__ = ("player",)
     @property
     def player(self) -> Player:
-        """The new one."""
+        """The new master."""
 
 @final
 class Started:
-    """The game begins: in the first tick after the countdown; for a late player, as soon as it has joined."""
+    """The game starts. The event arrives in the first tick after the countdown; a late player gets it as soon as
+    it has joined.
+    """
 
     __match_args__ = ("seed", "at")
     @property
@@ -3853,16 +3882,18 @@ class Started:
         """64 random bits: the same on all peers."""
     @property
     def at(self) -> float:
-        """When the game began, in seconds of :attr:`Peer.time`; within milliseconds the same moment on all
-        peers."""
+        """The start of the game, in seconds of :attr:`Peer.time`. It is the same moment on all peers, to within
+        milliseconds.
+        """
     @property
     def players(self) -> tuple[int, ...]:
-        """Numbers of the players at the time when all agreed on the start: the same on all peers, even if
-        some have left."""
+        """The numbers of the players when all agreed on the start. They are the same on all peers, even if some
+        players have left.
+        """
 
 @final
 class GameEnded:
-    """This peer has left the game, or never got in: its last event."""
+    """This peer has left the game, or never got in. This is its last event."""
 
     __match_args__ = ("reason",)
     @property
@@ -3871,10 +3902,10 @@ class GameEnded:
 
 @final
 class Peer(Generic[_P]):
-    """A peer of a game without a server: one UDP port on which it listens and dials. Made by :meth:`host` or :meth:`join`.
+    """A peer of a game without a server, on one UDP port. Made by :meth:`host` or :meth:`join`.
 
-    Every player is connected to every other. One of them, at first the host, is the master, which lets others
-    in and starts the game. When it is gone, the players elect a new one by themselves.
+    Every player is connected to every other player. One player, at first the host, is the master: it lets players
+    in and starts the game. When the master is gone, the players elect a new master automatically.
     """
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
@@ -3892,20 +3923,21 @@ class Peer(Generic[_P]):
         tuning: Tuning | None = None,
         debugging: Debugging | None = None,
     ) -> Peer[_Q]:
-        """Begins a game: this peer is its first player and its master.
+        """Hosts a game. This peer is its first player and its master.
 
         Args:
             protocol (Protocol): the protocol of all peers, made with ``peers=True``.
             name (str, default ''): the player's name, up to 32 bytes in UTF-8.
             players (int, default 4): the maximum of players, this one included, 1 to 16.
             late_joining (bool, default False): whether players may join after the start.
-            key (bytes | None, default None): 32 bytes that only the game's peers have; None: development mode, in
+            key (bytes | None, default None): 32 bytes that only the game's peers know; None: development mode, in
                 which anyone can join.
-            rendezvous (Rendezvous | None, default None): how players find and reach each other; None: by address only.
+            rendezvous (Rendezvous | None, default None): a rendezvous server and NAT settings; None: players join
+                by address only.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-            transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
-            tuning (Tuning | None, default None): how it runs.
-            debugging (Debugging | None, default None): what finds mistakes.
+            transfers (Transfers | None, default None): limits for chunks.
+            tuning (Tuning | None, default None): the socket, the thread and the hooks.
+            debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
         Raises:
             OSError: the address can't be bound.
@@ -3924,20 +3956,20 @@ class Peer(Generic[_P]):
         tuning: Tuning | None = None,
         debugging: Debugging | None = None,
     ) -> Peer[_Q]:
-        """Joins a game. The first events have the outcome: :class:`PlayerJoined` for each player and this
+        """Joins a game. The first events tell the outcome: :class:`PlayerJoined` for each player including this
         one, or :class:`GameEnded` with the reason.
 
         Args:
-            address (AddressLike): the address of any player in the game, which sends newcomers on to the
-                master. With a rendezvous server: any player's code.
+            address (AddressLike): the address of any player in the game, who redirects newcomers to the master.
+                With a rendezvous server: any player's code.
             protocol (Protocol): the protocol of all peers, made with ``peers=True``.
             name (str, default ''): the player's name, up to 32 bytes in UTF-8.
             key (bytes | None, default None): the 32 bytes of the game; None: development mode.
-            rendezvous (Rendezvous | None, default None): with a rendezvous server: ``address`` is a code there.
+            rendezvous (Rendezvous | None, default None): the rendezvous server that knows the code in ``address``.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-            transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
-            tuning (Tuning | None, default None): how it runs.
-            debugging (Debugging | None, default None): what finds mistakes.
+            transfers (Transfers | None, default None): limits for chunks.
+            tuning (Tuning | None, default None): the socket, the thread and the hooks.
+            debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
         Raises:
             OSError: the address can't be bound.
@@ -3948,20 +3980,21 @@ class Peer(Generic[_P]):
         """The local address, with the actual port."""
     @property
     def code(self) -> str | None:
-        """The code at the rendezvous server by which others join, once there is one."""
+        """The code with which other players join; None until the rendezvous server has answered."""
     @property
     def code_error(self) -> str | None:
-        """Why there is no :attr:`code`, or why the rendezvous server may not know it any more; None without such a
-        problem. Registering goes on all the same."""
+        """The reason why there is no :attr:`code`, or why the rendezvous server may have forgotten it; None if
+        there is no problem. Registration is retried.
+        """
     @property
     def network(self) -> SimulatedNetwork | None:
-        """The simulated network it is on; None on a real one."""
+        """The simulated network of this peer; None on a real network."""
     @property
     def protocol(self) -> Protocol[_P]:
         """The protocol of all peers."""
     @property
     def players(self) -> list[Player]:
-        """The players in the game, as far as events have told, this one included, by number."""
+        """The players in the game, including this one, by number. It changes together with the events."""
     @property
     def me(self) -> Player | None:
         """This player; None until it is in the game."""
@@ -3973,16 +4006,16 @@ class Peer(Generic[_P]):
         """Whether this peer is the master."""
     @property
     def ended(self) -> LeaveReason | None:
-        """Why this peer is out of the game; None before."""
+        """The reason why this peer is out of the game; None before."""
     @property
     def time(self) -> float:
-        """Seconds since this peer's start: the clock of :attr:`Started.at`."""
+        """Seconds since this peer's start, the clock of :attr:`Started.at`."""
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called and any linger is over."""
+        """Whether the peer is closed, after any linger."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters since the start, with every drop under a name."""
+        """All counters since the start, by name. Every dropped datagram is counted."""
     def tick(
         self,
     ) -> Tick[tuple[Player, _P], tuple[Player | None, _P | PeerEvent], tuple[Player, int, _P], PeerEvent]:
@@ -4011,28 +4044,28 @@ class Peer(Generic[_P]):
     def _fileno(self) -> int:
         """The socket's file descriptor, to use like that of :meth:`Server._fileno`."""
     def start(self, *, countdown: float = 1.0, seed: int | None = None) -> bool:
-        """Begins the game, for all players at the same moment. Returns False if this peer isn't the master,
-        or the game has begun.
+        """Starts the game for all players at the same moment. Returns False if this peer isn't the master, or if
+        the game has started.
 
         Args:
-            countdown (float, default 1.0): seconds until the start, 0 to 60: long enough for all players to
-                hear of it.
-            seed (int | None, default None): 64 bits for all players' random numbers; None: random ones.
+            countdown (float, default 1.0): seconds until the start, 0 to 60. It should be long enough for the
+                notification to reach all players.
+            seed (int | None, default None): 64 bits that seed all players' random numbers; None: random bits.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
         """
     def kick(self, player: Player, /) -> bool:
-        """Removes a player from the game. Returns False if this peer isn't the master, or the player is gone.
+        """Removes a player from the game. Returns False if this peer isn't the master, or if the player is gone.
 
         Args:
             player (Player): the player to remove.
         """
     def path(self, player: Player, /) -> PlayerPath | None:
-        """How a player is reached; None for this peer itself, and for a player who is gone.
+        """The path to a player; None for this peer itself, and for a player who is gone.
 
         Args:
-            player (Player): whose path.
+            player (Player): the other player.
         """
     def send(
         self,
@@ -4044,16 +4077,17 @@ class Peer(Generic[_P]):
         tag: int = 0,
         notify: bool = False,
     ) -> SendResult:
-        """Queues a message for one player, for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE``
-        or ``FULL``, which are false: then nothing was queued.
+        """Queues a message for one player, for the next flush. Returns :attr:`SendResult.SENT`, which is true. If
+        nothing was queued, returns ``GONE`` or ``FULL``, which are false.
 
         Args:
             player (Player): the receiver, any but this one.
             message (message): an object of one of the protocol's classes.
             channel (int | str | None, default None): index or name; None: the class's own channel, else the first.
-            key (int, default 0): on a latest channel, the key whose value this is.
+            key (int, default 0): on a latest channel, the key of this value.
             tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
+                exactly once.
 
         Raises:
             Exception: as :meth:`Server.send`.
@@ -4067,14 +4101,16 @@ class Peer(Generic[_P]):
         tag: int = 0,
         notify: bool = False,
     ) -> list[Player]:
-        """Queues a message for all other players. Returns those for whom nothing was queued, as their channel is full.
+        """Queues a message for all other players. Returns the players for whom nothing was queued because their
+        channel is full.
 
         Args:
             message (message): an object of one of the protocol's classes.
             channel (int | str | None, default None): index or name; None: the class's own channel, else the first.
-            key (int, default 0): on a latest channel, the key whose value this is.
+            key (int, default 0): on a latest channel, the key of this value.
             tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
+                exactly once.
 
         Raises:
             Exception: as :meth:`Server.broadcast`.
@@ -4089,29 +4125,29 @@ class Peer(Generic[_P]):
         burst: bool = False,
         ask_first: bool = False,
     ) -> Transfer:
-        """Queues a large block of data for one player, as :meth:`Server.send_chunk`.
+        """Queues a large block of data for one player, like :meth:`Server.send_chunk`.
 
         Args:
             player (Player): the receiver, any but this one.
             data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a :class:`Chunk`.
             label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
-            burst (bool, default False): send all of it within a round trip instead of starting slowly; at most
-                256 KiB.
+            burst (bool, default False): send the whole chunk within a round trip instead of starting slowly; at
+                most 256 KiB.
             ask_first (bool, default False): wait until the receiver has reported what it already has.
         """
     def stats(self, player: Player, /) -> ConnectionStats:
-        """Statistics of the connection to a player; zeros once it is gone.
+        """Statistics of the connection to a player; zeros once the player is gone.
 
         Args:
             player (Player): any but this one.
         """
     def close(self, *, linger: float = 0.0, wait: bool = True) -> None:
-        """Leaves the game and closes the socket. The others learn of it at once, and elect a new master if
-        this peer was it. Otherwise like :meth:`Client.close`.
+        """Leaves the game and closes the socket. The other players are notified at once, and elect a new master if
+        this peer was the master. The rest is like :meth:`Client.close`.
 
         Args:
-            linger (float, default 0.0): seconds, 0 to 60, to wait for what is queued.
-            wait (bool, default True): whether to block until it is over.
+            linger (float, default 0.0): seconds, 0 to 60, to wait until queued messages are delivered.
+            wait (bool, default True): whether to block until the peer is closed.
         """
     def __enter__(self) -> Self: ...
     def __exit__(
