@@ -4169,10 +4169,10 @@ class Socket:
 
     Args:
         address: where to bind; port 0 picks a free one (see :attr:`address`).
-        send_buffer, receive_buffer: bytes to ask the system for. The attributes have the sizes it granted.
-        max_datagram: the longest datagram in bytes, 1 to 65,507. By default UDP's own limit. A longer one is
-            never truncated, but dropped and counted as ``too_long``; sending one raises. Over the internet, stay
-            below 1,200: longer datagrams may be fragmented on the way, or not arrive at all.
+        send_buffer, receive_buffer: bytes to request from the system. The attributes have the granted sizes.
+        max_datagram: the longest datagram in bytes, 1 to 65,507. By default UDP's own limit. A longer datagram is
+            never truncated: it is dropped and counted as ``too_long``, and sending it raises. Over the internet,
+            stay below 1,200, because longer datagrams may be fragmented on the way, or not arrive at all.
 
     Raises:
         OSError: the address can't be bound; see errno.
@@ -4201,10 +4201,12 @@ class Socket:
         """The bound address, with the actual port."""
     @property
     def send_buffer(self) -> int:
-        """The send buffer granted, in bytes, as the system counts (Linux counts its own overhead in: twice)."""
+        """The granted send buffer, in bytes, as the system counts (Linux includes its overhead and reports twice
+        the size).
+        """
     @property
     def receive_buffer(self) -> int:
-        """The receive buffer granted, in bytes, as the system counts."""
+        """The granted receive buffer, in bytes, as the system counts."""
     @property
     def max_datagram(self) -> int:
         """The longest datagram sent or received, in bytes."""
@@ -4213,39 +4215,39 @@ class Socket:
         """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
-        """The counters: ``sent``, ``sent_gso``, ``send_calls``, ``received``, ``received_gro``,
-        ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``, ``unreachable``, ``interrupted``,
-        ``send_errors``, ``gso_refused``. Those of ``server.counters`` have the same names.
+        """The counters: ``sent``, ``sent_gso``, ``send_calls``, ``received``, ``received_gro``, ``receive_calls``,
+        ``kernel_drops``, ``too_long``, ``send_buffer_full``, ``unreachable``, ``interrupted``, ``send_errors``,
+        ``gso_refused``. ``server.counters`` uses the same names.
         """
     def send(self, to: AddressLike, data: bytes, /) -> bool:
-        """Sends one datagram, which may be empty. Returns False when it could not be sent now, which is counted
-        and no worse than a loss on the way.
+        """Sends one datagram, which may be empty. Returns False if it couldn't be sent now; that is counted, and is
+        no worse than a loss on the way.
 
         Raises:
-            OSError: it can't be sent to this destination.
+            OSError: the system can't send to this destination.
             ValueError: the data is above ``max_datagram``, or the destination has no port or is of another
                 family.
         """
     def send_many(self, datagrams: Iterable[tuple[AddressLike, bytes]], /) -> int:
-        """Sends ``(to, data)`` pairs in order, and goes on if one fails: the counters have the results. Returns
-        how many went out.
+        """Sends ``(to, data)`` pairs in order, and continues if one fails. Returns how many were sent; the counters
+        have the failures.
 
         Raises:
-            ValueError: as :meth:`send`, for any of them. Nothing is sent then.
+            ValueError: as :meth:`send`, for any pair. Nothing was sent.
         """
     def receive(self) -> tuple[bytes, Address] | None:
-        """Receives one waiting datagram: ``(data, from)``; None if there is none.
+        """Receives one waiting datagram as ``(data, from)``; None if there is none.
 
         Raises:
             OSError: the socket failed.
         """
     def receive_many(self, bound: int = 1500, /) -> list[tuple[bytes, Address]]:
-        """Receives the waiting datagrams, as :meth:`receive`, but at most ``bound`` of them, dropped ones
-        included, so that a flood can't hold up a tick: the rest waits in the kernel.
+        """Receives at most ``bound`` waiting datagrams, including dropped ones, so that a flood can't hold up a
+        tick. The rest waits in the kernel.
         """
     def wait(self, timeout: float, /) -> bool:
-        """Waits up to ``timeout`` seconds for a datagram; True if one (or an error) is there. Other Python
-        threads run meanwhile, and signals are handled.
+        """Waits up to ``timeout`` seconds for a datagram. Returns True if a datagram or an error has arrived. Other
+        Python threads run meanwhile, and signals are handled.
 
         Raises:
             ClosedError: also within 0.1 s after another thread closes the socket.
@@ -4265,10 +4267,11 @@ class Socket:
 
 @final
 class BitWriter:
-    """Writes bits: values of any width, little-endian, lowest bit first. Layout: the serialize 1.0 standard.
+    """A writer of bits: values of any width, little-endian, lowest bit first. Layout: the serialize 1.0 standard.
 
     Raises:
-        FieldError: a value out of its bounds, naming the method, the value and the bound. Nothing was written.
+        FieldError: a value is out of its bounds; the error names the method, the value and the bound. Nothing was
+            written.
         ValueError: an invalid bound; it names the bound and its value.
 
     Example:
@@ -4308,19 +4311,19 @@ class BitWriter:
     def data(self, value: _Bytes, max_bytes: int, /) -> None:
         """At most ``max_bytes`` bytes: their length, an align, the bytes."""
     def bytes(self, value: _Bytes, /) -> None:
-        """An align, then bytes as they are, at most 65,535. The length is not written: the reader must know it."""
+        """An align, then the bytes, at most 65,535. The length isn't written, so the reader must know it."""
     def align(self) -> None:
         """Zero bits up to the next byte boundary."""
     @property
     def bits_written(self) -> int:
         """Bits written so far."""
     def to_bytes(self) -> _Bytes:
-        """The bytes written so far, the unused bits of the last byte zero. Writing may go on afterwards."""
+        """The bytes written so far. Unused bits of the last byte are zero. You may continue to write."""
 
 @final
 class BitMeasure:
-    """Takes the calls of a :class:`BitWriter` and counts bits without writing: an upper bound at any bit
-    position, with 7 bits for each align. For packet budgets.
+    """A counter of bits that takes the calls of a :class:`BitWriter` without writing. The result is an upper bound
+    at any bit position, with 7 bits for each align. Use it for packet budgets.
 
     Raises:
         FieldError, ValueError: as a BitWriter.
@@ -4361,7 +4364,7 @@ class BitMeasure:
     def data(self, value: _Bytes, max_bytes: int, /) -> None:
         """At most ``max_bytes`` bytes: their length, an align, the bytes."""
     def bytes(self, value: _Bytes, /) -> None:
-        """An align, then bytes as they are, at most 65,535. The length is not written: the reader must know it."""
+        """An align, then the bytes, at most 65,535. The length isn't written, so the reader must know it."""
     def align(self) -> None:
         """Zero bits up to the next byte boundary."""
     @property
@@ -4370,14 +4373,14 @@ class BitMeasure:
 
 @final
 class BitReader:
-    """Reads the output of a :class:`BitWriter`: call the methods in the writer's order, with the same
-    bounds. Layout: the serialize 1.0 standard, with all its checks; the first refusal is final.
+    """A reader of the output of a :class:`BitWriter`. Call the methods in the writer's order, with the same bounds.
+    Layout: the serialize 1.0 standard, with all its checks. After the first error, all reads fail.
 
     Args:
         data: the writer's output.
 
     Raises:
-        StreamError: the bytes are invalid by the standard: drop the packet.
+        StreamError: the bytes are invalid. Drop the packet.
         ValueError: an invalid bound; it names the bound and its value.
 
     Example:
@@ -4393,10 +4396,10 @@ class BitReader:
     def __new__(cls, data: _Bytes, /) -> BitReader: ...
     @property
     def bits_read(self) -> int:
-        """Bits read so far: all of them after a refusal."""
+        """Bits read so far; after an error, all bits."""
     @property
     def bits_left(self) -> int:
-        """Bits left to read: none after a refusal."""
+        """Bits left to read; none after an error."""
     def flag(self) -> bool:
         """One bit."""
     def bits(self, count: int, /) -> int:
@@ -4430,15 +4433,15 @@ class BitReader:
     def align(self) -> None:
         """The zero bits up to the next byte boundary."""
     def finish(self) -> None:
-        """Ends a strict read: the bits left must be the zero padding of the last byte.
+        """Checks that everything was read: the bits left must be the zero padding of the last byte.
 
         Raises:
-            StreamError: there is more.
+            StreamError: more bits are left.
         """
 
 def sequence_greater(a: int, b: int, /) -> bool:
-    """True when ``a`` is more recent than ``b``: ahead by less than half of the numbers, counting across the
-    wrap. (At exactly half, 32,768, the larger number counts as more recent.) reliable 1.0.
+    """True if ``a`` is more recent than ``b``: ahead by less than half of all numbers, counting across the wrap.
+    (At exactly half, 32,768, the larger number is more recent.) As in reliable 1.0.
 
     Args:
         a, b: sequence numbers, 0 to 65,535.
@@ -4449,7 +4452,7 @@ def sequence_greater(a: int, b: int, /) -> bool:
     """
 
 def sequence_less(a: int, b: int, /) -> bool:
-    """True when ``a`` is older than ``b``.
+    """True if ``a`` is older than ``b``.
 
     Example:
         >>> sequence_less(65_535, 1)
@@ -4457,7 +4460,8 @@ def sequence_less(a: int, b: int, /) -> bool:
     """
 
 def sequence_distance(a: int, b: int, /) -> int:
-    """How far ``a`` is ahead of ``b``, counting across the wrap: -32,768 to 32,767, negative if it is behind.
+    """The distance by which ``a`` is ahead of ``b``, counting across the wrap: -32,768 to 32,767, negative if ``a``
+    is behind.
 
     Example:
         >>> sequence_distance(1, 65_535), sequence_distance(65_535, 1)
@@ -4466,13 +4470,13 @@ def sequence_distance(a: int, b: int, /) -> int:
 
 @final
 class Fragments:
-    """How an :class:`AckEndpoint` splits large packets. None is the profile's.
+    """Settings for how an :class:`AckEndpoint` splits large packets. None: the profile's value.
 
     Args:
         above (int | None, default None): payloads longer than this many bytes are sent in fragments.
-        size (int | None, default None): the bytes of a fragment; both ends need the same.
-        count (int | None, default None): how many fragments a packet may have, up to 256; both ends need the same.
-        reassembly_bytes (int | None, default None): bytes that all partial packets together may take.
+        size (int | None, default None): the bytes of a fragment, equal on both ends.
+        count (int | None, default None): the most fragments of a packet, up to 256, equal on both ends.
+        reassembly_bytes (int | None, default None): the most bytes of all partial packets together.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -4488,26 +4492,25 @@ class Fragments:
     ) -> Fragments: ...
     @property
     def above(self) -> int | None:
-        """Bytes of the largest payload that isn't split, if they were given."""
+        """Bytes of the largest payload that isn't split, if given."""
     @property
     def size(self) -> int | None:
-        """Bytes of a fragment, if they were given."""
+        """Bytes of a fragment, if given."""
     @property
     def count(self) -> int | None:
-        """How many fragments a packet may have, if it was given."""
+        """The most fragments of a packet, if given."""
     @property
     def reassembly_bytes(self) -> int | None:
-        """Bytes of all partial packets, if they were given."""
+        """The most bytes of all partial packets, if given."""
 
 @final
 class SequenceBuffer(Generic[_T]):
-    """A value per sequence number, for the newest ``capacity`` numbers: every operation is O(1), and a value
-    found under a sequence was inserted under exactly that sequence. Algorithm: the rolling buffer of reliable
-    1.0.
+    """A value for each of the newest ``capacity`` sequence numbers. Every operation is O(1). Algorithm: the rolling
+    buffer of reliable 1.0.
 
     ``buffer[sequence]``, ``sequence in buffer``, ``del``, ``len`` and iteration (sequences, oldest first) work as
-    with a dict; the last two go through the whole window. There is no ``buffer[sequence] = value``: an insert
-    older than the window is refused, and :meth:`insert` returns False.
+    with a dict; the last two take time in proportion to the window. There is no ``buffer[sequence] = value``,
+    because an insert older than the window fails: :meth:`insert` returns False then.
 
     Args:
         capacity: a power of two, 1 to 32,768.
@@ -4530,19 +4533,20 @@ class SequenceBuffer(Generic[_T]):
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def capacity(self) -> int:
-        """How many sequence numbers the window covers."""
+        """The number of sequence numbers that the window covers."""
     @property
     def newest(self) -> int | None:
         """The newest sequence of the window; None before the first insert or advance."""
     def is_stale(self, sequence: int, /) -> bool:
-        """Whether a sequence is older than the window: it can't be inserted."""
+        """Whether a sequence is older than the window, so that it can't be inserted."""
     def insert(self, sequence: int, value: _T, /) -> bool:
         """Stores ``value`` under ``sequence``, replacing any old value and dropping values that fall out of the
         window. Returns False, and stores nothing, if the sequence is older than the window.
         """
     def advance(self, sequence: int, /) -> None:
-        """Moves the window so that ``sequence`` is its newest, without storing anything. Nothing happens when
-        the window is already there or beyond."""
+        """Moves the window so that ``sequence`` is its newest, without storing anything. Does nothing if the window
+        is already there or beyond.
+        """
     @overload
     def get(self, sequence: int, /) -> _T | None:
         """The value under ``sequence``, or ``default``."""
@@ -4563,27 +4567,27 @@ class SequenceBuffer(Generic[_T]):
 
 @final
 class AckEndpoint:
-    """One end of a packet exchange: each end learns which of its packets arrived; large packets are sent in
-    fragments. Nothing is resent, ordered or encrypted. Bytes and arithmetic: reliable 1.0.
+    """One end of a packet exchange. Each end learns which of its packets arrived, and large packets are sent in
+    fragments. Packets aren't resent, ordered or encrypted. Bytes and arithmetic: reliable 1.0.
 
     It has no socket: transmit the datagrams that :meth:`send` returns, and pass received ones to :meth:`receive`.
-    Use it above a layer that keeps strangers out: anyone who can send to an endpoint can move its windows. Times
-    are seconds of a clock of your choice that doesn't go back.
+    Use it above a layer that authenticates peers, because anyone who can send to an endpoint can move its windows.
+    Times are seconds of a clock of your choice that doesn't go back.
 
     Args:
-        profile: ``"standard"`` has reliable's own settings: packets up to 16 KiB, windows of 256, an RTT that
-            follows by 0.25 % a sample. ``"large"``: packets up to 256 KiB in datagrams of at most 1,200 bytes,
-            windows of 64 packets sent and 1,024 received that grow to 16,384, 10 % a sample. The settings below
-            are None for the profile's.
+        profile: ``"standard"`` has reliable's own settings: packets up to 16 KiB, windows of 256, an RTT that moves
+            by 0.25 % a sample. ``"large"``: packets up to 256 KiB in datagrams of at most 1,200 bytes, windows of
+            64 packets sent and 1,024 received that grow to 16,384, 10 % a sample. For the settings below, None
+            means the profile's value.
         max_packet_size: the largest payload, in bytes.
         fragments: how packets are split.
-        sent_window, received_window: packets remembered, a power of two up to 32,768. More than packets a
-            second times RTT, or packets count as lost before their ack can come.
+        sent_window, received_window: the number of packets to remember, a power of two up to 32,768. It must exceed
+            packets per second times RTT, or packets count as lost before their ack can arrive.
         rtt_smoothing: the fraction by which each sample moves the RTT, above 0 and at most 1.
         lost_after: seconds without an ack after which a packet counts as lost.
-        lost_after_rtts: as many round trips instead, but never sooner than ``lost_not_before`` seconds. Until a
-            round trip was measured: one second.
-        in_order_only: drop packets older than the newest one accepted. They are not acked either.
+        lost_after_rtts: the same in round trips, but at least ``lost_not_before`` seconds. Before the first
+            measurement: one second.
+        in_order_only: whether to drop, and not ack, packets older than the newest accepted packet.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -4621,7 +4625,7 @@ class AckEndpoint:
         """The number of the next packet sent."""
     @property
     def newest_received(self) -> int | None:
-        """The newest packet of the other end that was accepted; None before the first."""
+        """The newest accepted packet from the other end; None before the first."""
     def send(self, now: float, payload: bytes, /) -> tuple[int, list[bytes]]:
         """Makes a packet of a payload, which may be empty.
 
@@ -4635,87 +4639,89 @@ class AckEndpoint:
     def receive(
         self, now: float, datagram: bytes, /, *, accept: Callable[[bytes], object] | None = None
     ) -> bytes | None:
-        """Takes a datagram of the other end.
+        """Takes a datagram from the other end.
 
         Args:
-            accept: called with the payload of a packet; a false result refuses it: the packet is not acked, and
-                the other end counts it as lost. None accepts all. What it raises passes through, and refuses.
+            accept: called with the payload of a packet. A false result refuses the packet: it isn't acked, and the
+                other end counts it as lost. None accepts all packets. An exception refuses the packet and passes
+                through.
 
         Returns:
-            the payload of the packet; None when it was refused, when more of its fragments are missing, or when
-            the datagram was dropped, which :attr:`counters` has by reason.
+            the payload of the packet. None if the packet was refused, if fragments are missing, or if the datagram
+            was dropped (:attr:`counters` has the reasons).
         """
     def acked(self) -> list[int]:
         """The packets that the other end has accepted since the last call, each once, in the order of their acks.
-        Call it at least every 32,768 packets: otherwise the oldest are forgotten.
+        Call it at least every 32,768 packets, or the oldest are forgotten.
         """
     def lost(self, now: float, /) -> list[int]:
-        """The packets that count as lost by ``now``, oldest first; each once, and never one that was acked in
-        time. Call it once a tick: it also brings packet loss and bandwidth up to date."""
+        """The packets that count as lost by ``now``, oldest first, each once. Call it once a tick, because it also
+        updates packet loss and bandwidth.
+        """
     @property
     def stats(self) -> PacketStats:
         """RTT, jitter, packet loss and bandwidth."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters since the start, with every drop under a name."""
+        """All counters since the start, by name. Every dropped datagram is counted."""
 
 @final
 class PacketStats:
-    """Statistics of a packet exchange. Times in milliseconds, rates in kilobits per second with UDP/IP headers;
-    all 0 until measured. RTT is smoothed, its minimum, maximum and mean are of the last 128 round trips (512 in
-    the standard profile). Loss and bandwidth are those of the last seconds, or in the standard profile of the
-    older half of the windows (by default the packets sent 128 to 256 ago), as reliable 1.0 has it. ``jitter_ms``
-    is smoothed as in RFC 3550.
+    """Statistics of a packet exchange. Times in milliseconds, rates in kilobits per second with UDP/IP headers; all
+    0 until measured. The RTT is smoothed; its minimum, maximum and mean cover the last 128 round trips (512 in the
+    standard profile). Loss and bandwidth cover the last seconds. In the standard profile they cover the older half
+    of the windows (by default the packets sent 128 to 256 ago), as in reliable 1.0. ``jitter_ms`` is smoothed as in
+    RFC 3550.
     """
 
     @property
     def rtt_ms(self) -> float:
-        """Round trip time, smoothed."""
+        """The smoothed round trip time."""
     @property
     def rtt_min_ms(self) -> float:
-        """The shortest of those round trips."""
+        """The shortest of the last round trips."""
     @property
     def rtt_max_ms(self) -> float:
-        """The longest of those round trips."""
+        """The longest of the last round trips."""
     @property
     def rtt_avg_ms(self) -> float:
-        """The mean of those round trips."""
+        """The mean of the last round trips."""
     @property
     def jitter_ms(self) -> float:
-        """Smoothed difference of consecutive round trips."""
+        """The smoothed difference of consecutive round trips."""
     @property
     def jitter_stddev_ms(self) -> float:
-        """Standard deviation of those round trips."""
+        """The standard deviation of the last round trips."""
     @property
     def packet_loss_percent(self) -> float:
-        """Of the packets we sent, 0 to 100."""
+        """The share of this end's packets that were lost, 0 to 100."""
     @property
     def packet_loss_received_percent(self) -> float:
-        """Of the packets the other end sent, 0 to 100: those whose numbers are missing."""
+        """The share of the other end's packets whose numbers are missing, 0 to 100."""
     @property
     def sent_kbps(self) -> float:
-        """Rate of sending."""
+        """The rate of sending."""
     @property
     def received_kbps(self) -> float:
-        """Rate of receiving."""
+        """The rate of receiving."""
     @property
     def acked_kbps(self) -> float:
-        """Rate of data acked by the other side."""
+        """The rate of data that the other side acked."""
 
 @final
 class VirtualConnection:
-    """The plain connection of two peers of the article "Virtual Connection over UDP": no handshake, no secrets.
-    For LANs, for teaching, and as a base for protocols of your own. Made by :meth:`listen` and :meth:`connect`.
+    """The plain connection of two peers from the article "Virtual Connection over UDP", without handshake and
+    secrets. Use it on LANs, for teaching, and as a base for protocols of your own. Made by :meth:`listen` and
+    :meth:`connect`.
 
-    A datagram is the protocol id and a CRC-32 of everything after it, 4 bytes each, little-endian, then a packet
-    of reliable 1.0, as an :class:`AckEndpoint` makes it. The first valid packet connects a listener to its
-    sender; others are ignored until the peer has been silent for ``timeout``, when the listener listens again. A
-    packet goes out at least each ``keep_alive`` seconds.
+    A datagram is the protocol id and a CRC-32 of everything after it, 4 bytes each, little-endian, then a packet of
+    reliable 1.0, as an :class:`AckEndpoint` makes it. The first valid packet connects a listener to its sender.
+    Other senders are ignored until the peer has been silent for ``timeout``; then the listener listens again. A
+    packet is sent at least every ``keep_alive`` seconds.
 
-    Anyone who knows the protocol id can connect, and can forge a peer's packets and address: over the internet
-    use :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one
-    datagram for each it got, never a larger one; its packet numbers begin at random, so that an ack proves an
-    address.
+    Anyone who knows the protocol id can connect, and can forge a peer's packets and address. Over the internet use
+    :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one datagram
+    for each received datagram, and never a larger one. Packet numbers start at random, so an ack proves an address.
 
     It has no socket: transmit what :meth:`send` and :meth:`update` return. Times are seconds of a clock of your
     choice that doesn't go back.
@@ -4746,12 +4752,12 @@ class VirtualConnection:
         lost_not_before: float = 0.05,
         in_order_only: bool = False,
     ) -> VirtualConnection:
-        """An end that waits for a peer.
+        """Makes an end that waits for a peer.
 
         Args:
-            protocol_id: 32 bits that name your protocol. Both ends need the same.
-            timeout: seconds of silence after which a peer is given up.
-            keep_alive: seconds of our own silence, at most.
+            protocol_id: 32 bits that name your protocol, equal on both ends.
+            timeout: seconds of silence that end the connection.
+            keep_alive: the longest time in seconds without sending.
             lost_after, lost_after_rtts, lost_not_before, in_order_only: as for :class:`AckEndpoint`.
 
         Raises:
@@ -4772,8 +4778,8 @@ class VirtualConnection:
         lost_not_before: float = 0.05,
         in_order_only: bool = False,
     ) -> VirtualConnection:
-        """An end that connects to the listener at ``address``, from its first :meth:`send` or :meth:`update` on.
-        When the peer never answers or falls silent, the connection has ended.
+        """Makes an end that connects to the listener at ``address``, starting with its first :meth:`send` or
+        :meth:`update`. If the peer doesn't answer or falls silent, the connection ends.
 
         Args:
             protocol_id and the rest: as for :meth:`listen`.
@@ -4781,67 +4787,69 @@ class VirtualConnection:
     @property
     def state(self) -> Literal["listening", "connecting", "connected", "ended"]:
         """The state of the connection: ``"listening"``, ``"connecting"`` (the peer hasn't answered yet),
-        ``"connected"``, ``"ended"`` (only of one that was made by :meth:`connect`).
+        ``"connected"``, or ``"ended"`` (only after :meth:`connect`).
         """
     @property
     def ready(self) -> bool:
-        """Whether :meth:`send` takes payloads of any size: there is a peer, and a listener's has acked a packet."""
+        """Whether :meth:`send` takes payloads of any size. A listener is ready once its peer has acked a packet."""
     @property
     def peer(self) -> Address | None:
-        """The other end; None when there is none."""
+        """The other end's address; None if there is no peer."""
     def send(self, now: float, payload: bytes, /) -> tuple[int, list[tuple[Address, bytes]]]:
-        """Makes a packet of a payload. An empty one only keeps the connection alive.
+        """Makes a packet of a payload. An empty payload only keeps the connection alive.
 
         Returns:
             its number, by which :meth:`acked` and :meth:`lost` name it, and what to transmit: ``(address,
             datagram)`` pairs, as :meth:`Socket.send_many` takes them.
 
         Raises:
-            NotConnectedError: there is no peer; or it is not :attr:`ready`, and this would be more than an
-                answer to what it sent.
+            NotConnectedError: there is no peer, or this end isn't :attr:`ready` and would send more than it
+                received.
             MessageTooLargeError: the payload is above 256 KiB.
         """
     def receive(self, now: float, source: AddressLike, datagram: bytes, /) -> bytes | None:
-        """Takes a datagram that came from ``source``.
+        """Takes a datagram from ``source``.
 
         Returns:
-            the payload it brought; None when it only keeps the connection alive, when more fragments are missing,
-            or when it was dropped, which :attr:`counters` has by reason.
+            the payload. None if the datagram only keeps the connection alive, if fragments are missing, or if it
+            was dropped (:attr:`counters` has the reasons).
         """
     def update(self, now: float, /) -> list[tuple[Address, bytes]]:
-        """Once a tick: keeps the connection alive, notices a silent peer, and brings losses and statistics up to
-        date. Returns what to transmit, as :meth:`send` does."""
+        """Keeps the connection alive, detects a silent peer, and updates losses and statistics; call it once a
+        tick. Returns the datagrams to transmit, like :meth:`send`.
+        """
     def events(self) -> list[tuple[Literal["connected", "timed_out", "no_answer"], Address]]:
-        """The events since the last call: ``("connected", peer)``, ``("timed_out", peer)``, and
-        ``("no_answer", peer)`` for one that connects."""
+        """The events since the last call: ``("connected", peer)``, ``("timed_out", peer)``, and, after
+        :meth:`connect`, ``("no_answer", peer)``.
+        """
     def acked(self) -> list[int]:
         """The packets that the peer has received, each once, since the last call."""
     def lost(self) -> list[int]:
-        """The packets that counted as lost in an :meth:`update`, oldest first, each once, since the last call."""
+        """The packets that :meth:`update` declared lost since the last call, oldest first, each once."""
     @property
     def stats(self) -> PacketStats:
         """RTT, jitter, packet loss and bandwidth."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters since the start, with every drop under a name; those of packets begin with ``packets.``."""
+        """All counters since the start, by name. Names of packet counters start with ``packets.``."""
 
 @final
 class ChunkSender:
-    """The sending end of large blocks of data: a chunk is cut into slices of 1,024 bytes, which go out over and over, at a
-    set rate, until the :class:`ChunkReceiver` at the other end has acked them all. One chunk is in flight at a time; more
-    wait in a queue and arrive in order. The article "Sending Large Blocks of Data".
+    """The sending end of the article "Sending Large Blocks of Data". A chunk is cut into slices of 1,024 bytes.
+    They are sent repeatedly, at a set rate, until the :class:`ChunkReceiver` has acked all of them. One chunk is in
+    flight at a time; others wait in a queue and arrive in order.
 
-    It has no socket: transmit the datagrams that :meth:`update` returns, and pass received acks to
-    :meth:`receive`. Use it above a layer that keeps strangers out: anyone who can send to it can ack slices that
-    never arrived. Times are seconds of a clock of your choice that doesn't go back.
+    It has no socket: transmit the datagrams that :meth:`update` returns, and pass received acks to :meth:`receive`.
+    Use it above a layer that authenticates peers, because anyone who can send to it can ack slices that never
+    arrived. Times are seconds of a clock of your choice that doesn't go back.
 
     Args:
-        max_slices: the most slices of a chunk, up to 8,192. Both ends need the same.
-        bytes_per_second: the rate, headers included. The article's are 32,000, 64,000 and 125,000.
-        accumulator_bytes: the most that unused bytes add up to, and so the most that is sent at once after a
-            pause. None: a tenth of a second's worth and one packet.
+        max_slices: the most slices of a chunk, up to 8,192, equal on both ends.
+        bytes_per_second: the rate, including headers. The article uses 32,000, 64,000 and 125,000.
+        accumulator_bytes: the most unused bytes that add up, and therefore the most bytes sent at once after a
+            pause. None: the bytes of a tenth of a second, and one packet.
         overhead: bytes that the layers below add to each packet, counted in the rate.
-        resend_delay: seconds between two sends of the same slice, at least, when :meth:`update` is given no RTT.
+        resend_delay: the least seconds between two sends of a slice if :meth:`update` gets no RTT.
         max_queued: chunks that may wait behind the one in flight.
         initial_burst_bytes: the largest chunk that may be sent with ``burst=True``.
         initial_burst_wait: seconds of silence after an initial burst.
@@ -4877,12 +4885,12 @@ class ChunkSender:
         """Queues a chunk.
 
         Args:
-            burst: send all its slices at once when its turn has come, whatever the rate, and after a wait the
-                missing ones at the usual rate. For load screens, when nothing else that goes out is urgent. The
-                socket buffers at both ends should hold twice the chunk.
+            burst: whether to send all slices at once, whatever the rate, and after a wait the missing slices at the
+                usual rate. For loading screens, while nothing else is urgent. The socket buffers at both ends
+                should hold twice the chunk.
 
         Returns:
-            its number: 0 for the first, then one more each.
+            the chunk's number, counting from 0.
 
         Raises:
             MessageTooLargeError: the chunk is above ``max_slices`` slices, or too large for a burst.
@@ -4890,29 +4898,28 @@ class ChunkSender:
             ValueError: the chunk is empty.
         """
     def cancel(self, number: int, /) -> bool:
-        """Gives up a chunk. One in flight gives way to the next as soon as the receiver is known to have begun with it, and
-        may still arrive if it has all of it by then.
+        """Cancels a chunk. A chunk in flight may still arrive if the receiver already has all of it.
 
         Returns:
-            False when it is across, was cancelled before, or never was.
+            False if the chunk has arrived, was cancelled before, or doesn't exist.
         """
     def update(self, now: float, /, *, rtt: float | None = None) -> list[bytes]:
-        """Once a tick: the packets to transmit now.
+        """Returns the packets to transmit now; call it once a tick.
 
         Args:
-            rtt: seconds from a slice to its ack, the receiver's wait included. When given, a slice goes out again after
-                1.25 times as long instead of ``resend_delay``.
+            rtt: seconds from a slice to its ack, including the receiver's wait. If given, a slice is sent again
+                after 1.25 times this time instead of ``resend_delay``.
         """
     def receive(self, now: float, datagram: bytes, /) -> int | None:
-        """Takes an ack packet of the receiver. Invalid or impossible ones are dropped and counted.
+        """Takes an ack packet from the receiver. Invalid acks are dropped and counted.
 
         Returns:
-            the number of the chunk that is now known to be across; None otherwise.
+            the number of a chunk that has arrived completely; otherwise None.
         """
 
     @staticmethod
     def is_ack(datagram: bytes, /) -> bool:
-        """Whether a datagram is for a sender, when a socket brings packets of chunks both ways."""
+        """Whether a datagram is for a sender, if one socket carries chunks in both directions."""
     def set_bytes_per_second(self, bytes_per_second: float, /) -> None:
         """Changes the rate, from now on."""
     @property
@@ -4920,10 +4927,10 @@ class ChunkSender:
         """The rate."""
     @property
     def in_flight(self) -> int | None:
-        """The number of the chunk in flight; None when there is none, or a cancelled one."""
+        """The number of the chunk in flight; None if there is none, or if it was cancelled."""
     @property
     def progress(self) -> ChunkProgress | None:
-        """How much of the chunk in flight is acked."""
+        """The progress of the chunk in flight."""
     @property
     def queued(self) -> int:
         """Chunks queued after the one in flight."""
@@ -4932,21 +4939,21 @@ class ChunkSender:
         """Whether there is nothing to send."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters since the start, with every drop under a name."""
+        """All counters since the start, by name. Every dropped datagram is counted."""
 
 @final
 class ChunkProgress:
-    """How far a chunk is: acked, at the sender; received, at the receiver."""
+    """The progress of a chunk: acked parts at the sender, received parts at the receiver."""
 
     @property
     def bytes(self) -> int:
-        """Bytes that are across."""
+        """Bytes that have arrived."""
     @property
     def total_bytes(self) -> int:
-        """Bytes of the chunk; at the receiver the most they can be, until the last slice has come."""
+        """Bytes of the chunk. At the receiver, an upper bound until the last slice has arrived."""
     @property
     def slices(self) -> int:
-        """Slices that are across."""
+        """Slices that have arrived."""
     @property
     def total_slices(self) -> int:
         """Slices of the chunk."""
@@ -4955,20 +4962,20 @@ class ChunkProgress:
         """The mean rate since the chunk's first slice, in bytes of the chunk; 0 at first."""
     @property
     def time_left(self) -> float | None:
-        """Seconds until it is done at this rate; None while the rate is 0."""
+        """Seconds until the chunk is complete at this rate; None while the rate is 0."""
 
 @final
 class ChunkReceiver:
     """The receiving end of large blocks of data; see :class:`ChunkSender`.
 
     It has no socket: pass received slices to :meth:`receive`, and transmit the acks that :meth:`update` returns.
-    Acks are few, and never more bytes than the slices they answer, so that nobody can use a receiver to amplify
-    an attack. It holds one chunk at most, in memory that grows as slices come; the next chunk comes once this one
-    was :meth:`read`.
+    Acks never have more bytes than the slices they answer, so an attacker can't use a receiver to amplify an
+    attack. It holds at most one chunk, in memory that grows with the slices. The next chunk starts after
+    :meth:`read`.
 
     Args:
-        max_slices: the most slices of a chunk, up to 8,192. Both ends need the same.
-        ack_interval: seconds between two acks, at least.
+        max_slices: the most slices of a chunk, up to 8,192, equal on both ends.
+        ack_interval: the least seconds between two acks.
         overhead: bytes that the layers below add to each packet, counted in slices and in acks.
 
     Raises:
@@ -4991,15 +4998,15 @@ class ChunkReceiver:
         cls, *, max_slices: int = 256, ack_interval: float = 0.05, overhead: int = 28
     ) -> ChunkReceiver: ...
     def receive(self, now: float, datagram: bytes, /) -> None:
-        """Takes a slice packet of the sender. Invalid or unexpected ones are dropped and counted."""
+        """Takes a slice packet from the sender. Invalid or unexpected slices are dropped and counted."""
     def update(self, now: float, /) -> bytes | None:
-        """Once a tick: the ack packet to transmit now; None when none is due."""
+        """Returns the ack packet to transmit now, or None; call it once a tick."""
     def read(self) -> bytes | None:
-        """A chunk that is complete, once; None if there is none."""
+        """Takes the complete chunk; None if there is none."""
 
     @staticmethod
     def is_slice(datagram: bytes, /) -> bool:
-        """Whether a datagram is for a receiver, when a socket brings packets of chunks both ways."""
+        """Whether a datagram is for a receiver, if one socket carries chunks in both directions."""
     @property
     def ready(self) -> bool:
         """Whether a chunk waits to be read."""
@@ -5008,22 +5015,22 @@ class ChunkReceiver:
         """The progress of the chunk that is arriving or waits to be taken; None without one."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters since the start, with every drop under a name."""
+        """All counters since the start, by name. Every dropped datagram is counted."""
 
 @final
 class GoodBad:
-    """The simple binary congestion avoidance of the article "Reliability, Ordering and Congestion Avoidance over UDP": how
-    many packets a second to send, by the RTT alone.
+    """The binary congestion avoidance of the article "Reliability, Ordering and Congestion Avoidance over UDP". It
+    chooses the packets per second by the RTT alone.
 
-    Conditions are bad while the RTT is above ``bad_rtt``. Bad conditions lead from good mode to bad mode at once. In bad
-    mode, conditions that were good for :attr:`recovery_time` without a break lead back. Good mode that lasted less than
-    ``double_below`` doubles the recovery time; each ``halve_every`` of good mode halves it. It begins in good mode, counted
-    from the first :meth:`update`. Times are seconds of a clock of your choice that doesn't go back.
+    Conditions are bad while the RTT is above ``bad_rtt``. Bad conditions end good mode at once. Good mode returns
+    after :attr:`recovery_time` seconds of good conditions without a break. If good mode lasted less than
+    ``double_below``, the recovery time doubles; each ``halve_every`` of good mode halves it. The first mode is
+    good, counted from the first :meth:`update`. Times are seconds of a clock of your choice that doesn't go back.
 
     Args:
-        bad_rtt: seconds.
-        good_packets_per_second, bad_packets_per_second: what the modes allow.
-        recovery_time: seconds, to begin with; the article names no number.
+        bad_rtt: the RTT in seconds above which conditions are bad.
+        good_packets_per_second, bad_packets_per_second: the modes' packet rates.
+        recovery_time: the first recovery time in seconds; the article doesn't give it.
         min_recovery_time, max_recovery_time: its bounds.
         double_below, halve_every: seconds of good mode.
 
@@ -5053,10 +5060,10 @@ class GoodBad:
         halve_every: float = 10.0,
     ) -> GoodBad: ...
     def update(self, now: float, rtt: float, /) -> Literal["good", "bad"]:
-        """Takes the RTT as it is now, in seconds. Call it each tick.
+        """Takes the current RTT, in seconds; call it once a tick.
 
         Returns:
-            the mode that follows.
+            the resulting mode.
         """
     @property
     def mode(self) -> Literal["good", "bad"]:
@@ -5066,19 +5073,19 @@ class GoodBad:
         """The mode's rate."""
     @property
     def recovery_time(self) -> float:
-        """Seconds of good conditions that lead from bad mode to good mode, now or next time."""
+        """Seconds of good conditions after which bad mode ends, now or the next time."""
 
 @final
 class Link(Generic[_T]):
-    """One direction of a bad link: what goes in comes out late, twice, out of order, or not at all. The same
-    seed and the same calls give the same history.
+    """One direction of a bad link. Items arrive late, twice, out of order, or not at all. The same seed and the
+    same calls give the same history.
 
-    ``len(link)`` is how many are under way.
+    ``len(link)`` is the number of items in flight.
 
     Args:
         conditions: what the link does to each item; None: a perfect link.
         seed: 0 to 2**64 - 1.
-        capacity: items under way at most; more are dropped and counted as ``overflowed``.
+        capacity: the most items in flight; others are dropped and counted as ``overflowed``.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -5095,38 +5102,41 @@ class Link(Generic[_T]):
     ) -> Link[_T]: ...
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     def send(self, now: float, item: _T, /, *, size: int | None = None) -> None:
-        """Puts an item in.
+        """Sends an item.
 
         Args:
             now: seconds, of a clock that doesn't go back.
             item: any object, usually a datagram. A second copy is the same object.
-            size: bytes that it takes on a link with a rate, beside the overhead; None: the length of ``bytes``
-                and ``bytearray``, 0 for anything else.
+            size: the item's bytes on a link with a rate, without the overhead; None: the length of ``bytes`` and
+                ``bytearray``, 0 for other objects.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
         """
     def poll(self, now: float, /) -> _T | None:
-        """The next item that has come out by ``now``, in order of arrival; None when there is none."""
+        """Returns the next item that has arrived by ``now``, in order of arrival; None if there is none."""
     @property
     def next_delivery(self) -> float | None:
-        """When to :meth:`poll` next, in seconds: an item comes out then, or leaves the queue of a link with a
-        rate, and poll may give None. None when nothing is under way."""
+        """The time of the next :meth:`poll`, in seconds. An item arrives then, or leaves the queue of a link with a
+        rate; in the second case poll may return None. None if no item is in flight.
+        """
     @property
     def queued_bytes(self) -> int:
-        """Bytes in the queue of a link with a rate, overhead and the item in transmission included."""
+        """Bytes in the queue of a link with a rate, including overhead and the item in transmission."""
     def set_conditions(self, conditions: Conditions, /) -> None:
         """Changes the conditions, from the latest time passed to the link on. Items in the queue
         leave under the new conditions; later ones are unaffected. Scheduled changes stay.
         """
     def schedule(self, at: float, conditions: Conditions, /) -> None:
-        """Like :meth:`set_conditions`, when ``at`` comes, in seconds; of changes at one time the last holds."""
+        """Like :meth:`set_conditions`, at the time ``at``, in seconds. Of several changes at one time, the last
+        applies.
+        """
     @property
     def counters(self) -> dict[str, int]:
-        """Counts of the items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped``
-        (found the
-        queue full), ``lost`` (each by itself), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back),
-        ``overflowed`` (too many were under way), ``delivered``."""
+        """Counts of the items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped`` (found the queue
+        full), ``lost`` (independently), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered``
+        (held back), ``overflowed`` (too many were in flight), ``delivered``.
+        """
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...
 
@@ -5134,8 +5144,8 @@ class Link(Generic[_T]):
 
 @final
 class Bursts:
-    """Losses in bursts: a link is good or bad, and after each packet may turn from one to the other (the chain
-    of Gilbert and Elliott). :meth:`mean` makes it from measured values.
+    """Losses in bursts: a link is good or bad, and may change after each packet (Gilbert-Elliott model).
+    :meth:`mean` makes the model from measured values.
 
     Args:
         to_bad: probability that a good link turns bad after a packet, 0 to 1.
@@ -5152,11 +5162,11 @@ class Bursts:
     ) -> Bursts: ...
     @staticmethod
     def mean(loss: float, length: float) -> Bursts:
-        """Bursts that lose all their packets, ``length`` of them on average, and the fraction ``loss`` of all.
+        """Makes bursts that lose ``length`` packets in a row on average, and the fraction ``loss`` of all packets.
 
         Raises:
-            ValueError: the length is below 1, or the loss above ``length / (length + 1)``: between two bursts
-                at least one packet passes.
+            ValueError: the length is below 1, or the loss above ``length / (length + 1)``: at least one packet
+                passes between two bursts.
         """
     @property
     def to_bad(self) -> float:
@@ -5173,12 +5183,12 @@ class Bursts:
 
 @final
 class Outages:
-    """Outages that come and go at random: while there is one, all that is transmitted is lost. Their durations
-    and the times between them are exponential.
+    """Outages at random times. During an outage, all packets are lost. The durations, and the times between
+    outages, are exponentially distributed.
 
     Args:
-        duration: seconds that an outage takes on average, up to an hour.
-        fraction: of all time, 0 to 1.
+        duration: the average length of an outage in seconds, up to an hour.
+        fraction: the share of the time in outages, 0 to 1.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -5187,18 +5197,19 @@ class Outages:
     def __new__(cls, duration: float, fraction: float) -> Outages: ...
     @property
     def duration(self) -> float:
-        """Seconds that an outage takes on average."""
+        """The average length of an outage in seconds."""
     @property
     def fraction(self) -> float:
-        """The fraction of all time, 0 to 1."""
+        """The share of the time in outages, 0 to 1."""
 
 @final
 class RandomWalk:
-    """Jitter in runs: a delay that walks at random and is similar for neighbouring packets, none of which
-    overtakes for it.
+    """Jitter in runs: a delay that drifts at random and is similar for neighboring packets, so packets keep their
+    order.
 
     Args:
-        delay: seconds by which it makes packets early or late at most, up to 10. With the jitter at most the latency.
+        delay: the most seconds by which packets are early or late, up to 10. Together with the jitter it must not
+            exceed the latency.
         time: seconds for which the delay stays similar (its correlation time).
 
     Raises:
@@ -5208,7 +5219,7 @@ class RandomWalk:
     def __new__(cls, delay: float, time: float = 1.0) -> RandomWalk: ...
     @property
     def delay(self) -> float:
-        """Seconds by which it makes packets early or late at most."""
+        """The most seconds by which packets are early or late."""
     @property
     def time(self) -> float:
         """Seconds for which the delay stays similar."""
@@ -5219,10 +5230,10 @@ class Bottleneck:
 
     Args:
         rate (int): bytes per second that pass, up to 12,500,000,000 (100 Gbit/s).
-        queue (int, default 65536): bytes that may wait, the packet in transmission included. A packet that would
-            exceed them is dropped and counted as ``queue_dropped``.
-        overhead (int, default 28): bytes that each packet takes of rate and queue beside its own: 28 for IPv4 and
-            UDP.
+        queue (int, default 65536): bytes that may wait, including the packet in transmission. A packet that doesn't
+            fit is dropped and counted as ``queue_dropped``.
+        overhead (int, default 28): bytes that each packet takes of rate and queue in addition to its own: 28 for
+            IPv4 and UDP.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -5237,30 +5248,29 @@ class Bottleneck:
         """Bytes that may wait for the rate."""
     @property
     def overhead(self) -> int:
-        """Bytes that each packet takes beside its own."""
+        """Bytes that each packet takes in addition to its own."""
 
 @final
 class Conditions:
-    """What a simulated link does to each packet, per direction.
+    """The conditions of one direction of a simulated link.
 
-    A packet first waits its turn at the bottleneck, then it may be lost, then doubled, and last it takes its
-    time to arrive. A lost packet has had its turn too; a second copy needs none.
+    A packet first waits at the bottleneck, then it may be lost or duplicated, and then it is delayed. A lost packet
+    uses the bottleneck too; a duplicate doesn't.
 
     Args:
         latency (float, default 0.0): seconds, one way, after the queue; at most 10.
-        jitter (float, default 0.0): seconds, at most the latency; each packet is late by latency +- jitter,
-            uniformly, so packets may overtake.
+        jitter (float, default 0.0): seconds, at most the latency. Each packet takes latency +- jitter, uniformly,
+            so packets may overtake each other.
         random_walk (RandomWalk | None, default None): jitter in runs.
-        loss (float, default 0.0): probability that a packet is lost by itself, 0 to 1.
+        loss (float, default 0.0): probability that a packet is lost, independently of others, 0 to 1.
         bursts (Bursts | None, default None): losses in bursts.
-        outages (Outages | None, default None): times at which nothing passes.
+        outages (Outages | None, default None): times at which all packets are lost.
         duplicate (float, default 0.0): probability that a packet arrives twice.
         reorder (float, default 0.0): probability that a packet is held back by a further 50 ms.
-        bottleneck (Bottleneck | None, default None): the rate and queue of the slowest part; None: any number of
-            bytes pass at once.
+        bottleneck (Bottleneck | None, default None): the rate and queue of the slowest part; None: no limit.
         max_datagram (int | None, default None): bytes of the largest datagram that passes, without headers, 1 to
-            65,535; larger ones vanish and are counted as ``too_large``, as on a path with a small MTU that doesn't
-            say so. None: any.
+            65,535. Larger datagrams vanish and are counted as ``too_large``, as on a path with a small MTU that
+            isn't reported. None: no limit.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -5282,7 +5292,7 @@ class Conditions:
     ) -> Conditions: ...
     @staticmethod
     def preset(name: str, /) -> tuple[Conditions, Conditions]:
-        """Plausible conditions of a kind of network, as a player has them: ``(up, down)``.
+        """Returns plausible conditions of a player's network: ``(up, down)``.
 
         ================= ====================================================================================
         ``3g``            phone (HSPA): 1 Mbit/s up, 3 down, 75 ms one way in runs, deep queues, handovers
@@ -5293,16 +5303,16 @@ class Conditions:
         ================= ====================================================================================
 
         Raises:
-            ValueError: there is no preset of that name; it says which there are.
+            ValueError: there is no preset of this name; the error lists the names.
         """
     def replace(self, **changes: Any) -> Conditions:
-        """A copy with the given settings changed; they are those of the constructor."""
+        """Returns a copy with other values for the named settings."""
     @property
     def latency(self) -> float:
         """Seconds, one way, after the queue."""
     @property
     def jitter(self) -> float:
-        """Seconds that each packet is early or late at most."""
+        """The most seconds by which a packet is early or late."""
     @property
     def random_walk(self) -> RandomWalk | None:
         """Jitter in runs."""
@@ -5314,7 +5324,7 @@ class Conditions:
         """Losses in bursts."""
     @property
     def outages(self) -> Outages | None:
-        """Times at which nothing passes."""
+        """Times at which all packets are lost."""
     @property
     def duplicate(self) -> float:
         """Probability that a packet arrives twice."""
@@ -5326,18 +5336,18 @@ class Conditions:
         """The rate and queue of the slowest part."""
     @property
     def max_datagram(self) -> int | None:
-        """Bytes of the largest datagram that passes; None: any."""
+        """Bytes of the largest datagram that passes; None: no limit."""
 
 @final
 class SimulatedNetwork:
-    """A network in one process with a virtual clock: the same seed and the same calls, the same bytes.
+    """A network in one process with a virtual clock. The same seed and the same calls give the same bytes.
 
-    Servers and clients made with ``network=`` live on it; time passes only in :meth:`advance`. Each direction of
-    each pair of hosts is a link of its own, with its own queue and its own luck.
+    Make servers and clients with ``network=``. Time passes only in :meth:`advance`. Each direction between two
+    hosts is a link with its own queue and its own random numbers.
 
     Args:
-        seed (int, default 0): 0 to 2**64 - 1; what it does follows from it and from the calls.
-        conditions (Conditions | None, default None): of all links; None: perfect ones.
+        seed (int, default 0): 0 to 2**64 - 1.
+        conditions (Conditions | None, default None): the conditions of all links; None: perfect links.
     """
 
     def __new__(cls, *, seed: int = 0, conditions: Conditions | None = None) -> SimulatedNetwork: ...
@@ -5351,10 +5361,11 @@ class SimulatedNetwork:
         """Virtual seconds since the start."""
     @property
     def unix(self) -> int:
-        """Virtual seconds since 1970, by which connect tokens are judged: whole ones, from 1,000,000,000 on. So tokens for this
-        network are made with ``ConnectToken.generate(now=network.unix, ...)``."""
+        """Virtual seconds since 1970, starting at 1,000,000,000, as whole seconds. Connect tokens are checked
+        against this time, so make them with ``ConnectToken.generate(now=network.unix, ...)``.
+        """
     def advance(self, seconds: float, /) -> None:
-        """Lets time pass, and delivers what arrives meanwhile."""
+        """Lets time pass, and delivers the packets that arrive meanwhile."""
     def set_conditions(
         self,
         conditions: Conditions,
@@ -5362,15 +5373,16 @@ class SimulatedNetwork:
         sender: AddressLike | None = None,
         receiver: AddressLike | None = None,
     ) -> None:
-        """From now on: for all links, or for those from ``sender``, to ``receiver``, or both. The most precise
-        choice holds, ``sender`` before ``receiver``; for all links means that single ones are forgotten.
+        """Sets the conditions of all links, or of the links from ``sender``, to ``receiver``, or both. The most
+        specific setting applies; ``sender`` has priority over ``receiver``. Setting all links forgets settings of
+        single links.
 
         Packets that wait for a link's rate leave under the new conditions; later ones are unaffected.
 
         Args:
-            conditions (Conditions): from now on.
-            sender (AddressLike | None, default None): of what it sends alone; None: of all.
-            receiver (AddressLike | None, default None): of what it receives alone; None: of all.
+            conditions (Conditions): the new conditions.
+            sender (AddressLike | None, default None): the sender of the links; None: all senders.
+            receiver (AddressLike | None, default None): the receiver of the links; None: all receivers.
         """
     def schedule(
         self,
@@ -5380,41 +5392,41 @@ class SimulatedNetwork:
         sender: AddressLike | None = None,
         receiver: AddressLike | None = None,
     ) -> None:
-        """Like :meth:`set_conditions`, when virtual time comes to ``at`` seconds since the start.
+        """Like :meth:`set_conditions`, at a later virtual time.
 
         Args:
             at (float): virtual seconds since the start.
-            conditions (Conditions): from then on.
-            sender (AddressLike | None, default None): of what it sends alone; None: of all.
-            receiver (AddressLike | None, default None): of what it receives alone; None: of all.
+            conditions (Conditions): the new conditions.
+            sender (AddressLike | None, default None): the sender of the links; None: all senders.
+            receiver (AddressLike | None, default None): the receiver of the links; None: all receivers.
         """
     def partition(self, *parts: Iterable[AddressLike]) -> None:
-        """From now on hosts of different parts don't reach each other; those in no part reach all.
-        Packets in flight arrive. The last partition holds; :meth:`heal` ends it.
+        """Separates hosts: hosts of different parts don't reach each other, and hosts in no part reach all. Packets
+        in flight arrive. A new partition replaces the last one; :meth:`heal` ends it.
 
         Args:
-            parts: the addresses of the hosts of each.
+            parts: the addresses of each part's hosts.
         """
     def heal(self) -> None:
         """Ends the partition."""
     def move_host(self, address: AddressLike, to: AddressLike, /) -> Address:
-        """Moves a host to another address, as when a player goes from Wi-Fi to a phone network: its endpoint sends
-        from there and receives there. Packets in flight to the old address find nobody.
+        """Moves a host to another address, as when a player changes from Wi-Fi to a phone network. Its endpoint
+        sends and receives there. Packets in flight to the old address are lost.
 
         Args:
-            address: where the host is now.
-            to: port 0 picks one.
+            address: the host's current address.
+            to: the new address; port 0 picks a free port.
 
         Returns:
-            where it is. (The ``address`` of its endpoint stays what it was bound to.)
+            the new address. (The ``address`` of the endpoint keeps the old value.)
 
         Raises:
             ValueError: there is no host at that address.
             OSError: ``to`` is in use.
         """
     def unplug(self, address: AddressLike, /) -> None:
-        """Takes a host off the network, as when its machine loses power: its endpoint sends and receives nothing
-        any more, and another one can have the address.
+        """Takes a host off the network, as when its machine loses power. Its endpoint doesn't send or receive any
+        more, and another host can use the address.
 
         Raises:
             ValueError: there is no host at that address.
@@ -5427,44 +5439,43 @@ class SimulatedNetwork:
         kind: Literal["full-cone", "restricted", "port-restricted", "symmetric"] = "port-restricted",
         lifetime: float = 120.0,
     ) -> None:
-        """Puts a NAT between some hosts and all others, as home routers and carriers do. Those
-        inside reach each other as before; all others see them as ports of the NAT, and reach them
-        there if it lets them in. A mapping lasts as long as something goes out.
+        """Puts a NAT between some hosts and all other hosts, like a home router. Hosts inside reach each other as
+        before. Hosts outside see them as ports of the NAT, and reach them there if the NAT lets the packets in.
+        Outgoing packets keep a mapping alive.
 
         Args:
             public: the IP address of the NAT.
-            inside: the IP addresses of the hosts behind it, those to come too.
-            kind: which senders it lets in. ``"full-cone"``: anyone; ``"restricted"``: hosts to
-                which the one inside has sent;
-                ``"port-restricted"``: addresses to which it has sent; ``"symmetric"``: as that, with another port
-                for each address it sends to.
-            lifetime: seconds without anything going out after which a port is given back, up to 3,600.
+            inside: the IP addresses of the hosts behind the NAT, including hosts that don't exist yet.
+            kind: the senders that the NAT lets in. ``"full-cone"``: all senders; ``"restricted"``: hosts to which
+                the inside host has sent; ``"port-restricted"``: addresses to which it has sent; ``"symmetric"``:
+                the same, with another port for each destination address.
+            lifetime: seconds without outgoing packets after which a mapping ends, up to 3,600.
 
         Raises:
             ValueError: naming the argument, its value and its bound, or the address that is in use.
         """
     def restart_nat(self, public: str, /) -> None:
-        """Makes a NAT forget its mappings; the next ports are different. To those outside, the
-        hosts behind it then have other addresses.
+        """Makes a NAT forget its mappings. The next ports are different, so hosts outside see other addresses.
 
         Raises:
             ValueError: there is no NAT at that address.
         """
     @property
     def transcript(self) -> str:
-        """SHA-256, in hex digits, over every datagram that was sent until now, with its time and addresses: two runs
-        with the same transcript sent the same bytes at the same times."""
+        """The SHA-256, in hex digits, over every datagram sent until now with its time and addresses. Two runs with
+        the same transcript sent the same bytes at the same times.
+        """
     @property
     def counters(self) -> dict[str, int]:
-        """Counts of all packets: those of :attr:`Link.counters` for all links together,
-        ``unknown_destination`` (nobody was there), ``mailbox_full`` (nobody received),
-        ``partitioned``, and for NATs ``nat_exhausted`` (no port was free), ``nat_unmapped`` (the
-        port is nobody's) and
-        ``nat_filtered`` (the sender isn't let in)."""
+        """Counts of all packets: the names of :attr:`Link.counters`, summed over all links; ``unknown_destination``
+        (no host at the address), ``mailbox_full`` (the host didn't receive), ``partitioned``; and for NATs
+        ``nat_exhausted`` (no free port), ``nat_unmapped`` (the port has no mapping) and ``nat_filtered`` (the NAT
+        doesn't let the sender in).
+        """
 
 @final
 class Code:
-    """The code of a game, and the rendezvous server that knows the code: an address for
+    """A game's join code together with its rendezvous server, to use as the address in
     :meth:`tickwire.Client.connect`.
 
     Args:
@@ -5472,7 +5483,7 @@ class Code:
         rendezvous (AddressLike): the rendezvous server's address.
 
     Raises:
-        ValueError: the text is not a code, or the address is none to send to.
+        ValueError: the text isn't a code, or the address can't be sent to.
 
     Example:
         >>> code = Code("bcd-fgh", rendezvous="203.0.113.5:3478")
@@ -5491,23 +5502,20 @@ class Code:
 
 @final
 class RendezvousServer:
-    """A rendezvous server: gives a game a code, and introduces a peer that asks for the code and the game's
-    host to each other. It sees none of a game's data. A native thread serves it, even while Python is busy,
-    until it is closed.
+    """A rendezvous server. It gives a game a code, and introduces players who use the code to the game's host. It
+    sees no game data. A native thread serves it, even while Python is busy, until it is closed.
 
-    An address that hasn't proven that it receives there is sent no more bytes than came from it, and nothing
-    is kept for it.
+    To an unverified address it never sends more bytes than it got from there, and it stores nothing for it.
 
     Args:
         listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
-        second_port (int | None, default 0): a second port at the same address, by which peers learn how their
-            NAT assigns ports; 0 picks a free one; None: none, so that no ports are guessed.
-        relay (AddressLike | None, default None): the relay for peers that can't reach each other, at the
-            address by which they reach it.
+        second_port (int | None, default 0): a second port at the same address, with which peers find out how their
+            NAT assigns ports. 0 picks a free port; None: no second port, so ports aren't guessed.
+        relay (AddressLike | None, default None): the address at which peers reach the relay, for peers that can't
+            reach each other.
         relay_key (bytes | None, default None): the relay's ``key``, 32 bytes.
-        relay_bytes_per_second (int, default 100000): the rate at which the relay carries for each pair, 1,000
-            to 2**32 - 1.
-        max_games (int, default 10000): games at a time, 1 to 1,000,000; more are refused.
+        relay_bytes_per_second (int, default 100000): the relay's rate for each pair, 1,000 to 2**32 - 1.
+        max_games (int, default 10000): the most games at a time, 1 to 1,000,000.
         network (SimulatedNetwork | None, default None): a simulated network instead of sockets; then call
             :meth:`pump`.
 
@@ -5537,7 +5545,7 @@ class RendezvousServer:
         """The bound address, with the actual port."""
     @property
     def second_address(self) -> Address | None:
-        """The second port, if it has one."""
+        """The address with the second port, if there is one."""
     @property
     def closed(self) -> bool:
         """Whether :meth:`close` was called."""
@@ -5545,9 +5553,9 @@ class RendezvousServer:
     def counters(self) -> dict[str, int]:
         """All counters by name; once closed, their last values. See docs/nat.md for the names."""
     def pump(self) -> None:
-        """Answers arrived datagrams on a simulated network. With a socket, the thread does."""
+        """Answers the datagrams that have arrived on a simulated network. With a socket, the thread does this."""
     def close(self) -> None:
-        """Ends the server; peers that know each other play on. Closing twice is fine."""
+        """Closes the server; running games continue. Closing twice is fine."""
     def __enter__(self) -> RendezvousServer: ...
     def __exit__(
         self,
@@ -5559,14 +5567,13 @@ class RendezvousServer:
 
 @final
 class Relay:
-    """A relay: the last resort of peers that can't reach each other. It carries their datagrams, which it
-    can't read, for peers with a token of a rendezvous server that has the same key. A native thread serves it
-    until it is closed.
+    """A relay for peers that can't reach each other. It forwards their datagrams, which it can't read. Peers need a
+    token from a rendezvous server with the same key. A native thread serves it until it is closed.
 
     Args:
         listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
         key (bytes): the rendezvous server's ``relay_key``, 32 bytes.
-        max_channels (int, default 4096): pairs at a time, 1 to 1,000,000; more are refused.
+        max_channels (int, default 4096): the most pairs at a time, 1 to 1,000,000.
         max_bytes_per_second (float, default 12500000.0): the rate of all pairs together, 1,000 to 12.5e9;
             datagrams beyond it are dropped.
         network (SimulatedNetwork | None, default None): a simulated network instead of a socket; then call
@@ -5603,9 +5610,9 @@ class Relay:
     def counters(self) -> dict[str, int]:
         """All counters by name; once closed, their last values. See docs/nat.md for the names."""
     def pump(self) -> None:
-        """Carries arrived datagrams on a simulated network. With a socket, the thread does."""
+        """Forwards the datagrams that have arrived on a simulated network. With a socket, the thread does this."""
     def close(self) -> None:
-        """Ends the relay, and the paths of all peers that use it. Closing twice is fine."""
+        """Closes the relay, and the paths of all peers that use it. Closing twice is fine."""
     def __enter__(self) -> Relay: ...
     def __exit__(
         self,
@@ -5617,28 +5624,27 @@ class Relay:
 
 @final
 class Proxy:
-    """A UDP proxy that puts bad conditions between any clients and a server: datagrams pass as they are, whatever
-    they carry. It works on a native thread, also while Python is busy, until it is closed.
+    """A UDP proxy that puts a bad network between clients and a server. It doesn't change or read the datagrams. It
+    runs on a native thread, even while Python is busy, until it is closed.
 
-    Each address that datagrams come from is a client. It gets a socket of its own towards the server, and a link
-    in each direction with luck of its own.
+    Each source address is a client. It has its own socket to the server, and its own link in each direction.
 
     Args:
-        listen (AddressLike): where clients send to; port 0 picks one (see :attr:`address`).
+        listen (AddressLike): the address for clients; port 0 picks a free port (see :attr:`address`).
         to (AddressLike): the server.
-        conditions (Conditions | None, default None): what the links do, in both directions; None: nothing.
-        up (Conditions | None, default None): what the links to the server and to the clients do, where it is not
-            ``conditions``.
-        down (Conditions | None, default None): what the links to the server and to the clients do, where it is not
-            ``conditions``.
-        seed (int, default 0): 0 to 2**64 - 1. With the order in which clients come it gives their luck.
-        max_clients (int, default 1024): clients at a time, 1 to 65,536; datagrams of more are dropped.
+        conditions (Conditions | None, default None): the conditions of both directions; None: perfect links.
+        up (Conditions | None, default None): the conditions to the server, instead of ``conditions``.
+        down (Conditions | None, default None): the conditions to the clients, instead of ``conditions``.
+        seed (int, default 0): 0 to 2**64 - 1. The seed and the order in which clients appear decide their random
+            numbers.
+        max_clients (int, default 1024): the most clients at a time, 1 to 65,536; datagrams from others are dropped.
         idle_timeout (float, default 60.0): seconds of silence after which a client is forgotten, 1 to 86,400.
-        max_bytes (int, default 67108864): memory of the datagrams under way, 131,072 to 2**40; more are dropped.
+        max_bytes (int, default 67108864): the most memory for datagrams in flight, 131,072 to 2**40; other
+            datagrams are dropped.
 
     Raises:
         OSError: the address can't be bound; see errno.
-        ValueError: naming the argument, its value and its bound; or a proxy to itself.
+        ValueError: naming the argument, its value and its bound, or the proxy would forward to itself.
 
     Example:
         >>> with Socket("127.0.0.1:0") as server, Socket("127.0.0.1:0") as client:
@@ -5665,7 +5671,7 @@ class Proxy:
     ) -> Proxy: ...
     @property
     def address(self) -> Address:
-        """Where clients send to, with the port that was picked."""
+        """The address for clients, with the actual port."""
     @property
     def to(self) -> Address:
         """The server."""
@@ -5674,7 +5680,7 @@ class Proxy:
         """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
-        """All that was counted, by name; once closed, the last counts. See docs/proxy.md for the names."""
+        """All counters by name; once closed, their last values. See docs/proxy.md for the names."""
     def set_conditions(
         self,
         conditions: Conditions | None = None,
@@ -5682,19 +5688,19 @@ class Proxy:
         up: Conditions | None = None,
         down: Conditions | None = None,
     ) -> None:
-        """Changes the conditions of all clients: of both directions, or of those given. Datagrams
-        that have left the queue are unaffected.
+        """Changes the conditions of all clients, in both directions or in the given directions. Datagrams that have
+        left the queue are unaffected.
 
         Args:
-            conditions (Conditions | None, default None): of both directions.
-            up (Conditions | None, default None): of what goes to the server.
-            down (Conditions | None, default None): of what comes from it.
+            conditions (Conditions | None, default None): for both directions.
+            up (Conditions | None, default None): for datagrams to the server.
+            down (Conditions | None, default None): for datagrams to the clients.
 
         Raises:
             ClosedError: the proxy is closed.
         """
     def close(self) -> None:
-        """Ends the proxy; datagrams in flight are lost. Closing twice is fine."""
+        """Closes the proxy; datagrams in flight are lost. Closing twice is fine."""
     def __enter__(self) -> Proxy: ...
     def __exit__(
         self,
@@ -5717,7 +5723,7 @@ class Advance(Generic[_I]):
         """The players' inputs, in the order of players. Don't change them: the objects are reused."""
     @property
     def again(self) -> bool:
-        """Whether the frame ran before, on other inputs: its sounds were played then."""
+        """Whether the frame ran before, on other inputs. Don't play its sounds again."""
     @property
     def status(self) -> tuple[Literal["given", "guessed", "left"], ...]:
         """The origin of each player's input: ``"given"`` by the player, ``"guessed"``, or ``"left"`` if the
@@ -5744,25 +5750,26 @@ class Save:
     def state(self, value: object) -> None: ...
     @property
     def checksum(self) -> Any:
-        """The values to compare: an int, float, str, bytes or a buffer, or a mapping of up to 64 names to
-        these; None: nothing."""
+        """The values to compare: an int, float, str, bytes, a buffer, or a mapping of up to 64 names to such
+        values; None: no values.
+        """
     @checksum.setter
     def checksum(self, value: object) -> None: ...
 
 @final
 class Load:
-    """A request to go back to a saved state."""
+    """A request to restore a saved state."""
 
     @property
     def frame(self) -> int:
         """The frame that runs next on this state."""
     @property
     def state(self) -> Any:
-        """The value of :attr:`Save.state`. Don't change it: it may be requested again."""
+        """The value of :attr:`Save.state`. Don't change it, because it may be requested again."""
 
 @final
 class PlayerOut:
-    """A player is out of a rollback game, from the same frame on in every player's game."""
+    """A player has left a rollback game. The frame is the same in every player's game."""
 
     __match_args__ = ("player", "frame")
     @property
@@ -5770,12 +5777,12 @@ class PlayerOut:
         """The player's index."""
     @property
     def frame(self) -> int:
-        """The first frame without it."""
+        """The first frame without this player."""
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
 class Desync:
-    """The state of another player differs: some step of the game isn't deterministic."""
+    """Another player's state differs, because some step of the game isn't deterministic."""
 
     __match_args__ = ("player", "frame", "last_equal", "fields")
     @property
@@ -5783,10 +5790,10 @@ class Desync:
         """The other player's index."""
     @property
     def frame(self) -> int:
-        """The first frame before which the states were compared and differed."""
+        """The first frame before which the compared states differed."""
     @property
     def last_equal(self) -> int | None:
-        """The newest frame before which they were compared and equal; None: never."""
+        """The newest frame before which the compared states were equal; None: never."""
     @property
     def fields(self) -> list[str]:
         """The names of the fields that differ; empty if they are unknown."""
@@ -5797,10 +5804,10 @@ class Timing:
     """The delay, window and rate of a rollback game.
 
     Args:
-        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32; others guess that
-            many fewer.
-        window (int, default 8): frames that may be guessed, 1 to 32. When it is full, the game waits.
-        rate (int, default 60): frames a second, 1 to 1000; the same for all players.
+        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32. Other players guess
+            this many frames less.
+        window (int, default 8): the most frames to guess, 1 to 32. When the window is full, the game waits.
+        rate (int, default 60): frames per second, 1 to 1000, equal for all players.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -5812,14 +5819,14 @@ class Timing:
         """Frames by which this player's own input is delayed."""
     @property
     def window(self) -> int:
-        """Frames that may be guessed."""
+        """The most frames to guess."""
     @property
     def rate(self) -> int:
         """Frames a second."""
 
 @final
 class SpectatorLost:
-    """A spectator lacks frames that are no longer kept: it needs a newer state, and a new start."""
+    """A spectator lacks frames that are no longer kept. It needs a newer state and must start again."""
 
     __match_args__ = ("index",)
     @property
@@ -5829,30 +5836,30 @@ class SpectatorLost:
 
 @final
 class Rollback(Generic[_I, _Do]):
-    """A rollback game, after GGPO: every player runs it at once, ahead on guessed inputs, and corrects it
-    where a guess was wrong.
+    """A rollback game, after GGPO. Every player runs the game at once on guessed inputs, and corrects it when a
+    guess was wrong.
 
-    Each frame, :meth:`advance` takes this player's input and yields requests. A peer's ticks carry everything
-    else. Without a peer, :meth:`fill` returns payloads for the other players, to be sent over any unreliable
-    connection, and :meth:`read` takes theirs. See ``docs/rollback.md``.
+    Each frame, :meth:`advance` takes this player's input and yields requests. The peer's ticks do everything else.
+    Without a peer, :meth:`fill` returns payloads for the other players, to send over any unreliable connection, and
+    :meth:`read` takes their payloads. See ``docs/rollback.md``.
 
     Args:
         peer (Peer | None): carries the game, after its :class:`Started` event; None: the caller carries the
             payloads.
-        inputs (int | type): the type of a player's input in a frame: a number of bits, 1 to 64, for ints; or
-            a class made by :func:`message` of at most 128 bytes. Before its first input, a player's input is
-            all zero bits, so none of its fields may have a common value that is.
-        players (Sequence[int] | int | None, default None): the numbers of the players, or how many there are,
+        inputs (int | type): the type of a player's input in a frame: a number of bits, 1 to 64, for ints; or a
+            class made by :func:`message` of at most 128 bytes. A player's input is all zero bits before its first
+            input, so no field may have a common value with zero bits.
+        players (Sequence[int] | int | None, default None): the numbers of the players who play, or their count,
             from 0 on; all others watch. None: all players that the peer knows now.
         me (int | None, default None): this player's number; None: the peer's.
-        timing (Timing | None, default None): the delay, window and rate; None: those of ``Timing()``.
-        state (Any, default None): the state as a C-contiguous array or a mapping of names to such arrays,
-            which are saved and loaded here. Change them in place only.
-        save (Callable[[], Any] | None, default None): returns a copy of the state, which nothing changes.
+        timing (Timing | None, default None): the delay, window and rate; None: ``Timing()``.
+        state (Any, default None): the state as a C-contiguous array, or a mapping of names to such arrays. It is
+            saved and loaded automatically. Change the arrays in place only.
+        save (Callable[[], Any] | None, default None): returns a copy of the state that nothing changes.
         load (Callable[[Any], object] | None, default None): sets the state to a saved copy.
         check (Callable[[], Any] | None, default None): returns the values of the current state to compare, as
             :attr:`Save.checksum`.
-        check_every (int, default 16): frames between two compared states; 0: none are compared.
+        check_every (int, default 16): frames between two comparisons of states; 0: no comparisons.
 
     Without ``state``, ``save`` and ``load``, :meth:`advance` yields :class:`Save` and :class:`Load` too.
 
@@ -5923,8 +5930,8 @@ class Rollback(Generic[_I, _Do]):
         check_every: int = 16,
     ) -> Rollback[_I, Advance[_I]]: ...
     def advance(self, input: _I, *, now: float | None = None) -> Iterator[_Do]:
-        """Takes this player's input, and yields requests in order: first frames that run again on corrected
-        inputs, then the next one. If the window is full, no frame runs and the input isn't taken: see
+        """Takes this player's input, and yields requests in order: first for frames that run again on corrected
+        inputs, then for the next frame. If the window is full, no new frame runs and the input isn't taken: see
         :attr:`waiting_for`.
 
         Args:
@@ -5932,19 +5939,20 @@ class Rollback(Generic[_I, _Do]):
             now (float | None, default None): seconds on any clock that doesn't go back; None: the machine's.
 
         Raises:
-            ValueError, TypeError: the input isn't valid for ``inputs``. Nothing has happened then.
+            ValueError, TypeError: the input isn't valid for ``inputs``. Nothing was changed.
             RuntimeError: the last call's requests weren't all taken.
         """
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
-        """Takes a payload of another player, or of a spectator.
+        """Takes a payload from another player or a spectator.
 
         Args:
             player (int): the sender's index.
-            payload (bytes): from its :meth:`fill`.
+            payload (bytes): the result of the sender's :meth:`fill`.
             now (float | None, default None): as for :meth:`advance`.
 
         Returns:
-            None, or a sentence on how it breaks the rules: then end the connection to that player.
+            None. If the payload breaks the rules, a sentence that tells how; end the connection to this player
+            then.
         """
     def fill(self, player: int, *, max_bytes: int = 1024, now: float | None = None) -> bytes | None:
         """Returns a payload for another player or a spectator; None if there is nothing to send now. Call it
@@ -5952,12 +5960,13 @@ class Rollback(Generic[_I, _Do]):
 
         Args:
             player (int): the receiver's index.
-            max_bytes (int, default 1024): at most this many, 8 or more.
+            max_bytes (int, default 1024): the largest size of the payload, 8 or more.
             now (float | None, default None): as for :meth:`advance`.
         """
     def note_left(self, player: int, *, now: float | None = None) -> None:
-        """Reports that a player can't be reached any more. The others agree from which frame on it is out:
-        see :class:`PlayerOut`."""
+        """Reports that a player can't be reached any more. The remaining players agree on the first frame without
+        it: see :class:`PlayerOut`.
+        """
     def events(self) -> list[PlayerOut | Desync | SpectatorLost]:
         """The events since the last call: :class:`PlayerOut`, :class:`Desync`, :class:`SpectatorLost`."""
     @property
@@ -5965,45 +5974,49 @@ class Rollback(Generic[_I, _Do]):
         """The frame that runs next."""
     @property
     def confirmed(self) -> int:
-        """Frames below this have all players' inputs: once they ran with them, they won't run again."""
+        """All frames below this number have the inputs of all players, so they don't run again once they have
+        run with these inputs.
+        """
     @property
     def delay(self) -> int:
-        """Frames between an input and the frame that it is for, 0 to 32; may be changed at any time. A longer
-        delay repeats an input, a shorter one drops some.
+        """Frames between an input and the frame that uses it, 0 to 32. You may change it at any time: a longer
+        delay repeats an input, a shorter delay drops inputs.
         """
     @delay.setter
     def delay(self, value: int) -> None: ...
     @property
     def waiting_for(self) -> tuple[int, ...]:
-        """The players with the most missing inputs: if the window is full, the game waits for them."""
+        """The players with the most missing inputs. If the window is full, the game waits for them."""
     @property
     def can_advance(self) -> bool:
         """Whether the next :meth:`advance` runs a new frame."""
     @property
     def players(self) -> tuple[int, ...]:
-        """The players that are not out."""
+        """The players who haven't left."""
     @property
     def ahead(self) -> float:
-        """The maximum of frames by which this player is ahead of another; 0 if it is ahead of none."""
+        """The most frames by which this player is ahead of another player; 0 if it isn't ahead."""
     @property
     def pace(self) -> float:
-        """Frames a second to run at: the rate of the timing, or up to a tenth less while this player is ahead of others."""
+        """The frames per second to run at: the timing's rate, or up to a tenth less while this player is ahead
+        of other players.
+        """
     @property
     def stats(self) -> dict[str, int]:
         """Counters by name: see ``docs/rollback.md``."""
 
 @final
 class Spectator(Generic[_I]):
-    """Watches a rollback game: its confirmed frames, some time after the players' own. See ``docs/rollback.md``.
+    """A spectator of a rollback game. It runs the confirmed frames, some time after the players. See
+    ``docs/rollback.md``.
 
     Args:
         peer (Peer | None): the peer that watches, after its :class:`Started` event; None: the caller carries
             the payloads.
         inputs (int | type): the same as the players'.
-        players (Sequence[int] | int): the numbers of the players, or how many there are.
-        frame (int, default 0): the first frame to run: a late spectator gets the state before it from a
-            player.
-        buffer (int, default 2): frames kept back so that it runs smoothly, 0 to 60.
+        players (Sequence[int] | int): the numbers of the players, or their count.
+        frame (int, default 0): the first frame to run. A late spectator gets the state before it from a player.
+        buffer (int, default 2): frames to keep back for smooth playing, 0 to 60.
         rate (int, default 60): frames a second, 1 to 1000.
 
     Raises:
@@ -6035,43 +6048,44 @@ class Spectator(Generic[_I]):
         rate: int = 60,
     ) -> Self: ...
     def advance(self, limit: int = 4) -> list[Advance[_I]]:
-        """The frames to run now: none if none has arrived, normally one, more after a gap.
+        """The frames to run now: normally one, none if none has arrived, more after a gap.
 
         Args:
-            limit (int, default 4): at most this many, 1 to 64.
+            limit (int, default 4): the most frames, 1 to 64.
         """
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
         """Takes a player's payload, like :meth:`Rollback.read`."""
     def fill(self, player: int, *, now: float | None = None) -> bytes | None:
-        """Returns a payload that asks a player for frames; None if another player is asked."""
+        """Returns a payload that requests frames from a player; None if they are requested from another player."""
     def note_left(self, player: int, *, now: float | None = None) -> None:
-        """Reports that a player can't be reached any more: another is asked."""
+        """Reports that a player can't be reached any more. Frames are then requested from another player."""
     @property
     def frame(self) -> int:
         """The frame that runs next."""
     @property
     def behind(self) -> int:
-        """Frames that have arrived and haven't run."""
+        """The number of frames that have arrived and haven't run."""
     @property
     def lost(self) -> bool:
-        """Whether frames are missing that no player keeps any more: it needs a newer state, and a new
-        start."""
+        """Whether frames are missing that no player keeps any more. The spectator then needs a newer state and must
+        start again.
+        """
 
 @final
 class SyncTest(Generic[_I, _Do]):
-    """A rollback game against itself: each frame runs again from a saved state, on the same inputs, and must
-    have the same result.
+    """A test of a rollback game on one machine. Each frame runs again from a saved state, on the same inputs, and
+    must have the same result.
 
-    On one machine it finds what would desync two: a step that reads a clock, random numbers of its own, or
-    data that isn't saved. Use it like a :class:`Rollback`, with the inputs of all players.
+    It finds causes of desyncs: a step that reads a clock, uses its own random numbers, or depends on data that
+    isn't saved. Use it like a :class:`Rollback`, with the inputs of all players.
 
     Args:
         inputs (int | type): see :class:`Rollback`.
-        players (int, default 2): how many play, 1 to 16.
+        players (int, default 2): the number of players, 1 to 16.
         back (int, default 7): frames that run again after each frame, 1 to 32.
         state (Any, default None): see :class:`Rollback`; its fields are compared.
-        save (Callable[[], Any] | None, default None): returns a copy of the state. Copies are compared by
-            ``==``; dicts and objects with attributes name by name.
+        save (Callable[[], Any] | None, default None): returns a copy of the state. Copies are compared by ``==``.
+            Dicts, and objects with attributes, are compared name by name.
         load (Callable[[Any], object] | None, default None): sets the state to a saved copy.
 
     Raises:
@@ -6131,8 +6145,7 @@ class SyncTest(Generic[_I, _Do]):
             inputs (Sequence[Any]): the inputs of all players.
 
         Raises:
-            ValueError, TypeError: an input isn't valid, or there isn't one for each player. Nothing has
-                happened then.
+            ValueError, TypeError: an input isn't valid, or a player has no input. Nothing was changed.
             RuntimeError: the last call's requests weren't all taken.
             SyncTestError: raised by the iteration if a frame that ran again had another result; names frame
                 and fields.
@@ -6145,12 +6158,11 @@ class SyncTest(Generic[_I, _Do]):
 
 @final
 class Random:
-    """A seeded generator that gives the same numbers on every machine and in every version: xoshiro256** (Blackman and Vigna,
-    2018), seeded through SplitMix64. Not for secrets.
+    """A seeded random generator with the same numbers on every machine and in every version: xoshiro256** (Blackman
+    and Vigna, 2018), seeded through SplitMix64. Don't use it for secrets.
 
-    In lockstep all players draw the same numbers in the same order from
-    :attr:`tickwire.lockstep.Turn.random`. Draw from another generator for effects that don't touch the game's
-    state (sparks, sounds).
+    In lockstep, all players draw the same numbers in the same order from :attr:`tickwire.lockstep.Turn.random`. Use
+    another generator for effects outside the game's state (sparks, sounds).
 
     Args:
         seed: 64 bits that determine the whole sequence.
@@ -6166,7 +6178,7 @@ class Random:
     def __new__(cls, seed: int) -> Random: ...
     @staticmethod
     def from_state(state: bytes, /) -> Random:
-        """A generator that continues from this :attr:`state`.
+        """Makes a generator that continues from this :attr:`state`.
 
         Raises:
             ValueError: these aren't the 32 bytes of a state.
@@ -6179,23 +6191,23 @@ class Random:
     def bits(self, count: int = 64, /) -> int:
         """A number of this many random bits, 1 to 64."""
     def below(self, bound: int, /) -> int:
-        """A whole number from 0 up to, but not including, ``bound``; all are equally likely.
+        """A whole number from 0 to ``bound - 1``, all equally likely.
 
         Raises:
             ValueError: ``bound`` isn't 1 to 2**64 - 1.
         """
     def between(self, low: int, high: int, /) -> int:
-        """A whole number from ``low`` to ``high``, both included; all are equally likely.
+        """A whole number from ``low`` to ``high``, both included, all equally likely.
 
         Raises:
-            ValueError: they don't fit signed 64 bits, or ``high`` is below ``low``.
+            ValueError: the bounds don't fit signed 64 bits, or ``high`` is below ``low``.
         """
     def unit(self) -> float:
-        """A float from 0 up to, but not including, 1, with 53 random bits. It is the same on every machine;
-        results of arithmetic with it may not be.
+        """A float from 0 up to, but not including, 1, with 53 random bits. It is the same on every machine, but
+        results of arithmetic with it may differ.
         """
     def choice(self, items: Sequence[_T], /) -> _T:
-        """One of the items of a sequence.
+        """A random item of a sequence.
 
         Raises:
             IndexError: the sequence is empty.
@@ -6203,8 +6215,8 @@ class Random:
     def shuffle(self, items: list[Any], /) -> None:
         """Puts a list's items into a random order, in place; all orders are equally likely."""
     def fill(self, array: Buffer, /, bound: int | None = None) -> None:
-        """Fills an array with random numbers, in order of its items: integers with all their bits, or with numbers below
-        ``bound``; floats from 0 up to, but not including, 1.
+        """Fills an array with random numbers, in order. Integers get random bits, or numbers below ``bound``;
+        floats get numbers from 0 up to, but not including, 1.
 
         Args:
             array: contiguous, of integers of 8 to 64 bits or of float64, through the buffer protocol.
@@ -6215,7 +6227,7 @@ class Random:
             ValueError: ``bound`` doesn't fit the array's type, or was given for floats.
         """
     def copy(self) -> Random:
-        """Another generator with the same state."""
+        """Returns another generator with the same state."""
 
 @final
 class MigrationCore:
@@ -6251,8 +6263,8 @@ class MigrationCore:
 
 @final
 class LockstepCore:
-    """The machine under :class:`tickwire.lockstep.Lockstep`, which is pleasanter to use. Players are numbers 0 to 15,
-    sets of them masks with a bit each; times are seconds.
+    """The native state machine of :class:`tickwire.lockstep.Lockstep`. Players are numbers from 0 to 15, sets of
+    players are bit masks, and times are in seconds.
     """
 
     def __new__(
@@ -6282,8 +6294,8 @@ class LockstepCore:
             ChannelFullError: 4,096 commands wait.
         """
     def attach(self, peer: Peer[Any], commands: int = 0, objects: int = 0, /) -> None:
-        """Lets a peer carry the payloads, from its next tick on. ``commands`` and ``objects`` are hashes of
-        their classes, which must be the same on all sides; 0 matches any.
+        """Lets a peer carry the payloads, from its next tick on. ``commands`` and ``objects`` are hashes of their
+        classes, which must be equal on all sides; 0 matches any hash.
         """
     def pause(self, paused: bool, /) -> None:
         """Pauses or resumes the game, for all players at the same turn."""
@@ -6296,8 +6308,9 @@ class LockstepCore:
     def vote(self, now: float, player: int, out: bool, /) -> None:
         """Votes a player out, or takes the vote back."""
     def read(self, now: float, player: int, payload: bytes, /) -> str | None:
-        """Takes a player's payload. Returns None, or how it breaks the protocol: then that player's
-        connection should end."""
+        """Takes a player's payload. Returns None. If the payload breaks the protocol, returns a sentence that tells
+        how; end the player's connection then.
+        """
     def fill(self, now: float, player: int, max_bytes: int = 1000, /) -> bytes | None:
         """A payload for a player, of at most ``max_bytes``; None if there is nothing to send now."""
     def poll_turn(
@@ -6328,46 +6341,48 @@ class LockstepCore:
             TypeError: a value has a type that can't be compared.
         """
     def states_wanted(self) -> list[int]:
-        """Who is to be sent the world."""
+        """The players who need the world."""
     def state_head(self, now: float, player: int, /) -> bytes | None:
-        """What goes in front of the world after the newest turn, which is now sent to a player; None if it wants none any more."""
+        """The bytes to send to a player before the world after the newest turn; None if the player doesn't want
+        a world any more.
+        """
     def is_served(self, player: int, /) -> bool:
-        """Whether a player to whom the world is sent still wants it."""
+        """Whether a player still wants the world that it is being sent."""
     def refuse(self, now: float, player: int, reason: int, /) -> None:
-        """Tells one who asked for the world that it gets none, and why: a number."""
+        """Refuses a request for the world, with the number of a reason."""
     def take_state(self, peer: Peer[Any], /) -> tuple[int, bytes] | None:
-        """The next world that came to a peer: from which player, and its bytes."""
+        """The next world that a peer received: the sending player, and the bytes."""
     def expects(self, player: int, state: bytes, /) -> tuple[int, int] | None:
-        """The turn of a world that came, and how many bytes stand in front of it; None if it wasn't asked for."""
+        """The turn of a received world, and the number of bytes before it; None if it wasn't requested."""
     def load(self, now: float, player: int, state: bytes, /) -> bool:
-        """Goes on from a world that a player sent and that the game has loaded. False if it wasn't asked for."""
+        """Continues from a received world that the game has loaded. Returns False if it wasn't requested."""
     def give_up(self, reason: int, /) -> None:
-        """This player isn't let in, for a reason by its number."""
+        """Gives up joining, with the number of a reason."""
     def ask_again(self, now: float, /) -> None:
-        """Asks anew to be let in."""
+        """Asks again to be let in."""
     def heal_again(self, now: float, /) -> None:
-        """A world that came can't be gone on from: another one is asked for."""
+        """Requests another world, because the game can't continue from the received one."""
     def note_healed(self) -> None:
-        """The game has the others' world, up to the newest turn."""
+        """Reports that the game has the other players' world, up to the newest turn."""
     @property
     def joining(self) -> bool:
-        """Whether this player came later and doesn't play yet."""
+        """Whether this player joins late and doesn't play yet."""
     @property
     def healing(self) -> bool:
-        """Whether another's world is to replace this player's."""
+        """Whether another player's world will replace this player's."""
     def resume(self, turn: int, /) -> None:
-        """All worlds are equal again after this turn: comparing resumes."""
+        """Resumes comparing after this turn, because all worlds are equal again."""
     def poll_event(self) -> tuple[Any, ...] | None:
         """The oldest event, as its name and values; None if there is none."""
     @property
     def waiting(self) -> tuple[int, int, float] | None:
-        """Why the due turn waits: its number, the missing players, since when; None if it doesn't wait."""
+        """The due turn that waits: its number, the missing players, and since when; None if no turn waits."""
     @property
     def turn(self) -> int:
         """The newest turn that started."""
     @property
     def due(self) -> float:
-        """When the next turn is due."""
+        """The time at which the next turn is due."""
     @property
     def length(self) -> float:
         """The length of the current turn in seconds."""
@@ -6379,7 +6394,7 @@ class LockstepCore:
         """The players in the current turn."""
     @property
     def excluded(self) -> bool:
-        """Whether the others go on without this player."""
+        """Whether the other players continue without this player."""
     @property
     def counters(self) -> dict[str, int]:
         """All counters by name."""
@@ -6400,7 +6415,7 @@ def recording_snapshot(turn: int, random: bytes, state: bytes, /) -> bytes:
     """The record of the world after a turn."""
 
 def read_recording(data: bytes, /) -> tuple[list[Any], str | None]:
-    """All complete records of a recording, and why there are no more: None at its end.
+    """All complete records of a recording, and the reason why there are no more: None at its end.
 
     Raises:
         ValueError: the bytes aren't a recording.
