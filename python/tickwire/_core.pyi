@@ -1580,8 +1580,7 @@ class Transfer:
         transfer is over.
         """
     def resume(self) -> bool:
-        """Continues with the slices that the peer lacks. Returns False if the transfer is over.
-        """
+        """Continues with the slices that the peer lacks. Returns False if the transfer is over."""
     def cancel(self) -> bool:
         """Ends the transfer for good; the peer discards what it has. To continue later, use :meth:`pause`. Returns
         False if the transfer is over.
