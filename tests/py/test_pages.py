@@ -29,7 +29,9 @@ import pytest
 import tickwire
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted(
+    [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "maintainers").glob("*.md")]
+)
 PATIENCE = 60.0
 BLOCK = re.compile(r"^(?:```python|<!-- run)\n(?:# (\w+\.py)\n)?(.*?)^(?:```|-->)", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#\s]+)?(?:#([\w-]+))?\)")
@@ -216,7 +218,9 @@ def test_every_page_has_its_place_in_the_navigation() -> None:
     trees = re.findall(r"^```\{toctree\}\n(.*?)^```", index, re.M | re.S)
     listed = [line for tree in trees for line in tree.splitlines() if line and line[0] != ":"]
     assert len(listed) == len(set(listed))
-    pages = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index", "404"}
+    docs = ROOT / "docs"
+    files = [*docs.glob("*.md"), *docs.glob("maintainers/*.md")]
+    pages = {str(page.relative_to(docs).with_suffix("").as_posix()) for page in files} - {"index", "404"}
     assert set(listed) - {"reference/index", "tutorial/index"} == pages
     chapters = (ROOT / "docs" / "tutorial" / "index.md").read_text("utf-8")
     assert all(f"\n{page.stem}\n" in chapters for page in TUTORIAL if page.stem != "index")
