@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def _documented_data() -> dict[str, str]:
     found: dict[str, str] = {}
     for path in sorted((ROOT / "python" / "tickwire").glob("*.py*")):
         body = ast.parse(path.read_text("utf-8")).body if path.suffix in (".py", ".pyi") else []
-        for node, after in zip(body, body[1:], strict=False):
+        for node, after in pairwise(body):
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
                 names = [target.id for target in targets if isinstance(target, ast.Name)]
@@ -137,7 +138,13 @@ def _shared() -> list[str]:
 
 def _index() -> str:
     """The page that lists the modules, and each name with the first sentence of its docstring."""
-    lines = ["Reference", "=========", "", "``import tickwire as tw`` gives all of these but the metrics.", ""]
+    lines = [
+        "Reference",
+        "=========",
+        "",
+        "``import tickwire as tw`` gives all of these but the metrics.",
+        "",
+    ]
     for module, names in topics.described().items():
         title = topics.MODULES[module]
         text = (inspect.getdoc(importlib.import_module(module)) or "").partition("\n")[0]

@@ -5,8 +5,8 @@ order, each to its end in a process of its own, in one folder with those of docs
 may import, and say nothing on standard error. One named test_*.py is run by pytest; server.py runs beside the
 others of its page. All other blocks of a page run one behind the other, in one namespace.
 
-A comment between ``<!-- run`` and ``-->`` is a block that readers don't see: what an example needs before it, and
-the checks after it. Blocks that name one file are its parts, in their order.
+A comment between ``<!-- run`` and ``-->`` is a block that readers don't see: what an example needs before it,
+and the checks after it. Blocks that name one file are its parts, in their order.
 """
 
 from __future__ import annotations
