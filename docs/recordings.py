@@ -141,7 +141,8 @@ def cubes(seconds: float = 3.5, every: int = 6) -> list[pygame.Surface]:
             draw_cubes(frame, np.array(seen["position"])[seen.rows], np.array(seen["turn"])[seen.rows])
             rate = client.stats.received_kbps
             text = f"901 cubes from a server 75 ms away, 5 % of packets lost: {rate:.0f} kbit/s"
-            frame.blit(font.render(text, True, INK), (12, 10))
+            frame.fill(BACKGROUND, (0, 0, frame.get_width(), 30))
+            frame.blit(font.render(text, True, INK), (12, 9))
             frames.append(frame)
     return frames
 
