@@ -85,9 +85,7 @@ def side_by_side(seconds: float = 5.33, every: int = 3) -> list[pygame.Surface]:
     pygame.font.init()
     font = pygame.font.Font(None, 24)
     frames = []
-    for (off, way), (on, _) in zip(
-        arena(False, seconds, every), arena(True, seconds, every), strict=True
-    ):
+    for (off, way), (on, _) in zip(arena(False, seconds, every), arena(True, seconds, every), strict=True):
         frame = pygame.Surface((840, 400))
         frame.fill(BACKGROUND)
         for left, pane, title in ((0, off, "prediction off"), (426, on, "prediction on")):
@@ -143,7 +141,8 @@ def cubes(seconds: float = 3.5, every: int = 6) -> list[pygame.Surface]:
             draw_cubes(frame, np.array(seen["position"])[seen.rows], np.array(seen["turn"])[seen.rows])
             rate = client.stats.received_kbps
             text = f"901 cubes from a server 75 ms away, 5 % of packets lost: {rate:.0f} kbit/s"
-            frame.blit(font.render(text, True, INK), (12, 10))
+            frame.fill(BACKGROUND, (0, 0, frame.get_width(), 30))
+            frame.blit(font.render(text, True, INK), (12, 9))
             frames.append(frame)
     return frames
 
@@ -159,14 +158,16 @@ def draw_cubes(frame: pygame.Surface, places: Any, turns: Any) -> None:
     matrices = np.moveaxis(np.array(rows), 2, 0)
     corners = places[:, None] + np.einsum("nij,cj->nci", matrices, CORNERS)
     depth = corners[..., 1] * 0.87 - corners[..., 2] * 0.5
-    screen = np.stack((240 + corners[..., 0] * 14, 180 - corners[..., 1] * 5.5 - corners[..., 2] * 11.5), axis=-1)
+    screen = np.stack(
+        (240 + corners[..., 0] * 14, 180 - corners[..., 1] * 5.5 - corners[..., 2] * 11.5), axis=-1
+    )
     for cube in np.argsort(-depth.mean(axis=1)):
         sides = sorted(SIDES, key=lambda side: -depth[cube, list(side)].sum())[3:]
         hue = 205 + 12 * np.sin(cube * 0.7)
         for side in sides:
             ink = pygame.Color(0)
-            height = corners[cube, list(side), 2].mean() - places[cube, 2]
-            ink.hsva = (hue, 55, float(np.clip(60 + 90 * height, 35, 95)), 100)
+            above = corners[cube, list(side), 2].mean() - places[cube, 2]
+            ink.hsva = (hue, 55, float(np.clip(60 + 90 * above, 35, 95)), 100)
             pygame.draw.polygon(frame, ink, screen[cube, list(side)])
 
 
