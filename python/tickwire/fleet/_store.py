@@ -7,17 +7,15 @@ outdated, and its saves are refused (Kleppmann, "How to do distributed locking",
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tickwire._checks import encoded
-
 __all__ = ["Claim", "MemoryStore", "RedisStore", "Store"]
 
-MAX_NAME_BYTES = 63
-"""Bytes of a room's name: as many as a label of Kubernetes has."""
+_NAME = re.compile("[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +180,12 @@ def _ms(seconds: float) -> int:
 
 
 def check_name(room: str) -> str:
-    """Refuses names that aren't a room's."""
-    size = len(encoded("room", room))
-    if not 1 <= size <= MAX_NAME_BYTES or not room.isprintable() or set(room) & set("{}:"):
+    """Refuses names that can't be a label's value in Kubernetes, so that a room is named alike everywhere."""
+    if not isinstance(room, str):
+        raise TypeError(f"room must be a str, not {type(room).__name__}")
+    if not _NAME.fullmatch(room):
         raise ValueError(
-            f"room must be 1 to {MAX_NAME_BYTES} bytes of printable text without braces and colons, not {room!r}"
+            "room must be 1 to 63 letters, digits, dots, dashes and underscores of ASCII, "
+            f"with a letter or digit at both ends, not {room!r}"
         )
     return room

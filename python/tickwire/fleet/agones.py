@@ -19,8 +19,10 @@ import logging
 import os
 import queue
 import socket
+import ssl
 import threading
 import time
+import urllib.request
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
@@ -30,9 +32,13 @@ from typing import Any
 from urllib.parse import quote
 
 from tickwire._checks import check_within, encoded
-from tickwire._core import Server
+from tickwire._core import Address, Server
+from tickwire._run import Stop
+from tickwire.errors import ClosedError
+from tickwire.fleet._rooms import Place, Running, claim, options_of
+from tickwire.fleet._store import Store, check_name
 
-__all__ = ["GameServer", "Lifecycle", "lifecycle"]
+__all__ = ["Allocator", "GameServer", "Lifecycle", "lifecycle", "serve"]
 
 VARIABLE = "AGONES_SDK_HTTP_PORT"
 HEALTH_EVERY = 1.0
@@ -56,6 +62,12 @@ MAX_UNSAID = 16
 
 MAX_CHANGES = 32
 """Players whose coming and going is told in one look."""
+
+ALLOCATION_TIMEOUT = 5.0
+"""Seconds that the allocator may take to answer."""
+
+WAIT = 0.05
+"""Seconds between two looks whether this server is allocated."""
 
 LOG = logging.getLogger("tickwire")
 
@@ -176,6 +188,11 @@ class Lifecycle:
         self._watcher.close()
 
     @property
+    def works(self) -> bool:
+        """Whether there is a sidecar; False without Agones."""
+        return self._sidecar is not None
+
+    @property
     def gameserver(self) -> GameServer:
         """What Agones last said about this server; empty fields before, and without Agones."""
         return self._gameserver
@@ -186,6 +203,10 @@ class Lifecycle:
         if not self._said_ready:
             self._said_ready = True
             self._say("/ready", {})
+
+    def list_players(self, server: Server) -> None:
+        """Lists the players of this server from now on: one that was made after the block was entered."""
+        self._server = server
 
     def allocate(self) -> None:
         """Says that a match runs here, if this server found its players by itself; Agones won't end it then."""
@@ -252,7 +273,7 @@ class Lifecycle:
         ticked = self._ticked
         if ticked is not None and time.monotonic() - ticked <= SILENCE:
             self._sidecar.ask("POST", "/health", {})
-        if self._list is not None and self._server is not None and not self._server.closed:
+        if self._list is not None and self._server is not None:
             self._list_players(self._server, f"/v1beta1/lists/{quote(self._list, safe='')}")
 
     def _list_players(self, server: Server, path: str) -> None:
@@ -260,12 +281,18 @@ class Lifecycle:
         if self._listed is None:
             status = self._sidecar.ask("PATCH", path, {"capacity": str(server.max_clients)})
             if status == http.client.NOT_FOUND:
-                LOG.warning("Agones has no list %r: the fleet's manifest declares lists; players aren't listed", self._list)
+                LOG.warning(
+                    "Agones has no list %r: the fleet's manifest declares lists; players aren't listed",
+                    self._list,
+                )
                 self._list = None
             elif status == http.client.OK:
                 self._listed = set()
             return
-        connected = {client.client_id for client in server.clients}
+        try:
+            connected = {client.id for client in server.clients}
+        except ClosedError:
+            return
         changes = [("addValue", who) for who in connected - self._listed]
         changes += [("removeValue", who) for who in self._listed - connected]
         for verb, who in changes[:MAX_CHANGES]:
@@ -363,3 +390,113 @@ class _Watcher(threading.Thread):
             with suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
         self.join(TIMEOUT)
+
+
+LABEL = "room"
+"""The label in which an allocation says which room a server is to run."""
+
+
+def serve(class_: type, address: Any, *, store: Store, port: str = "default", local: str = "local") -> None:
+    """Runs a room in a pod: waits to be allocated for one, claims it, and plays it to its end, or until the pod is to
+    go (SIGTERM): then the world is saved, and the next server that is allocated for this room goes on with it.
+
+    Args:
+        class_ (type): decorated with :func:`tickwire.fleet.room`.
+        address (AddressLike): where the server listens in the pod, as ``"0.0.0.0:7777"``.
+        store (Store): where rooms are kept.
+        port (str, default "default"): the name of that port in the fleet's manifest.
+        local (str, default "local"): the room to run where there is no Agones.
+
+    Raises:
+        RoomTakenError: another server runs the room.
+        OSError: the address can't be bound, or the store not be reached.
+    """
+    with lifecycle() as life:
+        name, public = local, None
+        if life.works:
+            allocated = _wait_for_room(life)
+            if allocated is None:
+                return
+            name = check_name(allocated.labels[LABEL])
+            public = [(allocated.address, allocated.ports[port])]
+        running = Running(class_, claim(store, name, time.sleep), address, store, public=public)
+        life.list_players(running.server)
+        running.run(health=life)
+
+
+def _wait_for_room(life: Lifecycle) -> GameServer | None:
+    """Waits until this server is allocated for a room; None: the process is to end."""
+    stop = Stop()
+    stop.begin()
+    try:
+        while not stop.requested:
+            life.tick()
+            if LABEL in life.gameserver.labels:
+                return life.gameserver
+            time.sleep(WAIT)
+    finally:
+        stop.end()
+    return None
+
+
+class Allocator:
+    """Rooms on a fleet of Agones, as a backend finds them: through Agones' allocator service.
+
+    Args:
+        class_ (type): decorated with :func:`tickwire.fleet.room`, as the fleet's servers run it.
+        url (str): the allocator's, as ``"https://agones-allocator.agones-system"``.
+        fleet (str): the fleet's name.
+        namespace (str, default "default"): its namespace.
+        port (str, default "default"): the name of the server's port in the fleet's manifest.
+        context (ssl.SSLContext | None, default None): with the client certificate that the allocator asks for.
+    """
+
+    def __init__(
+        self,
+        class_: type,
+        url: str,
+        fleet: str,
+        *,
+        namespace: str = "default",
+        port: str = "default",
+        context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._protocol_id = options_of(class_).protocol.id
+        self._url = f"{url.rstrip('/')}/gameserverallocation"
+        self._fleet = fleet
+        self._namespace = namespace
+        self._port = port
+        self._context = context
+
+    def find_or_create(self, room: str) -> Place:
+        """See :meth:`tickwire.fleet.Engine.find_or_create`.
+
+        Raises:
+            OSError: there is no server to be had, or the allocator doesn't answer.
+        """
+        fleet = {"agones.dev/fleet": self._fleet}
+        body = {
+            "namespace": self._namespace,
+            # The server that runs the room already, if players still fit in; else one that waits.
+            "gameServerSelectors": [
+                {
+                    "matchLabels": {**fleet, LABEL: check_name(room)},
+                    "gameServerState": "ALLOCATED",
+                    "lists": {"players": {"minAvailable": "1"}},
+                },
+                {"matchLabels": fleet, "gameServerState": "READY"},
+            ],
+            "metadata": {"labels": {LABEL: room}},
+        }
+        request = urllib.request.Request(
+            self._url, json.dumps(body).encode(), {"Content-Type": "application/json"}, method="POST"
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=ALLOCATION_TIMEOUT, context=self._context) as answer:
+                given = _dict(json.loads(answer.read(MAX_ANSWER_BYTES)))
+        except (ValueError, RecursionError) as error:
+            raise OSError(f"the allocator's answer can't be read: {error}") from None
+        server = GameServer.read({"status": given})
+        if not server.address or self._port not in server.ports:
+            raise OSError(f"the allocator names no address and port {self._port!r} of a server")
+        return Place(Address((server.address, server.ports[self._port])), self._protocol_id)

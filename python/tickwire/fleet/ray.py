@@ -15,14 +15,16 @@ import threading
 from typing import Any
 
 try:
-    import ray
+    import ray as _ray
 except ImportError as error:
     raise ImportError("tickwire.fleet.ray needs the package ray: pip install 'tickwire[ray]'") from error
 
-from tickwire.fleet._rooms import MOVED, Place, Running, claim, options_of
+from tickwire.fleet._rooms import Place, Running, claim, options_of
 from tickwire.fleet._store import Claim, MemoryStore, Store, check_name
 
 __all__ = ["ActorStore", "Rooms"]
+
+ray: Any = _ray  # whose types know nothing of actors' options
 
 NAMESPACE = "tickwire"
 TIMEOUT = 30.0
