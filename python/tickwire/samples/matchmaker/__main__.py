@@ -53,6 +53,25 @@ def _engine(parsed: argparse.Namespace, redis: Any) -> fleet.Engine:
     return fleet.Local(game.Attic, store=store)
 
 
+def room(parsed: argparse.Namespace) -> None:
+    """Runs one room, in a pod of Agones."""
+    from tickwire.fleet import agones
+
+    redis = _redis()
+    store = fleet.MemoryStore() if redis is None else fleet.RedisStore(redis)
+    agones.serve(game.Attic, parsed.listen, store=store)
+
+
+def _redis() -> Any:
+    url = os.environ.get("REDIS_URL")
+    if not url:
+        return None
+    command.extra("redis")
+    from redis import Redis
+
+    return Redis.from_url(url, socket_timeout=1)
+
+
 def serve(parsed: argparse.Namespace) -> None:
     """Runs the matchmaker until Ctrl-C."""
     command.extra("starlette")
@@ -61,14 +80,8 @@ def serve(parsed: argparse.Namespace) -> None:
 
     from tickwire.samples.matchmaker import backend, limits
 
-    redis: Any = None
-    counts: limits.Limits = limits.LocalLimits()
-    if url := os.environ.get("REDIS_URL"):
-        command.extra("redis")
-        from redis import Redis
-
-        redis = Redis.from_url(url, socket_timeout=1)
-        counts = limits.RedisLimits(redis)
+    redis = _redis()
+    counts: limits.Limits = limits.LocalLimits() if redis is None else limits.RedisLimits(redis)
     maker = backend.Matchmaker(_engine(parsed, redis), game.KEY, _secret(), counts)
     listen = parsed.listen
     uvicorn.run(backend.make_app(maker), host=listen.host, port=listen.port, access_log=False)
@@ -128,6 +141,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = "where rooms run: local (this process, the default), ray or agones"
     server.add_argument("--engine", choices=("local", "ray", "agones"), default="local", help=text)
     server.set_defaults(run=serve)
+
+    pod = commands.add_parser("room", help="one room, in a pod of Agones")
+    text = "where to listen (127.0.0.1:7777)"
+    pod.add_argument(
+        "--listen", metavar="ADDRESS", type=address, default=tw.Address("127.0.0.1:7777"), help=text
+    )
+    pod.set_defaults(run=room)
 
     player = commands.add_parser("play", help="enter a room")
     player.add_argument("room", metavar="ROOM", help="the room's name")
