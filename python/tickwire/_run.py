@@ -84,11 +84,11 @@ def run(
         endpoint (Server | Client | Peer): with either driver.
         rate (float | None, default None): ticks a second, above 0 to 1,000,000; None: the protocol's
             ``tick_rate``, or 60 if it has none.
-        health (str | int | tuple[str, int] | Lifecycle | None, default None): where to answer orchestrators over
-            HTTP, as ``"127.0.0.1:8080"``, or a port of the loopback address: 200 while ticks happen, 503 when
-            none did for 2 seconds (or two ticks, if that is longer). Anyone who reaches that address can ask. Or
-            what tells an orchestrator itself: an object whose ``tick()`` is called in each tick, as
-            :func:`tickwire.fleet.agones.lifecycle` returns it.
+        health (str | int | tuple[str, int] | Lifecycle | None, default None): where to answer orchestrators
+            over HTTP, as ``"127.0.0.1:8080"``, or a port of the loopback address: 200 while ticks happen,
+            503 when none did for 2 seconds (or two ticks, if that is longer). Anyone who reaches that
+            address can ask. Or what tells an orchestrator itself: an object whose ``tick()`` is called in
+            each tick, as :func:`tickwire.fleet.agones.lifecycle` returns it.
         linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have what was
             sent, as for :meth:`Server.close`. A second Ctrl-C ends the wait.
         reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8; none with a

@@ -1,4 +1,5 @@
-"""Agones' sidecar and allocator as their published REST descriptions have them: states, lists and the news of both."""
+"""Agones' sidecar and allocator as their published REST descriptions have them: states, lists and the news
+of both."""
 
 from __future__ import annotations
 
@@ -7,6 +8,10 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+
+def rightly(_path: str) -> None:
+    """Answers as Agones does."""
 
 
 class Sidecar:
@@ -18,7 +23,7 @@ class Sidecar:
         self.calls: list[str] = []
         self.labels: dict[str, str] = {}
         self.lists = {name: {"capacity": capacity, "values": []} for name, capacity in (lists or {}).items()}
-        self.answer: Callable[[str], tuple[int, bytes] | None] = lambda path: None  # instead of the right one
+        self.answer: Callable[[str], tuple[int, bytes] | None] = rightly
         self._news = 0
         self._ends = False
         self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
@@ -121,7 +126,7 @@ class Sidecar:
                 self.end_headers()
                 self.wfile.write(given[1])
 
-            do_POST = do_PATCH = do_PUT = once
+            do_POST = do_PATCH = do_PUT = once  # noqa: N815
 
             def watch(self) -> None:
                 self.send_response(200)
@@ -130,7 +135,8 @@ class Sidecar:
                 told = -1
                 while True:
                     with sidecar.changed:
-                        sidecar.changed.wait_for(lambda: sidecar._news != told or sidecar._ends)
+                        while sidecar._news == told and not sidecar._ends:
+                            sidecar.changed.wait()
                         if sidecar._ends:
                             return
                         told = sidecar._news

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import tickwire as tw
 from conftest import paced
-from sidecar import Sidecar
+from sidecar import Sidecar, rightly
 from tickwire.fleet import agones
 
 
@@ -122,7 +122,7 @@ def test_nonsense_of_a_sidecar_harms_nothing(
 ) -> None:
     nonsense = threading.Event()
 
-    def answered(path: str) -> tuple[int, bytes]:
+    def answered(_path: str) -> tuple[int, bytes]:
         nonsense.set()
         return answer
 
@@ -130,7 +130,7 @@ def test_nonsense_of_a_sidecar_harms_nothing(
     with tw.Server("127.0.0.1:0", protocol) as server, agones.lifecycle(server) as life:
         life.tick()
         assert nonsense.wait(10)
-        sidecar.answer = lambda path: None
+        sidecar.answer = rightly
         life.tick()
         for _ in paced(100, 10):
             life.tick()

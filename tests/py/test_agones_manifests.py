@@ -1,5 +1,5 @@
-"""The sample's manifests, against the fields that Agones' and Kubernetes' published schemas have: an API server drops
-what it doesn't know in silence, and so a wrong name does nothing."""
+"""The sample's manifests, against the fields that Agones' and Kubernetes' published schemas have: an API
+server drops what it doesn't know in silence, and so a wrong name does nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rooms on many machines, run by engines that exist: Agones on Kubernetes, or Ray.
 
-A room is a class with a tick. An engine runs it, and finds it by its name; a store keeps its world, so that it can
-move. See ``docs/scale.md``.
+A room is a class with a tick. An engine runs it, and finds it by its name; a store keeps its world, so that
+it can move. See ``docs/scale.md``.
 """
 
 from tickwire.fleet._rooms import Engine, Local, Place, Room, RoomTakenError, room, serve

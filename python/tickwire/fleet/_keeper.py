@@ -29,7 +29,8 @@ class Keeper:
         claim (Claim): the room, just claimed for :data:`LEASE` seconds.
         every (float): seconds between two saves: what a crash costs at most.
         clock (Callable[[], float], default time.monotonic): the time in seconds.
-        executor (Executor | None, default None): what calls the store, so that the game needn't wait; None: a thread.
+        executor (Executor | None, default None): what calls the store, so that the game needn't wait; None:
+            a thread.
     """
 
     def __init__(
@@ -81,7 +82,8 @@ class Keeper:
             self._failing = True
 
     def close(self, world: bytes | None) -> None:
-        """Gives the room up: with its last world, so that a successor goes on from there; or None: it is over."""
+        """Gives the room up: with its last world, so that a successor goes on from there; or None: it is
+        over."""
         if self._answer is not None:
             with suppress(OSError, TimeoutError):
                 self._answer.result(MARGIN)

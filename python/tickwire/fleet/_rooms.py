@@ -52,7 +52,8 @@ class Place:
 
 
 class Engine(Protocol):
-    """Where rooms run: :class:`Local`, :class:`tickwire.fleet.ray.Rooms` or :class:`tickwire.fleet.agones.Allocator`."""
+    """Where rooms run: :class:`Local`, :class:`tickwire.fleet.ray.Rooms` or
+    :class:`tickwire.fleet.agones.Allocator`."""
 
     def find_or_create(self, room: str) -> Place:
         """The place of the room with this name, which is begun if it doesn't run yet."""
@@ -74,15 +75,16 @@ _R = TypeVar("_R", bound=type)
 def room(
     protocol: Game[Any], *, key: bytes | None = None, max_clients: int = 64, save_every: float = 1.0
 ) -> Callable[[_R], _R]:
-    """Makes a class a room. It has ``__init__(self, server)`` and ``tick(self, inbox)``, and plays on the server that it
-    is given. All that must survive belongs into the world's ghosts (:meth:`World.save`): a room that moves, or whose
-    machine died, is made anew on a server with that world.
+    """Makes a class a room. It has ``__init__(self, server)`` and ``tick(self, inbox)``, and plays on the
+    server that it is given. All that must survive belongs into the world's ghosts (:meth:`World.save`): a
+    room that moves, or whose machine died, is made anew on a server with that world.
 
     Args:
         protocol (Protocol): the game's; with ghosts, unless nothing of a room need survive.
         key (bytes | None, default None): the servers' private key; None: development mode.
         max_clients (int, default 64): players of a room.
-        save_every (float, default 1.0): seconds between two saves of the world, 0.1 to 2: what a crash costs at most.
+        save_every (float, default 1.0): seconds between two saves of the world, 0.1 to 2: what a crash
+            costs at most.
 
     Raises:
         TypeError, ValueError: naming the argument, its value and its bound.
@@ -186,15 +188,16 @@ def serve(
     public_addresses: list[Any] | None = None,
     health: Any = None,
 ) -> None:
-    """Runs one room in this process until its match is over, or until the process is to end (Ctrl-C, SIGTERM): then the
-    world is saved, and whoever claims the room next goes on with it.
+    """Runs one room in this process until its match is over, or until the process is to end (Ctrl-C,
+    SIGTERM): then the world is saved, and whoever claims the room next goes on with it.
 
     Args:
         class_ (type): decorated with :func:`room`.
         name (str): the room's name, 1 to 63 bytes.
         address (AddressLike): where its server listens.
         store (Store): where rooms are kept.
-        public_addresses (list[AddressLike] | None, default None): the server's addresses in tokens, if they are others.
+        public_addresses (list[AddressLike] | None, default None): the server's addresses in tokens, if they
+            are others.
         health (default None): as for :func:`tickwire.run`.
 
     Raises:
@@ -206,7 +209,8 @@ def serve(
 
 
 class Local:
-    """Rooms in this process, each in a thread of its own: for development, and for a few rooms on one machine.
+    """Rooms in this process, each in a thread of its own: for development, and for a few rooms on one
+    machine.
 
     Args:
         class_ (type): decorated with :func:`room`.

@@ -1,8 +1,8 @@
 """Where rooms are kept, and who may run them: leases with fencing.
 
-A room is run by one process at a time. The process holds a lease on the room's name, which it renews while it runs the
-room; each claim has a greater epoch than all before. A process that was cut off and comes back finds its epoch
-outdated, and its saves are refused (Kleppmann, "How to do distributed locking", 2016).
+A room is run by one process at a time. The process holds a lease on the room's name, which it renews while
+it runs the room; each claim has a greater epoch than all before. A process that was cut off and comes back
+finds its epoch outdated, and its saves are refused (Kleppmann, "How to do distributed locking", 2016).
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Store(Protocol):
         """Takes the room for so many seconds; None: somebody else has it."""
 
     def keep(self, claim: Claim, seconds: float, world: bytes | None = None) -> bool:
-        """Takes it for so many seconds from now, and saves the world if one is given; False: the room isn't ours
-        any more, and nothing was saved."""
+        """Takes it for so many seconds from now, and saves the world if one is given; False: the room isn't
+        ours any more, and nothing was saved."""
 
     def release(self, claim: Claim) -> None:
         """Gives the room up, so that another can have it at once. Its world stays."""
@@ -108,8 +108,8 @@ class RedisStore:
     """A :class:`Store` in Redis, for rooms on many machines.
 
     Args:
-        redis (redis.Redis): a client of the package ``redis``. Give it timeouts (``socket_timeout=1``): a room
-            waits for it in its own thread, and stops acting when its lease ends.
+        redis (redis.Redis): a client of the package ``redis``. Give it timeouts (``socket_timeout=1``): a
+            room waits for it in its own thread, and stops acting when its lease ends.
         prefix (str, default "tickwire"): what the keys begin with.
     """
 

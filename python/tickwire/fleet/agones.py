@@ -1,4 +1,5 @@
-"""A server in a Kubernetes cluster, run by Agones: says that it is ready and well, and hears of its allocation.
+"""A server in a Kubernetes cluster, run by Agones: says that it is ready and well, and hears of its
+allocation.
 
 ::
 
@@ -74,8 +75,8 @@ LOG = logging.getLogger("tickwire")
 
 @dataclass(frozen=True, slots=True)
 class GameServer:
-    """What Agones knows of this server. Labels and annotations are what an allocation put there: texts of whoever
-    may allocate, so read them as you read input."""
+    """What Agones knows of this server. Labels and annotations are what an allocation put there: texts of
+    whoever may allocate, so read them as you read input."""
 
     name: str = ""
     """The resource's name."""
@@ -126,13 +127,14 @@ def _texts(given: object) -> dict[str, str]:
 
 
 def lifecycle(server: Server | None = None, *, players: str | None = "players") -> Lifecycle:
-    """A ``with`` block in which Agones knows how this server is. It says Ready after the first tick, sends Health
-    while ticks happen, lists the players who are connected, and says Shutdown at the end. It needs to hear of ticks:
-    give it to ``tw.run(server, health=life)``, or call :meth:`Lifecycle.tick` in a loop of your own.
+    """A ``with`` block in which Agones knows how this server is. It says Ready after the first tick, sends
+    Health while ticks happen, lists the players who are connected, and says Shutdown at the end. It needs
+    to hear of ticks: give it to ``tw.run(server, health=life)``, or call :meth:`Lifecycle.tick` in a loop
+    of your own.
 
-    The sidecar may start later, be slow or go away: what couldn't be said is said again, from a thread of its own,
-    and the game doesn't wait for it. Where there is no Agones (without the variable ``AGONES_SDK_HTTP_PORT``), it
-    does nothing, and the log says so.
+    The sidecar may start later, be slow or go away: what couldn't be said is said again, from a thread of
+    its own, and the game doesn't wait for it. Where there is no Agones (without the variable
+    ``AGONES_SDK_HTTP_PORT``), it does nothing, and the log says so.
 
     Args:
         server (Server | None, default None): the server whose players are listed; None: none.
@@ -209,7 +211,8 @@ class Lifecycle:
         self._server = server
 
     def allocate(self) -> None:
-        """Says that a match runs here, if this server found its players by itself; Agones won't end it then."""
+        """Says that a match runs here, if this server found its players by itself; Agones won't end it
+        then."""
         self._say("/allocate", {})
 
     def reserve(self, seconds: int) -> None:
@@ -222,8 +225,8 @@ class Lifecycle:
         self._say("/reserve", {"seconds": str(int(seconds))})
 
     def ready(self) -> None:
-        """Says that this server can be allocated again: a match is over, and the next may come. After the first tick it
-        is said by itself."""
+        """Says that this server can be allocated again: a match is over, and the next may come. After the
+        first tick it is said by itself."""
         self._say("/ready", {})
 
     def shutdown(self) -> None:
@@ -397,8 +400,9 @@ LABEL = "room"
 
 
 def serve(class_: type, address: Any, *, store: Store, port: str = "default", local: str = "local") -> None:
-    """Runs a room in a pod: waits to be allocated for one, claims it, and plays it to its end, or until the pod is to
-    go (SIGTERM): then the world is saved, and the next server that is allocated for this room goes on with it.
+    """Runs a room in a pod: waits to be allocated for one, claims it, and plays it to its end, or until the
+    pod is to go (SIGTERM): then the world is saved, and the next server that is allocated for this room
+    goes on with it.
 
     Args:
         class_ (type): decorated with :func:`tickwire.fleet.room`.
@@ -448,7 +452,8 @@ class Allocator:
         fleet (str): the fleet's name.
         namespace (str, default "default"): its namespace.
         port (str, default "default"): the name of the server's port in the fleet's manifest.
-        context (ssl.SSLContext | None, default None): with the client certificate that the allocator asks for.
+        context (ssl.SSLContext | None, default None): with the client certificate that the allocator asks
+            for.
     """
 
     def __init__(

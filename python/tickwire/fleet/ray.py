@@ -36,7 +36,8 @@ class Rooms:
 
     Args:
         class_ (type): decorated with :func:`tickwire.fleet.room`.
-        store (Store | None, default None): where rooms are kept; None: an actor of the cluster, :class:`ActorStore`.
+        store (Store | None, default None): where rooms are kept; None: an actor of the cluster,
+            :class:`ActorStore`.
         options: of the rooms' actors, as ``ray.remote`` has them: ``num_cpus=0.1``, ``resources={...}``,
             ``scheduling_strategy=...``.
     """
@@ -65,7 +66,8 @@ class Rooms:
         return _get(actor.place.remote(), TIMEOUT)
 
     def move(self, room: str) -> None:
-        """Has a room end where it is and go on elsewhere, wherever Ray puts it: before a machine is taken away.
+        """Has a room end where it is and go on elsewhere, wherever Ray puts it: before a machine is taken
+        away.
 
         Raises:
             ValueError: there is no such room.
@@ -93,7 +95,8 @@ class _Room:
             failed = False
         finally:
             if not self._left:
-                # A room that failed is started again by Ray, from its last save; one whose match is over isn't.
+                # A room that failed is started again by Ray, from its last save; one whose match is over
+                # isn't.
                 os._exit(1) if failed else ray.actor.exit_actor()
 
     _left = False
@@ -108,8 +111,8 @@ class _Room:
 
 
 class ActorStore:
-    """A :class:`tickwire.fleet.Store` in an actor of the cluster: it lives as long as the cluster's head does. For rooms
-    that outlive it take :class:`tickwire.fleet.RedisStore`."""
+    """A :class:`tickwire.fleet.Store` in an actor of the cluster: it lives as long as the cluster's head
+    does. For rooms that outlive it take :class:`tickwire.fleet.RedisStore`."""
 
     def __init__(self) -> None:
         self._actor = _Store.options(
