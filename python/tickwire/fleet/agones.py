@@ -138,8 +138,8 @@ def lifecycle(server: Server | None = None, *, players: str | None = "players") 
 
     Args:
         server (Server | None, default None): the server whose players are listed; None: none.
-        players (str | None, default "players"): Agones' list of client ids, which the fleet's manifest declares
-            (``lists``); its capacity is set to ``max_clients``. None: no list.
+        players (str | None, default "players"): Agones' list of client ids, which the fleet's manifest
+            declares (``lists``); its capacity is set to ``max_clients``. None: no list.
 
     Raises:
         TypeError, ValueError: naming the argument, its value and its bound.
