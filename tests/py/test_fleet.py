@@ -201,5 +201,5 @@ def test_a_short_outage_of_the_store_ends_nothing() -> None:
     keeper = kept(store, clock)
     for number in range(400):
         clock.now += 1 / 20
-        store.fails = 100 <= number < 160  # three seconds
+        store.fails = 100 <= number < 130  # one and a half seconds
         assert keeper.tick(lambda: b"world")

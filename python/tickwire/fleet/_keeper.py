@@ -12,7 +12,7 @@ from tickwire.fleet._store import Claim, Store
 
 __all__ = ["Keeper"]
 
-LEASE = 6.0
+LEASE = 4.0
 """Seconds for which a claim holds. A successor waits as long after a crash."""
 
 MARGIN = 1.0

@@ -54,16 +54,16 @@ class Rooms:
         Raises:
             OSError: the room didn't begin in time.
         """
-        actor = _Room.options(
+        actor = _Actor.options(
             name=f"room {check_name(room)}",
             namespace=NAMESPACE,
             lifetime="detached",
             get_if_exists=True,
             max_restarts=-1,  # a lost node costs a room its place, not its life
-            max_task_retries=-1,
             **self._options,
         ).remote(self._class, room, self._store)
-        return _get(actor.place.remote(), TIMEOUT)
+        place: Place = _get(actor.place.remote(), TIMEOUT)
+        return place
 
     def move(self, room: str) -> None:
         """Has a room end where it is and go on elsewhere, wherever Ray puts it: before a machine is taken
@@ -77,7 +77,6 @@ class Rooms:
         ray.kill(actor, no_restart=False)
 
 
-@ray.remote(max_concurrency=4)
 class _Room:
     """A room's process."""
 
@@ -85,6 +84,7 @@ class _Room:
         host = ray.util.get_node_ip_address()
         claimed = claim(store, name, threading.Event().wait)
         self._running = Running(class_, claimed, (host, 0), store)
+        self._left = False
         self._thread = threading.Thread(target=self._run, name=f"room {name}")
         self._thread.start()
 
@@ -99,8 +99,6 @@ class _Room:
                 # isn't.
                 os._exit(1) if failed else ray.actor.exit_actor()
 
-    _left = False
-
     def place(self) -> Place:
         return self._running.place
 
@@ -110,22 +108,31 @@ class _Room:
         self._thread.join()
 
 
+_Actor = ray.remote(max_concurrency=4)(_Room)
+
+
 class ActorStore:
     """A :class:`tickwire.fleet.Store` in an actor of the cluster: it lives as long as the cluster's head
     does. For rooms that outlive it take :class:`tickwire.fleet.RedisStore`."""
 
     def __init__(self) -> None:
         self._actor = _Store.options(
-            name="store", namespace=NAMESPACE, lifetime="detached", get_if_exists=True, num_cpus=0
+            name="store",
+            namespace=NAMESPACE,
+            lifetime="detached",
+            get_if_exists=True,
+            num_cpus=0,
+            resources={"node:__internal_head__": 0.001},  # which outlives the others
         ).remote()
 
     def claim(self, room: str, seconds: float) -> Claim | None:
         """See :meth:`tickwire.fleet.Store.claim`."""
-        return _get(self._actor.claim.remote(room, seconds))
+        claimed: Claim | None = _get(self._actor.claim.remote(room, seconds))
+        return claimed
 
     def keep(self, claim: Claim, seconds: float, world: bytes | None = None) -> bool:
         """See :meth:`tickwire.fleet.Store.keep`."""
-        return _get(self._actor.keep.remote(claim, seconds, world))
+        return bool(_get(self._actor.keep.remote(claim, seconds, world)))
 
     def release(self, claim: Claim) -> None:
         """See :meth:`tickwire.fleet.Store.release`."""

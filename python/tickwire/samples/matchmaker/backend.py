@@ -25,6 +25,8 @@ from tickwire.samples.matchmaker.limits import Limits
 MAX_REQUEST_BYTES = 1024
 MAX_TICKET_BYTES = 512
 TOKEN_SECONDS = 30
+TIMEOUT = 3
+"""Seconds of silence after which a player asks for the room's new place: its machine may be gone."""
 PLACE_SECONDS = 1.0
 """For how long a room is taken to be where it was."""
 MAX_PLACES = 10_000
@@ -101,6 +103,7 @@ class Matchmaker:
             client_id=tw.tokens.client_id(account),
             servers=[place.address],
             expires_in=TOKEN_SECONDS,
+            timeout=TIMEOUT,
             user_data=account.encode()[:256],
         ).to_bytes()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import tickwire as tw
@@ -53,7 +53,7 @@ class Attic:
 
 
 @contextmanager
-def joined(token: tw.ConnectToken, ask: tw.connections.TokenSource) -> Iterator[tw.Client]:
+def joined(token: tw.ConnectToken, ask: Callable[[], tw.ConnectToken]) -> Iterator[tw.Client]:
     """A client that asks the matchmaker again when its room moves."""
     with tw.Client(PROTOCOL, token, reconnect=tw.connections.Reconnect(token=ask)) as client:
         yield client
