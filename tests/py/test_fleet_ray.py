@@ -31,7 +31,13 @@ BACK = 10.0
 @pytest.fixture
 def cluster() -> Iterator[Any]:
     """A head that runs no rooms, and two nodes that do."""
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    # By default it takes Ray up to fifteen seconds to see that a node is lost.
+    checks = {
+        "health_check_initial_delay_ms": 0,
+        "health_check_period_ms": 500,
+        "health_check_failure_threshold": 3,
+    }
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "_system_config": checks})
     for _ in range(2):
         cluster.add_node(num_cpus=1, resources={"rooms": 3})
     ray.init(address=cluster.address, namespace="test", log_to_driver=False)

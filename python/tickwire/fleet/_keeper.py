@@ -18,6 +18,9 @@ LEASE = 4.0
 MARGIN = 1.0
 """Seconds before the end of its lease at which a room stops acting: clocks of machines run apart."""
 
+RETRY = 0.25
+"""Seconds until the store is asked again after a failure."""
+
 LOG = logging.getLogger("tickwire")
 
 
@@ -80,6 +83,7 @@ class Keeper:
             if not self._failing:
                 LOG.warning("room %s isn't saved: %s; trying again", self._claim.room, error)
             self._failing = True
+            self._due = min(self._due, self._clock() + RETRY)
 
     def close(self, world: bytes | None) -> None:
         """Gives the room up: with its last world, so that a successor goes on from there; or None: it is
