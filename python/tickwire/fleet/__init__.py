@@ -4,7 +4,7 @@ A room is a class with a tick. An engine runs it, and finds it by its name; a st
 it can move. See ``docs/scale.md``.
 """
 
-from tickwire.fleet._rooms import Engine, Local, Place, Room, RoomTakenError, room, serve
+from tickwire.fleet._rooms import Engine, Local, Place, room, serve
 from tickwire.fleet._store import Claim, MemoryStore, RedisStore, Store
 
 __all__ = [
@@ -14,8 +14,6 @@ __all__ = [
     "MemoryStore",
     "Place",
     "RedisStore",
-    "Room",
-    "RoomTakenError",
     "Store",
     "room",
     "serve",

@@ -11,11 +11,11 @@ from tickwire._checks import check_within
 from tickwire._core import Access, Address, Server
 from tickwire._core import Protocol as Game
 from tickwire._run import run
-from tickwire.errors import TickwireError
+from tickwire.errors import RoomTakenError
 from tickwire.fleet._keeper import LEASE, Keeper
 from tickwire.fleet._store import Claim, MemoryStore, Store
 
-__all__ = ["Engine", "Local", "Place", "Room", "RoomTakenError", "room", "serve"]
+__all__ = ["Engine", "Local", "Place", "room", "serve"]
 
 MOVED = "the room moves"
 """What players are told when their room goes on elsewhere."""
@@ -27,11 +27,7 @@ CLAIM_EVERY = 0.25
 """Seconds between two tries to claim a room whose last process is gone without a goodbye."""
 
 
-class RoomTakenError(TickwireError):
-    """Another process runs this room, and goes on with it."""
-
-
-class Room(Protocol):
+class Playing(Protocol):
     """What a game writes: a class that plays on a server."""
 
     def __init__(self, server: Any) -> None:
@@ -134,7 +130,7 @@ class Running:
             network=network,
             world=claim.world,
         )
-        self.room: Room = class_(self.server)
+        self.room: Playing = class_(self.server)
         self.place = Place(Address(public[0]) if public else self.server.address, options.protocol.id)
         self._over = False
         self._leaves = threading.Event()
