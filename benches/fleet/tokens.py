@@ -86,7 +86,9 @@ def main() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listening:
         process = multiprocessing.get_context("spawn").Process(target=serve, args=(listening,), daemon=True)
         process.start()
-        print(f"{asyncio.run(measure(listening.getsockname()[1])):,.0f} tokens a second over HTTP, on one core")
+        print(
+            f"{asyncio.run(measure(listening.getsockname()[1])):,.0f} tokens a second over HTTP, on one core"
+        )
         process.terminate()
 
 
