@@ -1,4 +1,5 @@
-"""What an idle room costs: a process with one room at 30 ticks a second and no players, beside a bare Python."""
+"""What an idle room costs: a process with one room at 30 ticks a second and no players, beside a bare
+Python."""
 
 from __future__ import annotations
 

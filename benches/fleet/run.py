@@ -1,4 +1,5 @@
-"""``make fleet``: what happens to the players of a fleet when machines go, in virtual time; writes RESULTS.md."""
+"""``make fleet``: what happens to the players of a fleet when machines go, in virtual time; writes
+RESULTS.md."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ import simulated
 HERE = Path(__file__).parent
 HEAD = """# A fleet in virtual time
 
-{machines} machines, {rooms} rooms, {players} players, {seeds} seeds; line 30 ± 5 ms with 1 % loss, {rate} ticks a second.
-The engine sees a lost machine after {detection:g} s and begins a room within {start:g} s; players notice silence after
-{timeout} s. A pause is the time in which a player's own avatar stands still, of players who had one above half a second.
-The worst of the seeds is shown. Made by `make fleet`.
+{machines} machines, {rooms} rooms, {players} players, {seeds} seeds; line 30 ± 5 ms with 1 % loss, {rate}
+ticks a second. The engine sees a lost machine after {detection:g} s and begins a room within {start:g} s;
+players notice silence after {timeout} s. A pause is the time in which a player's own avatar stands still,
+of players who had one above half a second. The worst of the seeds is shown. Made by `make fleet`.
 
-| scene | players who lost their match | affected | pause p50; p99; longest (s) | world at most this old (s) | two processes for a room |
-|---|---|---|---|---|---|
+| scene | players who lost their match | affected | pause p50; p99; longest (s) | world at most this old (s)
+| two processes for a room | |---|---|---|---|---|---|
 """
 
 

@@ -1,7 +1,8 @@
-"""A fleet in virtual time: machines that die, are cut off or updated, with the library's own rooms, stores and clients.
+"""A fleet in virtual time: machines that die, are cut off or updated, with the library's own rooms, stores
+and clients.
 
-Only the engine is simulated: it sees a lost machine after some seconds, and takes a second to begin a room. Players
-walk; a pause is the time in which a player's own avatar doesn't.
+Only the engine is simulated: it sees a lost machine after some seconds, and takes a second to begin a room.
+Players walk; a pause is the time in which a player's own avatar doesn't.
 """
 
 from __future__ import annotations

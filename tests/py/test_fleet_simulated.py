@@ -1,5 +1,5 @@
-"""A fleet of four machines in virtual time: nobody loses a match, and no room is run twice; benches/fleet has the
-figures of a large one."""
+"""A fleet of four machines in virtual time: nobody loses a match, and no room is run twice; benches/fleet
+has the figures of a large one."""
 
 from __future__ import annotations
 

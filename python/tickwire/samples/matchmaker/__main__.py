@@ -39,9 +39,7 @@ def ticket(parsed: argparse.Namespace) -> None:
 def _engine(parsed: argparse.Namespace, redis: Any) -> fleet.Engine:
     store = None if redis is None else fleet.RedisStore(redis)
     if parsed.engine == "ray":
-        command.extra("ray")
-        import ray
-
+        ray: Any = command.extra("ray")
         from tickwire.fleet.ray import Rooms
 
         ray.init(ignore_reinit_error=True)
@@ -66,10 +64,8 @@ def _redis() -> Any:
     url = os.environ.get("REDIS_URL")
     if not url:
         return None
-    command.extra("redis")
-    from redis import Redis
-
-    return Redis.from_url(url, socket_timeout=1)
+    redis: Any = command.extra("redis")
+    return redis.Redis.from_url(url, socket_timeout=1)
 
 
 def serve(parsed: argparse.Namespace) -> None:

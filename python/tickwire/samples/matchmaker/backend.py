@@ -30,6 +30,8 @@ TIMEOUT = 3
 PLACE_SECONDS = 1.0
 """For how long a room is taken to be where it was."""
 MAX_PLACES = 10_000
+PATIENCE = 15.0
+"""Seconds that a player waits for a room to begin."""
 MAX_FINDING = 8
 """Rooms that are looked for at once; others wait their turn."""
 PER_ACCOUNT = 20
@@ -118,11 +120,14 @@ class Matchmaker:
             return PlainTextResponse("log in first\n", 401)
         if self._limits.count(f"account:{account}") > PER_ACCOUNT:
             return PlainTextResponse("too many requests\n", 429)
+        room = await _room(request)
+        if room is None:
+            text = f"send the room's name as JSON, in {MAX_REQUEST_BYTES} bytes at most\n"
+            return PlainTextResponse(text, 400)
         try:
-            room = await _room(request)
             place = self.place(room)
-            found = place.result() if place.done() else await run_in_threadpool(place.result, 15)
-        except ValueError as error:
+            found = place.result() if place.done() else await run_in_threadpool(place.result, PATIENCE)
+        except ValueError as error:  # no name of a room
             return PlainTextResponse(f"{error}\n", 400)
         except (OSError, TimeoutError) as error:
             LOG.warning("no room %s: %s", room, error)
@@ -131,16 +136,22 @@ class Matchmaker:
         return Response(self.token(account, found), headers=headers, media_type="application/octet-stream")
 
 
-async def _room(request: Request) -> str:
+async def _room(request: Request) -> str | None:
+    """The name that is asked for; None: the request has none."""
     body = b""
     async for part in request.stream():
         body += part
         if len(body) > MAX_REQUEST_BYTES:
-            raise ValueError("send the room's name as JSON, in 1,024 bytes at most")
-    match json.loads(body):
+            return None
+    try:
+        given = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    match given:
         case {"room": str(room)}:
             return room
-    raise ValueError("send the room's name as JSON")
+        case _:
+            return None
 
 
 def make_app(matchmaker: Matchmaker) -> Starlette:

@@ -15,6 +15,7 @@ class Limits(Protocol):
 
     def count(self, who: str) -> int:
         """Counts one more of somebody; returns the count."""
+        ...
 
 
 class LocalLimits:
