@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         worst = {name: max(getattr(each, name) for each in played) for name in simulated.Outcome.__slots__}
         line = (
             f"| {scene} | {worst['lost']} | {worst['affected']} | {worst['pause_p50']:.2f}; "
-            f"{worst['pause_p99']:.2f}; {worst['pause_max']:.2f} | {worst['steps_back']:.2f} | {worst['doubled']} |\n"
+            f"{worst['pause_p99']:.2f}; {worst['pause_max']:.2f} | {worst['steps_back']:.2f} | "
+            f"{worst['doubled']} |\n"
         )
         print(line, end="", flush=True)
         text += line

@@ -24,6 +24,7 @@ class Sidecar:
         self.labels: dict[str, str] = {}
         self.lists = {name: {"capacity": capacity, "values": []} for name, capacity in (lists or {}).items()}
         self.answer: Callable[[str], tuple[int, bytes] | None] = rightly
+        self.game_port = 7777
         self._news = 0
         self._ends = False
         self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
@@ -64,7 +65,7 @@ class Sidecar:
             "status": {
                 "state": self.state,
                 "address": "127.0.0.1",
-                "ports": [{"name": "default", "port": 7777}],
+                "ports": [{"name": "default", "port": self.game_port}],
             },
         }
 
@@ -82,6 +83,8 @@ class Sidecar:
             self._tell()
             if path == "/gameserver":
                 return 200, self.gameserver()
+            if path == "/gameserverallocation":
+                return self._allocation(body)
             if not path.startswith("/v1beta1/lists/"):
                 return 200, {}
             name, _, verb = path.removeprefix("/v1beta1/lists/").partition(":")
@@ -101,6 +104,27 @@ class Sidecar:
                     return 404, {"code": 5}
                 kept["values"].remove(body["value"])
             return 200, {"name": name, "capacity": str(kept["capacity"]), "values": kept["values"]}
+
+    def _allocation(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """The allocator service's answer, of a fleet that has this one server."""
+        own = {"agones.dev/fleet": "attic", **self.labels}
+        for selector in body["gameServerSelectors"]:
+            matches = selector["matchLabels"].items() <= own.items()
+            room = all(
+                len(self.lists[name]["values"]) + int(asked["minAvailable"]) <= self.lists[name]["capacity"]
+                for name, asked in selector.get("lists", {}).items()
+            )
+            if matches and room and selector["gameServerState"] == self.state.upper():
+                self.state = "Allocated"
+                self.labels.update(body["metadata"]["labels"])
+                self._tell()
+                status = self.gameserver()["status"]
+                return 200, {
+                    "gameServerName": "fleet-1",
+                    "address": status["address"],
+                    "ports": status["ports"],
+                }
+        return 429, {"code": 8, "message": "there is no available GameServer to allocate"}
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         sidecar = self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import tickwire as tw
 from conftest import paced
 from sidecar import Sidecar, rightly
+from tickwire import fleet
 from tickwire.fleet import agones
 
 
@@ -21,6 +23,24 @@ class Shout:
 
 
 protocol = tw.Protocol(0xA605, [Shout])
+
+
+@fleet.room(protocol, max_clients=4)
+class Hall:
+    """Its match is over at the first shout."""
+
+    def __init__(self, server: tw.Server) -> None:
+        self.server = server
+
+    def tick(self, inbox: Any) -> bool:
+        return any(isinstance(what, Shout) for _, what in inbox)
+
+
+def free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        asked.bind(("127.0.0.1", 0))
+        port: int = asked.getsockname()[1]
+        return port
 
 
 @pytest.fixture
@@ -170,3 +190,66 @@ def test_a_port_that_is_none_is_refused(port: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("AGONES_SDK_HTTP_PORT", port)
     with pytest.raises(ValueError, match="AGONES_SDK_HTTP_PORT must be a port, 1 to 65535, not "):
         agones.lifecycle()
+
+
+def test_a_pod_plays_the_room_that_it_is_allocated_for(sidecar: Sidecar) -> None:
+    sidecar.game_port = free_port()
+    store = fleet.MemoryStore()
+    allocator = agones.Allocator(Hall, f"http://127.0.0.1:{sidecar.port}", "attic")
+    with pytest.raises(OSError, match="429"):
+        allocator.find_or_create("hall")  # nothing is ready yet
+    pod = threading.Thread(
+        target=agones.serve, args=(Hall, ("127.0.0.1", sidecar.game_port)), kwargs={"store": store}
+    )
+    pod.start()
+    assert sidecar.wait(lambda: sidecar.state == "Ready")
+    place = allocator.find_or_create("hall")
+    assert allocator.find_or_create("hall") == place
+    with pytest.raises(OSError, match="429"):
+        allocator.find_or_create("attic")  # the fleet has one server, which has a room
+    with tw.Client.connect(place.address, protocol) as client:
+        for _ in paced(50, 10):
+            with client.tick():
+                if client.connected:
+                    client.send(Shout(True))
+            if not pod.is_alive():
+                break
+    pod.join(10)
+    assert sidecar.state == "Shutdown"
+    claim = store.claim("hall", 1)
+    assert claim is not None
+    assert claim.world is None
+
+
+@pytest.mark.parametrize("label", ["", "a b", "../etc", "x" * 64])
+def test_a_forged_label_runs_no_room(sidecar: Sidecar, label: str) -> None:
+    sidecar.allocate({"room": label})
+    with pytest.raises(ValueError, match="room must be 1 to 63 letters"):
+        agones.serve(Hall, "127.0.0.1:0", store=fleet.MemoryStore())
+    assert sidecar.state == "Shutdown"
+
+
+@pytest.mark.parametrize(
+    "answer", [b"", b"[", b"{}", b'{"address": "x", "ports": [{"name": "default", "port": 7}]}']
+)
+def test_an_allocator_that_answers_nonsense_is_an_os_error(sidecar: Sidecar, answer: bytes) -> None:
+    sidecar.answer = lambda _path: (200, answer)
+    allocator = agones.Allocator(Hall, f"http://127.0.0.1:{sidecar.port}", "attic")
+    with pytest.raises(OSError, match="the allocator"):
+        allocator.find_or_create("hall")
+
+
+def test_a_pod_without_agones_plays_a_local_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AGONES_SDK_HTTP_PORT", raising=False)
+    store, port = fleet.MemoryStore(), free_port()
+    pod = threading.Thread(target=agones.serve, args=(Hall, ("127.0.0.1", port)), kwargs={"store": store})
+    pod.start()
+    with tw.Client.connect(("127.0.0.1", port), protocol) as client:
+        for _ in paced(50, 10):
+            with client.tick():
+                if client.connected:
+                    client.send(Shout(True))
+            if not pod.is_alive():
+                break
+    pod.join(10)
+    assert not pod.is_alive()

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
-
 import pytest
 import tickwire as tw
 from conftest import paced
@@ -77,7 +76,7 @@ def test_rooms_of_a_lost_node_are_back_with_their_worlds(cluster: Any) -> None:
                     client.send_input(game.Walk(1))
         before = [walked(client) for client in clients]
 
-        # The node with two of the rooms, or with one, is gone: its processes too, as on a machine without power.
+        # A node with one or two of the rooms is gone, and its processes, as on a machine without power.
         node = next(iter(cluster.worker_nodes))
         for raylet in node.all_processes["raylet"]:
             for child in psutil.Process(raylet.process.pid).children(recursive=True):
@@ -102,7 +101,8 @@ def test_rooms_of_a_lost_node_are_back_with_their_worlds(cluster: Any) -> None:
             assert now >= x - 2 * game.TICKS_PER_SECOND
 
 
-def test_a_room_that_is_moved_loses_nothing(cluster: Any) -> None:
+@pytest.mark.usefixtures("cluster")
+def test_a_room_that_is_moved_loses_nothing() -> None:
     rooms = Rooms(game.Attic, resources={"rooms": 1})
     first = token(rooms, "attic", 7)
     reconnect = tw.connections.Reconnect(token=lambda: token(rooms, "attic", 7))

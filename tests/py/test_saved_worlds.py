@@ -8,7 +8,6 @@ import random
 from typing import Annotated, Any
 
 import pytest
-
 import tickwire as tw
 from tickwire.testing import Simulation
 
@@ -19,7 +18,7 @@ class Tank:
     health: Annotated[int, tw.ranged(0, 100)] = 100
     name: Annotated[str, tw.text(24), tw.initial] = ""
     ammo: Annotated[int, tw.ranged(0, 99), tw.world.owner_only] = 50
-    target: tw.Ref["Tank"] = None
+    target: tw.Ref[Tank] = None
 
 
 @tw.ghost(coded=True)

@@ -413,6 +413,7 @@ def serve(class_: type, address: Any, *, store: Store, port: str = "default", lo
 
     Raises:
         RoomTakenError: another server runs the room.
+        ValueError: the allocation's label is no name of a room, or the manifest has no such port.
         OSError: the address can't be bound, or the store not be reached.
     """
     with lifecycle() as life:
@@ -422,6 +423,10 @@ def serve(class_: type, address: Any, *, store: Store, port: str = "default", lo
             if allocated is None:
                 return
             name = check_name(allocated.labels[LABEL])
+            if port not in allocated.ports:
+                raise ValueError(
+                    f"port must be one of the manifest's, {sorted(allocated.ports)}, not {port!r}"
+                )
             public = [(allocated.address, allocated.ports[port])]
         running = Running(class_, claim(store, name, time.sleep), address, store, public=public)
         life.list_players(running.server)
@@ -502,6 +507,7 @@ class Allocator:
         except (ValueError, RecursionError) as error:
             raise OSError(f"the allocator's answer can't be read: {error}") from None
         server = GameServer.read({"status": given})
-        if not server.address or self._port not in server.ports:
-            raise OSError(f"the allocator names no address and port {self._port!r} of a server")
-        return Place(Address((server.address, server.ports[self._port])), self._protocol_id)
+        try:
+            return Place(Address((server.address, server.ports[self._port])), self._protocol_id)
+        except (KeyError, ValueError):
+            raise OSError(f"the allocator names no address and port {self._port!r} of a server") from None
