@@ -4,6 +4,7 @@ RESULTS.md."""
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,10 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         timeout=simulated.TIMEOUT,
     )
     for scene in simulated.SCENES:
-        played = [
-            simulated.play(scene, given.machines, given.rooms, given.players, seed)
-            for seed in range(1, given.seeds + 1)
-        ]
+        played = []
+        for seed in range(1, given.seeds + 1):
+            played.append(simulated.play(scene, given.machines, given.rooms, given.players, seed))
+            gc.collect()  # the fleet, some gigabytes
         worst = {name: max(getattr(each, name) for each in played) for name in simulated.Outcome.__slots__}
         line = (
             f"| {scene} | {worst['lost']} | {worst['affected']} | {worst['pause_p50']:.2f}; "
