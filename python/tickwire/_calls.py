@@ -281,7 +281,9 @@ def _function_name(function: Any) -> str:
         raise TypeError("@tw.call goes on a function with a name and annotations, not on a lambda")
     name = function.__name__
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError(f"{name} must be a plain function, not a coroutine function: a tick can't wait for it")
+        raise TypeError(
+            f"{name} must be a plain function, not a coroutine function: a tick can't wait for it"
+        )
     if inspect.isgeneratorfunction(function):
         raise TypeError(f"{name} must be a plain function, not a generator: it would never run")
     return name
