@@ -1940,21 +1940,6 @@ class World:
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
-    def save(self) -> bytes:
-        """The world as bytes, for another server to continue: ``Server(..., world=data)``. They hold all ghosts with all of their
-        properties, owners and network ids, the tick, and the ids by which clients know the ghosts. Numbers are exact, not
-        rounded to the property's step. A ghost with a value out of its range is saved with its last valid values.
-
-        Raises:
-            ClosedError: the server was closed.
-        """
-    def waiting(self, class_: type[_T], /) -> dict[_T, int]:
-        """The ghosts of a class that wait for their player: each with the client id of its last owner, which left. A client
-        that connects with that id owns them again. :meth:`set_owner` and :meth:`despawn` end the wait.
-
-        Raises:
-            GhostError: the class is not among the protocol's ghosts.
-        """
     def owner(self, ghost: object, /) -> ClientHandle | None:
         """The client that owns a ghost; None if the ghost has no owner or the owner is gone.
 

@@ -112,10 +112,6 @@ class BadWorldError(TickwireError, ValueError):
     """Bytes are no saved world, or one of other ghost classes: see :meth:`World.save`."""
 
 
-class BadWorldError(TickwireError, ValueError):
-    """Bytes are no saved world, or one of other ghost classes: see :meth:`World.save`."""
-
-
 class PredictionError(TickwireError, RuntimeError):
     """A game's step raised, or didn't return a state. The prediction keeps its state."""
 
