@@ -446,7 +446,7 @@ impl World {
         };
         let name = ghost.get_type().name()?;
         if let Some(live) = plain.get().live() {
-            refuse!(GhostError, "this {name} lives already, in row {}", live.row);
+            refuse!(GhostError, "this {name} is spawned already, in row {}", live.row);
         }
         if let Some(row) = plain.get().was() {
             return Err(GhostError::new_err(format!(
