@@ -93,6 +93,300 @@ impl Server {
         text_signature = "(address, protocol, *, key=None, max_clients=64, access=None, rendezvous=None, \
                              network=None, transfers=None, tuning=None, debugging=None)"
     )]
+    fn new<'py>(
+        py: Python<'py>,
+        address: AddressLike,
+        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
+        key: Option<&Bound<'py, PyAny>>,
+        #[int] max_clients: i128,
+        settings: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<Self> {
+        let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
+        let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
+        let given = Given::new(py, "Server.__new__", settings)?;
+        let access: Bound<'py, Access> = given.settings("access")?;
+        let access = access.get();
+        let meeting = given.settings::<Rendezvous>("rendezvous")?;
+        let mut settings =
+            Settings::new(given, ChunkLimits::SERVER.memory_bytes, protocol.get(), Vec::new())?;
+        settings.pending.has_senders = true;
+        if settings.tuning.get().bind.is_some() {
+            return Err(value_error("bind must be None of a server, which is at its address"));
+        }
+        let (network, address) = (settings.network.clone(), address.0);
+        if key.is_none() && network.is_none() && !address.ip().is_loopback() {
+            let sentence = format!(
+                "the server at {address} has no key: it is in development mode and anyone can connect. \
+                 Give it the key it shares with your login backend"
+            );
+            development::warn(py, sentence)?;
+        } else if key.is_some() && access.public_addresses.is_none() && address.ip().is_unspecified() {
+            let sentence = format!(
+                "connect tokens can't name a server at {address}: \
+                 give access=tickwire.tokens.Access(public_addresses=), the addresses that your tokens have"
+            );
+            development::warn(py, sentence)?;
+        }
+
+        let capture = settings.debugging.get().capture(py)?;
+        let mut driver = open_driver(py, address, &settings)?;
+        let address = driver.local_address();
+        let public = access.public_addresses.as_ref();
+        let mut names =
+            public.map_or_else(|| vec![address], |given| given.iter().map(|each| each.0).collect());
+        names.push(DEVELOPMENT_ADDRESS);
+        let mut netcode = netcode::ServerConfig::new(protocol.get().id, private_key, max_clients, names);
+        netcode.replay_window = REPLAY_WINDOW;
+        access.apply(&mut netcode);
+        // The well-known key keeps nobody out. With a key of its own a server doesn't explain refusals even on
+        // loopback: a relay may listen in front of it, and strangers ask through that.
+        netcode.explains = key.is_none();
+        netcode.spoken = protocol.get().spoken();
+        let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
+        let config = ServerConfig { netcode, connection, chunks };
+        let recorded = network.as_ref().and_then(VirtualNetwork::recorded);
+        let mut source = recorded.map_or_else(|| entropy(network), |recorded| Box::new(recorded));
+        let mut entropy = Recorded::new(&mut *source);
+        let core = protocol.get().core.clone();
+        let mut host = Host::server(config, core, &mut entropy, driver.unix()).map_err(value_error)?;
+        if let Some(capture) = capture {
+            let secrets = Secrets::Server { key: &private_key, entropy: entropy.drawn() };
+            capture.get().attach(py, &mut driver, &secrets)?;
+        }
+        if let Some(directory) = settings.arrivals.directory.take() {
+            host.set_chunk_store(Box::new(directory.per_client()));
+        }
+        if access.admission.is_some() {
+            host.ask_admission();
+        }
+        host.set_stalled_timeout(settings.tuning.get().stalled_timeout());
+        // The server's own bound counts if the rendezvous can't count so far.
+        let places = u8::try_from(max_clients).unwrap_or(0);
+        meeting.get().register(&mut driver, &mut *source, protocol.get().id, (0, places));
+        static SERVERS: AtomicU64 = AtomicU64::new(0);
+        let id = SERVERS.fetch_add(1, Ordering::Relaxed);
+        let endpoint = Endpoint::new(py, &SERVER, host, driver, protocol, settings)?;
+        let state = Arc::downgrade(&endpoint.state);
+        let world = World::new(endpoint.population.clone(), state, id, endpoint.strict, max_clients);
+        Ok(Server {
+            id,
+            max_clients,
+            admission: access.admission.as_ref().map(|hook| hook.clone_ref(py)),
+            endpoint,
+            world: Py::new(py, world)?,
+            players: Mutex::default(),
+            retained: Mutex::default(),
+            rooms: Rooms::default(),
+        })
+    }
+
+    #[getter]
+    fn address(&self) -> Address {
+        self.endpoint.address
+    }
+
+    #[getter]
+    fn code(&self) -> PyResult<Option<String>> {
+        rendezvous::code(&self.endpoint)
+    }
+
+    #[getter]
+    fn code_error(&self) -> PyResult<Option<String>> {
+        rendezvous::code_error(&self.endpoint)
+    }
+
+    #[getter]
+    fn network(&self, py: Python<'_>) -> Option<Py<SimulatedNetwork>> {
+        self.endpoint.network.as_ref().map(|network| network.clone_ref(py))
+    }
+
+    #[getter]
+    fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
+        self.endpoint.protocol.clone_ref(py)
+    }
+
+    #[getter]
+    fn world(&self, py: Python<'_>) -> Py<World> {
+        self.world.clone_ref(py)
+    }
+
+    #[getter]
+    fn inputs(slf: Py<Self>) -> Inputs {
+        Inputs(slf)
+    }
+
+    #[getter]
+    fn max_clients(&self) -> usize {
+        self.max_clients
+    }
+
+    #[getter]
+    fn clients(&self, py: Python<'_>) -> PyResult<Vec<Py<ClientHandle>>> {
+        let state = self.endpoint.state.lock()?;
+        let players = lock(&self.players);
+        let known = |client| Some(players.handles.get(&client)?.clone_ref(py));
+        Ok(state.host().connected().filter_map(known).collect())
+    }
+
+    #[getter]
+    fn closed(&self) -> PyResult<bool> {
+        self.endpoint.closed()
+    }
+
+    #[getter]
+    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.endpoint.counters(py)
+    }
+
+    fn tick(slf: Py<Self>) -> Tick {
+        Tick(Ticking::Server(slf))
+    }
+
+    pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
+        let make = |pending: &mut _, events| self.make_objects(py, pending, events);
+        self.endpoint.receive(py, || self.admit(py), make)
+    }
+
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        let asked = self.ask_world(py);
+        self.endpoint.flush(py).and(asked)
+    }
+
+    fn pump(&self, py: Python<'_>) -> PyResult<()> {
+        self.endpoint.pump(py)
+    }
+
+    fn _step(&self, py: Python<'_>) -> PyResult<f64> {
+        self.endpoint.step(py)
+    }
+
+    #[getter]
+    fn _moves_chunks(&self) -> PyResult<bool> {
+        self.endpoint.moves_chunks()
+    }
+
+    #[getter]
+    fn _has_news(&self) -> PyResult<bool> {
+        self.endpoint.has_news()
+    }
+
+    fn _fileno(&self, py: Python<'_>) -> PyResult<i64> {
+        self.endpoint.fileno(py)
+    }
+
+    fn send(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        message: &Bound<'_, PyAny>,
+        channel: Option<&Bound<'_, PyAny>>,
+        #[int] key: i128,
+        #[int] tag: i128,
+        #[truth] notify: bool,
+    ) -> PyResult<Py<PyAny>> {
+        let options = send_options(key, tag, notify)?;
+        let encoded = self.endpoint.protocol.get().encode_message(message)?;
+        let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
+        let client = self.core_handle(client.get());
+        let sent = self.endpoint.with(|core, driver| {
+            client.map(|client| core.send(driver.now(), client, channel, encoded, options))
+        })??;
+        self.endpoint.answer(message.py(), sent, channel, || class_name(message))
+    }
+
+    fn send_payload(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        data: &[u8],
+        channel: &Bound<'_, PyAny>,
+        #[int] tag: i128,
+    ) -> PyResult<Py<PyAny>> {
+        let tag = within("tag", tag, 0, u32::MAX)?;
+        let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
+        let handle = self.core_handle(client.get());
+        let sent = self.endpoint.with(|core, driver| {
+            handle.map(|client| core.send_payload(driver.now(), client, channel, payload(data), tag))
+        })??;
+        self.endpoint.answer(client.py(), sent, channel, || "the payload".into())
+    }
+
+    fn send_chunk(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        data: &Bound<'_, PyAny>,
+        label: &str,
+        #[truth] burst: bool,
+        #[truth] ask_first: bool,
+    ) -> PyResult<Transfer> {
+        let handle = self.core_handle(client.get())?;
+        self.endpoint.check_open(handle)?;
+        self.endpoint.send_chunk(
+            handle,
+            Some(client.clone().unbind()),
+            &Chunk::given(data)?,
+            label,
+            burst,
+            ask_first,
+        )
+    }
+
+    fn incoming_chunks(
+        &self,
+        py: Python<'_>,
+        client: &Bound<'_, ClientHandle>,
+    ) -> PyResult<Vec<IncomingChunk>> {
+        let handle = self.core_handle(client.get())?;
+        self.endpoint.incoming_chunks(py, handle, Some(client.as_unbound()))
+    }
+
+    fn set_budget(
+        &self,
+        #[number] bytes_per_second: f64,
+        #[number] burst_bytes: f64,
+        client: Option<&Bound<'_, ClientHandle>>,
+        #[truth] adaptive: bool,
+    ) -> PyResult<bool> {
+        let client = client.map(|client| self.core_handle(client.get())).transpose()?;
+        let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
+        match self.endpoint.state.lock()?.change().set_budget(client, budget) {
+            Ok(()) => Ok(true),
+            Err(BudgetError::NotConnected) => self.absent(),
+            Err(BudgetError::Config(error)) => Err(value_error(error)),
+        }
+    }
+
+    fn set_congestion(
+        &self,
+        congestion: &Bound<'_, Congestion>,
+        client: Option<&Bound<'_, ClientHandle>>,
+    ) -> PyResult<bool> {
+        let client = client.map(|client| self.core_handle(client.get())).transpose()?;
+        match self.endpoint.state.lock()?.change().set_congestion(client, congestion.get().0) {
+            Ok(()) => Ok(true),
+            Err(BudgetError::NotConnected) => self.absent(),
+            Err(BudgetError::Config(error)) => Err(value_error(error)),
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
+    fn broadcast(
+        &self,
+        message: &Bound<'_, PyAny>,
+        channel: Option<&Bound<'_, PyAny>>,
+        clients: Option<&Bound<'_, PyAny>>,
+        exclude: Option<&Bound<'_, ClientHandle>>,
+        #[int] key: i128,
+        #[int] tag: i128,
+        #[truth] notify: bool,
+    ) -> PyResult<Vec<Py<ClientHandle>>> {
+        let options = send_options(key, tag, notify)?;
+        let (clients, retained) = self.audience(clients)?;
+        self.broadcast_message(message, channel, clients, exclude, options, retained)
+    }
+
+    #[pyo3(signature = (clients, class_, rows, channel = None, *, arena = None, key = None, tag = None, notify = false))]
+    #[pyo3(
+        text_signature = "($self, clients, class_, rows, channel=None, *, arena=None, key=0, tag=0, notify=False)"
+    )]
     #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
     fn send_columns(
         &self,
