@@ -202,7 +202,8 @@ struct Round {
     ended: Instant,
     acked: f64,
     lost: f64,
-    /// Sending and arrival times of the first and the last packet acked, and the bytes that arrived after the first.
+    /// Sending and arrival times of the last packet that was read with the first one, and of the last one acked, and the
+    /// bytes that arrived in between.
     arrivals: Option<[(Instant, Instant); 2]>,
     arrived: f64,
     /// The wait of its first packet, in seconds.
@@ -364,15 +365,18 @@ impl Startup {
             at
         };
         let arrival = (stamp.sent_at, at);
-        let [first, last] = *round.arrivals.get_or_insert([arrival; 2]);
-        // Packets that arrived with the first one began before.
+        let [mut first, last] = *round.arrivals.get_or_insert([arrival; 2]);
+        // Packets that were read together came before that time: the count begins after the first of them.
         if at > first.1 {
             round.arrived += bytes;
+        } else {
+            first.0 = first.0.max(stamp.sent_at);
         }
         // An overtaken packet shows its own delay, not the round's duration.
         if last.0 <= stamp.sent_at {
             round.arrivals = Some([first, arrival]);
         } else {
+            round.arrivals = Some([first, last]);
             let late = (last.0 - stamp.sent_at) + (at - last.1);
             self.drops.on_overtaken(at, late.as_secs_f64());
         }
@@ -412,10 +416,11 @@ impl Startup {
 
     /// What is known of a round; None while it isn't enough.
     fn examine(&self, now: Instant, round: &Round, path: Path) -> Option<Findings> {
-        let (mut sending, mut arriving) = (path.send_tick, 0.0);
+        // What arrived went out at the round's pace, or more slowly. A span between two sends alone would say too little, as
+        // packets go and come in groups.
+        let (mut sending, mut arriving) = ((round.arrived + round.lost) / self.pace, 0.0);
         if let Some([first, last]) = round.arrivals {
-            // A tick's packets cover the time until the next tick.
-            sending += (last.0 - first.0).as_secs_f64();
+            sending = sending.max((last.0 - first.0).as_secs_f64());
             arriving = (last.1 - first.1).as_secs_f64();
         }
         let beside_others = round.is_beside_others(path);
