@@ -36,9 +36,9 @@ const DROPS_KEPT: Duration = Duration::from_secs(2);
 /// A round goes out in this part of a round trip, but in no less time than [`MIN_JITTER`].
 const SPREAD: f64 = 0.5;
 
-/// A round [`STEP`] times as fast as the one before goes out in this part: a queue of one round trip holds what a link as fast
-/// as the one before leaves. Of a round as long as the first, such a link drops a quarter.
-const SHORT_SPREAD: f64 = 1.0 / (STEP - 1.0);
+/// A round [`STEP`] times as fast as the one before goes out in this part: a link as fast as the one before leaves a queue of
+/// 0.85 round trips of it, and most queues hold one. Of a round as long as the first, such a link drops a quarter.
+const SHORT_SPREAD: f64 = 0.85 / (STEP - 1.0);
 
 /// The first round goes out over this time, in seconds; where the part of the round trip is shorter it has fewer bytes, but not
 /// fewer than this. Twenty that begin together on 50 Mbit/s and 20 ms would drop 8 % of their first second otherwise.
