@@ -56,9 +56,6 @@ const FEW: f64 = 12.0 * PACKET;
 /// end a round has too few of them.
 const COARSE_TICKS: core::ops::Range<f64> = 0.005..0.06;
 
-/// With such ticks a round is slower only if it is by this many times more than otherwise: losses aren't all known yet.
-const TICKS_BLUR: f64 = 1.1;
-
 /// The fastest round lasts for this many ticks.
 const MIN_TICKS: f64 = 4.0;
 
@@ -429,20 +426,11 @@ impl Startup {
         let blur = path.receive_tick.max(jitter);
         let clear = !(0.0..=blur + 2.0 * BLUR).contains(&(arriving - times * sending));
         let known = round.arrived >= ENOUGH;
-        // With ticks a span is only known to a tick or two. But as long as more is to come, each tick's arrivals are
-        // what the link carries.
-        let tick = path.tick();
-        let more_comes = round.arrivals.is_some_and(|[_, last]| last.0 < round.ended);
-        let slower = known
-            && COARSE_TICKS.contains(&tick)
-            && TICKS_BLUR * times * (round.arrived + round.lost) < self.pace * (arriving - jitter);
-        let clear = clear && !(slower && more_comes);
-        let fills = slower && more_comes && arriving > 1.5 * tick && jitter == 0.0;
         let fate = (round.acked + round.lost) / self.window;
         let settled = fate >= SETTLED_AT_LAST || (fate >= SETTLED && known && clear);
         // A round that took longer than allowed in all needn't be settled.
         let sending_all = if settled { sending } else { sending.max(self.window / self.pace) };
-        let longer = known && (fills || arriving > times * sending_all + blur);
+        let longer = known && arriving > times * sending_all + blur;
         // One late packet makes no queue; in a queue the minimum wait of the later half is at least about half of the
         // last wait.
         let [first, second] = round.least_waits;
