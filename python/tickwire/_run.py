@@ -34,6 +34,10 @@ BULK_STEP = 0.001
 """Seconds between two steps while chunks are under way. Sent once a tick, they would fill the queues of the
 path in bursts: 104 KB at 60 ticks and 50 Mbit/s."""
 
+GATHER = 0.001
+"""Seconds between an arrival and the step that handles it, and all that came meanwhile: a busy server steps no
+more often."""
+
 NAP = 0.05
 """The longest sleep: a loop of few ticks a second looks this often whether it is to end."""
 
@@ -68,6 +72,8 @@ def run(
     Ticks are due at multiples of ``1 / rate`` from the start, so nothing drifts. If the body is too slow,
     ticks are skipped instead of bunched; their numbers show it. Signals are handled in the main thread only,
     within the block; afterwards the earlier handlers are set again.
+
+    What arrives between ticks is acked and resent at once; the game gets it in its tick.
 
     On a :class:`SimulatedNetwork` it doesn't sleep: it advances virtual time from tick to tick. Loops that
     take turns (``zip``) share that time.
@@ -112,20 +118,23 @@ class Run(Generic[_I]):
             sentence = "tickwire.run sleeps, which stops the event loop that runs here: use tickwire.aio.run"
             warnings.warn(sentence, RuntimeWarning, stacklevel=2)
         self._loop.begin()
+        self._arrivals = Arrivals(self._loop.endpoint)
         return self._ticks()
 
     def _ticks(self) -> Iterator[tuple[int, _I]]:
-        loop = self._loop
+        loop, arrivals = self._loop, self._arrivals
         while (inbox := loop.receive()) is not None:
             yield loop.tick, inbox
             loop.finish_tick()
-            while (wait := loop.nap()) > 0:
-                time.sleep(wait)
+            arrivals.resume()
+            while (wait := loop.nap(steps=not arrivals.has_socket)) > 0:
+                arrivals.sleep(wait)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
+            self._arrivals.close()
             self._loop.say_goodbye(kind)
             while self._loop.lingers():
                 time.sleep(self._loop.linger_step())
@@ -136,6 +145,54 @@ class Run(Generic[_I]):
 
         def __iter__(self):
             raise TypeError("run() must be entered: with tw.run(server) as ticks")
+
+
+class Arrivals:
+    """Sleeps between ticks, and steps an endpoint meanwhile when its socket has something or a packet is due."""
+
+    def __init__(self, endpoint: Any) -> None:
+        from selectors import EVENT_READ, DefaultSelector
+
+        self._endpoint = endpoint
+        self._due = math.inf  # nothing is due between ticks until something arrives
+        self._selector: Any = None
+        # With a thread, in memory, on a simulated network or after its end it has no socket to wait for.
+        with suppress(ValueError, NotImplementedError, ClosedError):
+            socket = endpoint._fileno()
+            self._selector = DefaultSelector()
+            self._selector.register(socket, EVENT_READ)
+
+    @property
+    def has_socket(self) -> bool:
+        return self._selector is not None
+
+    def resume(self) -> None:
+        """A tick was sent: chunks go on between ticks, whatever arrives."""
+        if self.has_socket and not self._endpoint.closed and self._endpoint._moves_chunks:
+            self._due = 0.0
+
+    def sleep(self, longest: float) -> None:
+        """Sleeps for so many seconds, or until the next step."""
+        if self._selector is None:
+            time.sleep(longest)
+            return
+        wait = min(longest, self._due - time.perf_counter())
+        milliseconds = math.floor(1000 * wait)
+        if milliseconds < 1:  # selectors round up to milliseconds
+            time.sleep(max(0.0, wait))
+        elif self._selector.select((milliseconds - 0.5) / 1000):
+            time.sleep(min(GATHER, longest))
+            self._due = 0.0
+        now = time.perf_counter()
+        if self._due <= now:
+            with suppress(ClosedError):  # another thread may close it meanwhile
+                self._due = now + self._endpoint._step()
+
+    def close(self) -> None:
+        """Stops: then the socket may be closed."""
+        if self._selector is not None:
+            self._selector.close()
+            self._selector = None
 
 
 class Loop(Generic[_I]):
@@ -191,8 +248,9 @@ class Loop(Generic[_I]):
         self._flush()
         self.tick = max(self.tick + 1, math.floor((self._now() - self._start) * self._rate))
 
-    def nap(self) -> float:
-        """The seconds to sleep before asking again; 0 or less once the tick is due or the loop is to end."""
+    def nap(self, *, steps: bool = True) -> float:
+        """The seconds to sleep before asking again; 0 or less once the tick is due or the loop is to end. If
+        nothing else ``steps`` the endpoint while chunks are under way, this does."""
         wait = self._start + self.tick / self._rate - self._now()
         if wait <= 0 or self._stop.requested or self.endpoint.closed:
             return 0.0
@@ -200,7 +258,7 @@ class Loop(Generic[_I]):
             # Of several loops on one network the first one to get here advances its time.
             self._network.advance(wait)
             return 0.0
-        if self.endpoint._moves_chunks:
+        if steps and self.endpoint._moves_chunks:
             self._step()
             wait = min(wait, BULK_STEP)
         return min(wait, NAP)

@@ -17,6 +17,7 @@ import pytest
 import tickwire as tw
 from conftest import Chat, Move
 from tickwire import aio
+from tickwire._run import Arrivals
 from tickwire.testing import connected_pair
 
 REASON = tw.DisconnectReason
@@ -74,6 +75,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(time, "perf_counter", clock.perf_counter)
     monkeypatch.setattr(time, "sleep", clock.sleep)
+    monkeypatch.setattr(Arrivals, "sleep", lambda _, longest: clock.sleep(longest))
     return clock
 
 
