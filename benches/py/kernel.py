@@ -399,7 +399,7 @@ def share(mbit: int, rtt: int, other: str, we_first: bool, seed: int) -> tuple[i
         again = ("on", "thread", theirs) if other == "transfer" else ("tcp", other, theirs)
         processes.append(line.run(1, *again))
         time.sleep(until - time.monotonic())
-        for process in processes:
+        for process in reversed(processes):
             process.kill()
             process.wait()
         _, there = line.finish()
