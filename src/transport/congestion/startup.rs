@@ -423,7 +423,8 @@ impl Startup {
         let beside_others = round.is_beside_others(path);
         let times = if beside_others { LONGER_BESIDE_OTHERS } else { LONGER };
         let jitter = self.drops.jitter(now, path);
-        let blur = path.receive_tick.max(jitter);
+        // Arrivals are counted from one reading to another, which come late by less than a tick.
+        let blur = path.receive_tick.min(MIN_JITTER).max(jitter);
         let clear = !(0.0..=blur + 2.0 * BLUR).contains(&(arriving - times * sending));
         let known = round.arrived >= ENOUGH;
         let fate = (round.acked + round.lost) / self.window;
