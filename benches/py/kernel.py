@@ -365,8 +365,8 @@ def links(words: list[str]) -> list[dict[str, Any]]:
 def shares(words: list[str]) -> list[dict[str, Any]]:
     """What a transfer gets of a line beside another flow that starts before or after it."""
     rows = []
-    with open("/proc/sys/net/ipv4/tcp_available_congestion_control") as controls:
-        others = [other for other in OTHERS if other in controls.read().split() or other == "transfer"]
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    others = [other for other in OTHERS if other in known or other == "transfer"]
     for (mbit, rtt), other, first in itertools.product(SHARED, others, ["it", "we"]):
         case = f"{mbit} Mbit/s, {rtt} ms, beside {other}, {first} first"
         if not wanted(case, words) or (other, first) == ("transfer", "it"):
@@ -404,10 +404,8 @@ def share(mbit: int, rtt: int, other: str, we_first: bool, seed: int) -> tuple[i
             process.wait()
         _, there = line.finish()
     flows: dict[str, int] = there["flows"]
-    if other == "transfer":
-        us, it = flows.values()
-    else:
-        us, it = (sum(of for name, of in flows.items() if name.startswith(kind)) for kind in ("17 ", "6 "))
+    by_kind = [[of for name, of in flows.items() if name.startswith(kind)] for kind in ("17 ", "6 ")]
+    us, it = by_kind[0] if other == "transfer" else map(sum, by_kind)
     return us, it, 100 * there["dropped"] / there["packets"]
 
 

@@ -179,13 +179,15 @@ class Arrivals:
         until = time.perf_counter() + longest
         # Selectors round up to milliseconds.
         milliseconds = math.floor(1000 * (min(until, self._due) - time.perf_counter()))
-        if milliseconds >= 1 and self._selector.select((milliseconds - 0.5) / 1000):
-            self._due = min(self._due, self._stepped + GATHER)
+        # Another thread may close the endpoint at any time: some systems can't wait for its socket then.
+        with suppress(OSError):
+            if milliseconds >= 1 and self._selector.select((milliseconds - 0.5) / 1000):
+                self._due = min(self._due, self._stepped + GATHER)
         time.sleep(max(0.0, min(until, self._due) - time.perf_counter()))
         now = time.perf_counter()
         if self._due <= now:
             self._stepped = now
-            with suppress(ClosedError):  # another thread may close it meanwhile
+            with suppress(ClosedError):
                 self._due = now + self._endpoint._step()
 
     def close(self) -> None:

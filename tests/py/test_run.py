@@ -114,6 +114,27 @@ def test_the_rate_is_the_protocols_unless_it_is_given(
     assert seen[-1] == (20, pytest.approx(seconds))
 
 
+def test_between_ticks_it_acks_what_arrives(pair: tuple[tw.Server, tw.Client]) -> None:
+    server, client = pair
+    with tw.run(server, 1) as ticks:
+        next(ticks)
+        client.send(Chat(0, "hello"), 0)
+        client.flush()
+        began = time.monotonic()
+        stopping = threading.Thread(target=stop_once_delivered, args=(client, server))
+        stopping.start()
+        for _ in ticks:
+            pass
+    stopping.join()
+    assert time.monotonic() - began < 0.8, "its next tick is a second after the first"
+
+
+def stop_once_delivered(client: tw.Client, server: tw.Server) -> None:
+    while client.stats.channels[0].queued:
+        time.sleep(0.005)
+    server.close()
+
+
 def test_in_a_coroutine_it_warns_of_stopping_the_event_loop(protocol: tw.Protocol) -> None:
     async def play() -> None:
         with pytest.warns(RuntimeWarning, match=r"use tickwire\.aio\.run"), tw.run(start(protocol)):
