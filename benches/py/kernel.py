@@ -54,7 +54,7 @@ ENDS = [
 ]
 """How the sender wakes, and the receiver."""
 SHARED = [(20, 40), (50, 30)]
-"""Lines that an endless transfer shares with another flow, which the kernel's TCP or a second client sends."""
+"""Lines that an endless transfer shares with another flow, of the kernel's TCP or of a second client."""
 OTHERS = ["cubic", "bbr", "transfer"]
 FIRST, SETTLE, WATCH = 5.0, 5.0, 30.0
 """Seconds between the starts of both flows, from there until their shares are counted, and of the count."""

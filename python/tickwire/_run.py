@@ -147,7 +147,7 @@ class Run(Generic[_I]):
 
 
 class Arrivals:
-    """Sleeps between ticks, and steps an endpoint meanwhile when its socket has something or a packet is due."""
+    """Sleeps between ticks. Steps an endpoint meanwhile when its socket has something or a packet is due."""
 
     def __init__(self, endpoint: Any) -> None:
         from selectors import EVENT_READ, DefaultSelector
