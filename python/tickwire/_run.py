@@ -180,9 +180,10 @@ class Arrivals:
         # Selectors round up to milliseconds.
         milliseconds = math.floor(1000 * (min(until, self._due) - time.perf_counter()))
         # Another thread may close the endpoint at any time: some systems can't wait for its socket then.
-        with suppress(OSError):
+        with suppress(OSError, ClosedError):
             if milliseconds >= 1 and self._selector.select((milliseconds - 0.5) / 1000):
-                self._due = min(self._due, self._stepped + GATHER)
+                gather = BULK_STEP if self._endpoint._moves_chunks else GATHER
+                self._due = min(self._due, self._stepped + gather)
         time.sleep(max(0.0, min(until, self._due) - time.perf_counter()))
         now = time.perf_counter()
         if self._due <= now:
