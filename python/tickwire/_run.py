@@ -183,7 +183,7 @@ class Arrivals:
             self._due = 0.0
 
     def sleep(self, longest: float) -> None:
-        """Sleeps for so many seconds, or until the next step."""
+        """Sleeps until the next step, or for ``longest`` seconds."""
         if self._selector is None:
             time.sleep(longest)
             return

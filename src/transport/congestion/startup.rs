@@ -1,7 +1,7 @@
 //! The rate of a link of which nothing is known.
 //!
 //! Rounds, each four times as fast as the one before arrived, until one takes noticeably longer to arrive than it took to send:
-//! what arrives then is the rate. The first lasts for half a round trip, the next ones for a third: a link only as fast as the
+//! what arrives then is the rate. The first lasts for half a round trip, the next ones for less than a third: a link only as fast as the
 //! round before holds that in a queue of one round trip. pathChirp (Ribeiro and others, PAM 2003) reads a link's rate off
 //! in the same way, where packets begin to wait; a chirp in rounds overshoots once at most, and by less than slow
 //! start (RFC 9406 ends that at a queue too, but a round trip later).
