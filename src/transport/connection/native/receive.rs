@@ -165,15 +165,8 @@ fn apply(
 ) -> Result<(), End> {
     parts.inbound.hello_received |= parts.scratch.get().packet.control.hello.is_some();
     note_pending_ack(parts, now);
-    let Packet { messages, placed, .. } = &parts.scratch.get().packet;
-    let is_reliable = |channel: u8| parts.streams.is_reliable(channel.into());
-    let may_be_held = placed.is_empty() && messages.iter().any(|it| is_reliable(it.channel));
     apply_credits(parts, now, arrival)?;
     apply_messages(parts, arrival, tables)?;
-    if may_be_held && !parts.streams.have_received() {
-        // The application can read nothing, so a driver that is woken by arrivals has no tick now.
-        parts.ledger.pending_ack.hurry(true);
-    }
     let Packet { chunk_items, slices, .. } = &mut parts.scratch.get().packet;
     if !chunk_items.is_empty() {
         // A peer may name any packet.
@@ -203,7 +196,7 @@ fn note_pending_ack(parts: &mut Conversation, now: Instant) {
     let resends =
         messages.iter().any(|it| is_reliable(it.channel)) || placed.iter().any(|it| is_reliable(it.channel));
     if resends || !(fragments.is_empty() && chunk_items.is_empty() && control.credits.is_empty()) {
-        pending.hurry(!chunk_items.is_empty());
+        pending.hurry();
     }
 }
 
