@@ -153,7 +153,9 @@ class Watcher:
         for census in self.client.world.objects(Census):
             lines[0] = f"{census.wanderers:,} wanderers, " + lines[0]
             lines.append(f"a tick of the server: {census.tick_ms:.1f} ms at most in the last second")
-        lines.append(f"{stats.received_kbps:.0f} kbit/s down, {stats.sent_kbps:.0f} up, RTT {stats.rtt_ms:.0f} ms")
+        lines.append(
+            f"{stats.received_kbps:.0f} kbit/s down, {stats.sent_kbps:.0f} up, RTT {stats.rtt_ms:.0f} ms"
+        )
         if self.client.silence > 1.0:
             lines.append(f"nothing has arrived for {self.client.silence:.0f} s")
         return [*lines, "arrows: move over the field"]
