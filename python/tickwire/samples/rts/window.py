@@ -254,7 +254,7 @@ class Window:
         x, y, step = camera.left + camera.span // 2, camera.top + camera.span // 2, camera.span // 48
         if not self._turn:
             for base in world.of(self._me, Kind.BASE):
-                camera.show(base.x, base.y, SIZE // 2)
+                camera.show(base.x, base.y, SIZE * 3 // 8)
         for key, (way_x, way_y) in SCROLL.items():
             if pressed[key]:
                 x, y = x + way_x * step, y + way_y * step
