@@ -19,7 +19,7 @@ class _Terminated(BaseException):
     """SIGTERM arrived."""
 
 
-def _terminate(number: int, frame: FrameType | None) -> None:
+def _terminate(_number: int, _frame: FrameType | None) -> None:
     raise _Terminated
 
 
