@@ -94,7 +94,8 @@ class Client:
                     self.client.call(join, self.name)
             mine = self.client.world.mine(Player)
             if mine is not None:
-                self.body = self.body or tw.predict.Prediction(step, Body(mine.place), tolerance={"place": 1})
+                start = Body(mine.place)
+                self.body = self.body or tw.predict.Prediction(step, start, tolerance={"place": 1})
                 self.body.advance(self.client, Keys(*keys), mine)
             self.view = self.client.world.view()
 

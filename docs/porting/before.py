@@ -64,6 +64,7 @@ class Server:
         with self.lock:
             del self.sockets[name]
             self.players.pop(name, None)
+        sock.close()
 
     def tick(self):
         with self.lock:
@@ -73,8 +74,9 @@ class Server:
 
     def close(self):
         self.listener.close()
-        for sock in self.sockets.values():
-            sock.close()
+        with self.lock:
+            for sock in self.sockets.values():
+                sock.shutdown(socket.SHUT_RDWR)  # ends its thread
 
 
 class Client:

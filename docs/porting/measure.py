@@ -1,6 +1,6 @@
 """Measures both programs over an emulated line between two network namespaces, as root on Linux.
 
-Ann runs to and fro, Bob watches her, Carol and Dave run in circles; after 40 seconds Carol's cable is pulled.
+Ann runs to and fro, Bob watches her, Carol and Dave run in circles; after 32 seconds Carol's cable is pulled.
 The server is in one namespace, all players are in the other. The figures are those of the page "Porting from
 sockets".
 """
@@ -25,7 +25,7 @@ sys.path.insert(0, str(ROOT / "benches" / "py"))
 import kernel  # noqa: E402
 
 PORT, SERVER = 7001, "10.99.0.1"
-PLAY, WATCH = 40, 25
+PLAY, WATCH = 32, 14
 """Seconds of play, and after Carol's cable was pulled."""
 DELAY, LOSSES = 0.05, (0.0, 0.05)
 """Seconds each way, and the parts of packets that are lost each way."""
