@@ -19,7 +19,7 @@ const PACKETS: usize = 256;
 const WINDOW: f64 = 6.0;
 /// Seconds of lead that all inputs are worth: a 60th of a second for one more of 200 inputs that arrives in time.
 const WORTH: f64 = 200.0 / 60.0;
-/// A target is chosen from at least so many inputs: of fewer, a single late one would be worth any lead.
+/// Fewer inputs than this count as this many: else a single late one would be worth any lead.
 const MIN_INPUTS: f64 = 200.0;
 /// Seconds between two evaluations.
 const LOOK_EVERY: f64 = 0.1;
@@ -83,7 +83,7 @@ pub struct InputLead {
     target: Option<f64>,
     looked: f64,
     shown: Option<(f64, f64)>,
-    /// Ticks a second.
+    /// The rate of the server, as of the last [`InputLead::advance`].
     rate: f64,
 }
 
