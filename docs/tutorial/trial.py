@@ -52,7 +52,7 @@ def files(chapter: Path) -> dict[str, str]:
 
 
 def networking_lines(chapter: Path) -> int:
-    """How many lines of a chapter's program use Tickwire. Definitions that a later one replaces don't count."""
+    """How many lines of a chapter's program use Tickwire; what a later chapter replaces doesn't count."""
     newest: dict[str, ast.stmt] = {}
     for place, node in enumerate(ast.parse(code(chapter)).body):
         if isinstance(node, ast.ClassDef) and not node.decorator_list:
