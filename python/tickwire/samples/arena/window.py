@@ -180,8 +180,8 @@ class Window:
         self._news = [news for news in self._news[-3:] if self._ticks - news[1] < NEWS_TICKS]
         for place, (text, since) in enumerate(self._news):
             ink = faded(INK, (self._ticks - since) / NEWS_TICKS)
-            self.screen.write(text, (LEFT, HEIGHT - 88 - LINE * (len(self._news) - place)), ink)
-        self.screen.write_lines(HINTS, (LEFT, HEIGHT - 88), FAINT)
+            self.screen.write(text, (LEFT, HEIGHT - 98 - LINE * (len(self._news) - place)), ink)
+        self.screen.write_lines(HINTS, (LEFT, HEIGHT - 90), FAINT)
 
     def _draw_line(self) -> None:
         """Says that the player is dead, or the line, long before the connection times out."""

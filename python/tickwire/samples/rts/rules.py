@@ -17,7 +17,7 @@ from tickwire.samples.rts.messages import MAX_PLAYERS, SIZE, Attack, Build, Comm
 
 SPEED = {Kind.WORKER: 6, Kind.SOLDIER: 8}
 """Steps a sub-turn."""
-HEALTH = {Kind.MINE: 1, Kind.BASE: 1500, Kind.BARRACKS: 800, Kind.WORKER: 60, Kind.SOLDIER: 120}
+HEALTH = {Kind.MINE: 1, Kind.BASE: 3000, Kind.BARRACKS: 800, Kind.WORKER: 60, Kind.SOLDIER: 120}
 COST = {Kind.BASE: 400, Kind.BARRACKS: 150, Kind.WORKER: 50, Kind.SOLDIER: 80}
 TRAINED = {Kind.BASE: Kind.WORKER, Kind.BARRACKS: Kind.SOLDIER}
 TRAINING = 150
