@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     pass
 
 __all__ = [
+    "BadWorldError",
     "CallCancelledError",
     "CallError",
     "CallFailedError",
@@ -104,6 +105,10 @@ class GhostError(TickwireError, RuntimeError):
     """A ghost or its class can't be used: it isn't in this world, is despawned, or isn't in the
     protocol.
     """
+
+
+class BadWorldError(TickwireError, ValueError):
+    """Bytes are no saved world, or one of other ghost classes: see :meth:`World.save`."""
 
 
 class PredictionError(TickwireError, RuntimeError):

@@ -30,7 +30,7 @@ use super::endpoint::{Endpoint, SERVER};
 use super::errors::{stale_client, value_error};
 use super::events::ClientHandle;
 use super::fields::within;
-use super::ghosts::World;
+use super::ghosts::{self, World};
 use super::goodbye::goodbye;
 use super::inbox::{Inbox, payload};
 use super::lock;
@@ -88,21 +88,21 @@ struct Players {
 #[pymethods]
 impl Server {
     #[new]
-    #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, **settings))]
-    #[pyo3(
-        text_signature = "(address, protocol, *, key=None, max_clients=64, access=None, rendezvous=None, \
-                             network=None, transfers=None, tuning=None, debugging=None)"
-    )]
+    #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, world = None, **settings))]
+    #[pyo3(text_signature = "(address, protocol, *, key=None, max_clients=64, world=None, access=None, \
+                             rendezvous=None, network=None, transfers=None, tuning=None, debugging=None)")]
     fn new<'py>(
         py: Python<'py>,
         address: AddressLike,
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[int] max_clients: i128,
+        world: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
         let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
+        let saved = world.map(|given| ghosts::read_saved(protocol.get(), given, max_clients)).transpose()?;
         let given = Given::new(py, "Server.__new__", settings)?;
         let access: Bound<'py, Access> = given.settings("access")?;
         let access = access.get();
@@ -168,6 +168,7 @@ impl Server {
         let endpoint = Endpoint::new(py, &SERVER, host, driver, protocol, settings)?;
         let state = Arc::downgrade(&endpoint.state);
         let world = World::new(endpoint.population.clone(), state, id, endpoint.strict);
+        saved.map_or(Ok(()), |saved| world.load(&saved))?;
         Ok(Server {
             id,
             max_clients,
