@@ -318,14 +318,13 @@ mod tests {
 
     #[test]
     fn a_long_tick_must_let_more_inputs_arrive_in_time() {
-        // 2 % of packets need four ticks more: 67 ms at 60 ticks a second, and 200 ms at 20.
+        // Bursts of four losses: each tick of lead lets 1 % more inputs arrive in time.
         for (rate, expected) in [(60.0, 9.25), (20.0, 5.25)] {
             let mut lead = InputLead::new(LeadConfig { redundancy: 1, ..CONFIG });
             for tick in 0..600_u32 {
                 let now = Instant::from_nanos((f64::from(tick) / rate * 1e9) as u64);
                 lead.handle_sent(now, Some(f64::from(tick)), 1);
-                let slow = tick % 50 < 6;
-                if slow {
+                if tick % 100 < 4 {
                     lead.handle_fate(tick as u8, false);
                 } else {
                     lead.handle_arrival(now, tick as u8, f64::from(tick) + 5.0);
