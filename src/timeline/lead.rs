@@ -324,7 +324,7 @@ mod tests {
             for tick in 0..600_u32 {
                 let now = Instant::from_nanos((f64::from(tick) / rate * 1e9) as u64);
                 lead.handle_sent(now, Some(f64::from(tick)), 1);
-                if tick % 100 < 4 {
+                if tick % 70 < 4 {
                     lead.handle_fate(tick as u8, false);
                 } else {
                     lead.handle_arrival(now, tick as u8, f64::from(tick) + 5.0);
