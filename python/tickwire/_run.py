@@ -390,6 +390,8 @@ class Stop:
     _active: ClassVar[list[Stop]] = []
     """All of them: one signal ends every loop of the main thread."""
     _before: ClassVar[dict[int, Handler]] = {}
+    interrupted: ClassVar[bool] = False
+    """Whether Ctrl-C ended a loop, for the exit codes of commands."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -429,5 +431,6 @@ class Stop:
                 raise KeyboardInterrupt
             before(number, frame)
             return
+        Stop.interrupted |= number == signal.SIGINT
         for stop in Stop._active:
             stop.requested = True
