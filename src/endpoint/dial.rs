@@ -2,9 +2,9 @@
 
 use core::net::SocketAddr;
 
+use super::PeerHandle;
 use super::event::{Event, LinkEvent};
 use super::goodbye::{Repeats, Words};
-use super::handle::PeerHandle;
 use super::reason::DisconnectReason;
 use crate::netcode::{self, ClientDisconnect, ClientState, Counters, Refusal, TokenUse};
 use crate::store::Datagrams;

@@ -1,7 +1,7 @@
 //! Features that fill payload channels while packets are composed: ghosts, inputs, anything with more to send than
 //! fits.
 
-use super::handle::PeerHandle;
+use super::PeerHandle;
 use crate::transport::Fill;
 use crate::wire::BitWriter;
 

@@ -10,7 +10,7 @@ use core::ops::Range;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::handle::PeerHandle;
+use super::PeerHandle;
 use super::table::{Head, Table};
 use crate::time::Instant;
 use crate::transport::{Block, Body, Connection, End, Layer, Owner, Protocol, Read, Received};
@@ -244,22 +244,9 @@ impl Inbox {
         self.game.body(record)
     }
 
-    pub fn system(&self, layer: Layer) -> &Messages {
-        &self.system[layer as usize]
-    }
-
-    /// Takes a layer's messages. Give the memory back, cleared, by [`Inbox::give_back`].
+    /// Takes a layer's messages.
     pub fn take_system(&mut self, layer: Layer) -> Messages {
         core::mem::take(&mut self.system[layer as usize])
-    }
-
-    /// Lends a layer memory for the next messages; its contents are dropped. Does nothing if messages arrived since.
-    pub fn give_back(&mut self, layer: Layer, mut memory: Messages) {
-        let place = &mut self.system[layer as usize];
-        if place.records.is_empty() {
-            memory.clear();
-            *place = memory;
-        }
     }
 
     /// Whether there are no messages outside of tables.

@@ -6,10 +6,10 @@
 
 use core::net::SocketAddr;
 
+use super::PeerHandle;
 use super::dial::Dial;
 use super::event::{Event, LinkEvent};
 use super::goodbye::Words;
-use super::handle::PeerHandle;
 use super::reason::DisconnectReason;
 use crate::netcode::{self, Counters, Farewell, Received, ServerDisconnect};
 use crate::store::Datagrams;
@@ -85,9 +85,8 @@ impl Links {
             let (number, payload) = dial.netcode.handle_datagram(now, from, datagram, out)?;
             return Some((dial.peer, number, payload));
         }
-        let claimed = |client: netcode::ClientHandle| claimed(client.into());
         match self.listener.as_mut()?.handle_datagram_of(now, unix, from, datagram, out, claimed) {
-            Received::Payload { client, number, payload } => Some((client.into(), number, payload)),
+            Received::Payload { client, number, payload } => Some((client, number, payload)),
             Received::Nothing => None,
         }
     }
@@ -143,7 +142,7 @@ impl Links {
 
     /// The lowest number that the next packet for a peer may have.
     pub(super) fn next_number(&self, peer: PeerHandle) -> u64 {
-        let listener = || self.listener.as_ref()?.next_number(peer.into()).ok();
+        let listener = || self.listener.as_ref()?.next_number(peer).ok();
         self.dialled(peer).map(|dial| dial.netcode.next_number()).or_else(listener).unwrap_or_default()
     }
 
@@ -159,7 +158,7 @@ impl Links {
         let sent = if let Some(dial) = self.dialled_mut(peer) {
             dial.netcode.send_numbered(now, number, payload, out)
         } else if let Some(listener) = &mut self.listener {
-            listener.send_numbered(now, peer.into(), number, payload, out)
+            listener.send_numbered(now, peer, number, payload, out)
         } else {
             Ok(())
         };
@@ -194,7 +193,7 @@ impl Links {
     /// Sets the last packet for a client that the listener has just reported as gone.
     pub(super) fn set_farewell(&mut self, peer: PeerHandle, words: &Words) {
         if let Some(listener) = &mut self.listener {
-            listener.set_farewell(peer.into(), farewell(words));
+            listener.set_farewell(peer, farewell(words));
         }
     }
 
@@ -211,7 +210,7 @@ impl Links {
             dial.disconnect(now, words, until, out);
         } else if let Some(listener) = &mut self.listener {
             // The peer is connected, and the farewell is an ordinary packet.
-            let sent = listener.disconnect(now, peer.into(), words.as_ref().map(farewell), out);
+            let sent = listener.disconnect(now, peer, words.as_ref().map(farewell), out);
             debug_assert!(sent.is_ok(), "{sent:?}");
         }
     }
@@ -221,7 +220,7 @@ impl Links {
         if let Some(dial) = self.dialled_mut(peer) {
             dial.netcode.forget();
         } else if let Some(listener) = &mut self.listener {
-            listener.forget(peer.into());
+            listener.forget(peer);
         }
     }
 
@@ -252,7 +251,7 @@ fn farewell(words: &Words) -> Farewell<'_> {
 fn accepted(event: netcode::ServerEvent) -> LinkEvent {
     match event {
         netcode::ServerEvent::Connected { client, client_id, address, user_data } => {
-            let event = Event::Accepted { peer: client.into(), client_id, address, user_data };
+            let event = Event::Accepted { peer: client, client_id, address, user_data };
             LinkEvent::Up { event, id: client_id }
         }
         netcode::ServerEvent::Disconnected { client, reason } => {
@@ -261,7 +260,7 @@ fn accepted(event: netcode::ServerEvent) -> LinkEvent {
                 ServerDisconnect::Replaced => (DisconnectReason::Replaced, Some(CloseReason::Replaced)),
                 ServerDisconnect::ByPeer => (DisconnectReason::PeerDisconnected, None),
             };
-            LinkEvent::Down { peer: client.into(), reason, answer, detail: None }
+            LinkEvent::Down { peer: client, reason, answer, detail: None }
         }
     }
 }

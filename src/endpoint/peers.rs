@@ -2,8 +2,8 @@
 //!
 //! Promises: a stale handle finds nobody. A lingering peer doesn't exist for the application.
 
+use super::PeerHandle;
 use super::goodbye::{Closing, Words};
-use super::handle::PeerHandle;
 use super::incoming::PeerChunkQuota;
 use super::schedule::{News, Pace, Schedule, Visited};
 use super::stalled::FullChannels;

@@ -27,6 +27,12 @@ impl ClientHandle {
     pub fn number(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.slot)
     }
+
+    /// The handle with this [`ClientHandle::number`].
+    pub fn from_number(number: u64) -> Self {
+        // The halves of the number.
+        ClientHandle { slot: number as u32, generation: (number >> 32) as u32 }
+    }
 }
 
 /// An address as numbers, which hash in a third of the time; IPv4 is mapped to IPv6, because a socket may report

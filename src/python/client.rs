@@ -260,7 +260,7 @@ impl Client {
     fn latency(&self, py: Python<'_>) -> PyResult<Latency> {
         let view = self.world.get().view_delay(py);
         let mut state = self.endpoint.state.lock()?;
-        let line = state.host().stats(self.server()).map_or(0.0, |(stats, _)| stats.rtt / 1000.0);
+        let line = state.host().connection(self.server()).map_or(0.0, |it| it.stats().rtt / 1000.0);
         let player = state.carrier.session.timing().player();
         let lead = player.and_then(|player| Some(player.lead().ticks()? / player.clock().rate()));
         Ok(Latency::new(line, lead.unwrap_or(0.0), view))

@@ -237,7 +237,7 @@ impl AckEndpoint {
 impl<T: Default> AckEndpoint<T> {
     /// Like [`AckEndpoint::new`], with a note for each packet sent.
     pub(super) fn with_notes(config: AckEndpointConfig) -> Result<Self, ConfigError> {
-        let acks = Acks::with_notes(&config.acks)?;
+        let acks = Acks::new(&config.acks)?;
         let reassembly = Reassembly::new(config.reassembly.clone())?;
         config.check()?;
         Ok(AckEndpoint { config, acks, reassembly, counters: EndpointCounters::default() })

@@ -23,13 +23,13 @@ use core::hash::Hasher;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use super::PeerHandle;
 use super::arriving::Arriving;
 use super::config::{ClientConfig, ServerConfig, sealed};
 use super::dial::Dial;
 use super::error::ConfigError;
 use super::event::Event;
 use super::goodbye::Goodbye;
-use super::handle::PeerHandle;
 use super::inbox::Inbox;
 use super::incoming::{ChunkLimits, IncomingChunks};
 use super::links::Links;
@@ -63,7 +63,7 @@ pub struct Host {
     announced_late: HashSet<PeerHandle>,
     /// Newcomers wait for the application's decision.
     asks_admission: bool,
-    /// There is a layer above for a game without a server.
+    /// There is a layer above for a game without a server, which takes [`Host::take_link_events`].
     serves_peers: bool,
     /// Clients that left before the decision, with everything they sent.
     left_undecided: Vec<Peer>,
@@ -75,12 +75,8 @@ pub struct Host {
     unfinished: Vec<(PeerHandle, Box<Connection>)>,
     /// Notifications of connections that are over.
     notifications: Vec<(PeerHandle, Notification)>,
-    /// Payloads of the ghosts' channels, in order of arrival.
-    ghost_payloads: Vec<(PeerHandle, Received)>,
-    /// Payloads of the channel for inputs and the server's time, in order of arrival.
-    time_payloads: Vec<(PeerHandle, Received)>,
-    /// Likewise, what the channels of peers carried, each with its channel.
-    peer_payloads: Vec<(PeerHandle, usize, Received)>,
+    /// What the features' channels carried, each with its channel, in order of arrival.
+    payloads: Vec<(PeerHandle, usize, Received)>,
     /// Where peers play without a server: all events once more, for the layer above.
     link_events: Vec<Event>,
     /// Packet counts of connections that are over.
@@ -186,9 +182,7 @@ impl Host {
             arriving: Arriving::new(),
             unfinished: Vec::new(),
             notifications: Vec::new(),
-            ghost_payloads: Vec::new(),
-            time_payloads: Vec::new(),
-            peer_payloads: Vec::new(),
+            payloads: Vec::new(),
             link_events: Vec::new(),
             ended: PacketCounters::default(),
             ended_chunks: ChunkCounters::default(),

@@ -3,10 +3,10 @@
 use core::net::SocketAddr;
 
 use super::Host;
+use crate::endpoint::PeerHandle;
 use crate::endpoint::event::LinkEvent;
 use crate::endpoint::feature::{Feature, ForPeer};
 use crate::endpoint::goodbye::{Closing, Words};
-use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::peers::Peer;
 use crate::endpoint::reason::DisconnectReason;
 use crate::endpoint::schedule::{Pace, Visited};
@@ -48,23 +48,9 @@ impl Host {
         if handled.is_ok() && peer.closing.is_some() {
             peer.connection.discard_received();
         }
-        if let Some(channel) = self.protocol.ghost_channel() {
+        for channel in self.protocol.feature_channels() {
             let received = core::iter::from_fn(|| peer.connection.poll_received(channel));
-            self.ghost_payloads.extend(received.map(|received| (handle, received)));
-        }
-        if let Some(channel) = self.protocol.time_channel() {
-            let received = core::iter::from_fn(|| peer.connection.poll_received(channel));
-            self.time_payloads.extend(received.map(|received| (handle, received)));
-        }
-        for channel in [self.protocol.peer_channel(), self.protocol.core_channel()].into_iter().flatten() {
-            let received = core::iter::from_fn(|| peer.connection.poll_received(channel));
-            let received = received.map(|received| (handle, channel, received));
-            if self.serves_peers {
-                self.peer_payloads.extend(received);
-            } else {
-                // Nobody takes it.
-                received.for_each(drop);
-            }
+            self.payloads.extend(received.map(|received| (handle, channel, received)));
         }
         peer.connection.swap_scratch(&mut self.scratch);
         let news = peer.news(self.protocol.has_chunks());

@@ -543,9 +543,10 @@ impl Server {
         let state = self.endpoint.state.lock()?;
         let mut snapshot = SnapshotColumns::default();
         for client in state.host().connected() {
-            let channels = (0..=u8::MAX)
-                .map_while(|channel| Some((channel, state.host().channel_stats(client, channel.into())?)));
-            channels.for_each(|(channel, counts)| snapshot.push(client.slot, channel, &counts));
+            let Some(connection) = state.host().connection(client) else { continue };
+            for channel in 0..state.host().protocol().channels().len() {
+                snapshot.push(client.slot, channel as u8, &connection.channel_stats(channel));
+            }
         }
         Ok(ChannelSnapshot(Arc::new(snapshot)))
     }

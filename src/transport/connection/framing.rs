@@ -40,9 +40,6 @@ pub(super) trait Framing: Debug + Send + Sync {
     /// When [`Framing::transmit_between`] has something to do, unless something arrives or is sent earlier.
     fn next_between(&self, parts: &mut Conversation, now: Instant) -> Instant;
 
-    /// When any call that transmits has something to do, unless something arrives or is sent earlier.
-    fn next_deadline(&self, parts: &Conversation) -> Instant;
-
     /// Takes a packet of the peer; returns false if it was dropped. Messages that needn't wait are read into the lent
     /// tables.
     ///

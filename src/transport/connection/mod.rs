@@ -235,12 +235,6 @@ impl Connection {
         self.framing.next_tick(&mut self.parts)
     }
 
-    /// When [`Connection::transmit`] next has something to do if nothing arrives and nothing is sent before: for
-    /// drivers that can wake then. Ticks may come at any time.
-    pub fn next_deadline(&self) -> Instant {
-        self.framing.next_deadline(&self.parts)
-    }
-
     /// The last packet of a conversation that this side ends: to be repeated, byte for byte. `detail`, of 1 to
     /// [`MAX_DETAIL_BYTES`] bytes without NUL, is for the peer's application. None if netcode's own disconnect is enough.
     pub fn farewell(&mut self, now: Instant, reason: CloseReason, detail: Option<&str>) -> Option<Vec<u8>> {
@@ -274,8 +268,8 @@ impl Connection {
         self.parts.ledger.endpoint.acks().packets_lost()
     }
 
-    // See `Acks::is_missing`.
-    pub(crate) fn is_missing(&self, sequence: u64) -> bool {
+    /// Whether a packet of the peer, older than the newest one, hasn't arrived; true for those long ago.
+    pub fn is_missing(&self, sequence: u64) -> bool {
         self.parts.ledger.endpoint.acks().is_missing(sequence)
     }
 

@@ -306,10 +306,6 @@ impl Reassembly {
         Ok(Reassembly { partials: BTreeMap::new(), next: 0, reserved: 0, config, limit, spare: Vec::new() })
     }
 
-    pub fn config(&self) -> &ReassemblyConfig {
-        &self.config
-    }
-
     /// Takes a fragment that was read; returns the packet if it was the last one missing.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! The message types and channels that features add to a game's protocol.
 
+use core::ops::Range;
 use std::sync::Arc;
 
 use super::channel::{ChannelConfig, ChannelKind, ProtocolError, Resend, Share};
@@ -155,6 +156,11 @@ impl Protocol {
     pub fn game_channels(&self) -> usize {
         let hidden = usize::from(self.ghosts.is_some()) + usize::from(self.time.is_some());
         self.channels.len() - hidden - 2 * usize::from(self.peers)
+    }
+
+    /// The channels of features, which come after the game's.
+    pub fn feature_channels(&self) -> Range<usize> {
+        self.game_channels()..self.channels.len()
     }
 
     /// The ghosts' channel, if there are ghosts.

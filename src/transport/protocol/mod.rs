@@ -56,14 +56,6 @@ pub struct MessageType {
 }
 
 impl MessageType {
-    /// Most bits a body of this type takes, at any position in a packet.
-    pub fn max_bits(&self) -> usize {
-        match &self.body {
-            Body::Declared(schema) => schema.max_bits(),
-            Body::Opaque { max_bytes } => *max_bytes as usize * 8,
-        }
-    }
-
     fn validate(&self) -> Result<(), ProtocolError> {
         match self.body {
             Body::Opaque { max_bytes } if !(1..=MAX_MESSAGE_BYTES).contains(&(max_bytes as usize)) => {
@@ -224,11 +216,6 @@ impl Protocol {
     /// The message types; the index is the type id on the wire. The game's come first, and behind them those of the layers.
     pub fn messages(&self) -> &[MessageType] {
         &self.messages
-    }
-
-    /// How many of the message types are the game's.
-    pub fn game_types(&self) -> usize {
-        self.game_types
     }
 
     /// The ids of a layer's message types.

@@ -65,13 +65,6 @@ impl Framing for Native {
         packets.max(allowed).min(slices::next_at(parts)).max(now + GRAIN)
     }
 
-    fn next_deadline(&self, parts: &Conversation) -> Instant {
-        let keep_alive = keep_alive_at(parts).unwrap_or(Instant::ZERO);
-        let owed = parts.ledger.pending_ack.next_tick();
-        let chunks = next_chunk_item(parts).min(slices::next_at(parts));
-        parts.next_message().min(keep_alive).min(chunks).min(owed)
-    }
-
     fn handle(
         &mut self,
         parts: &mut Conversation,

@@ -150,11 +150,6 @@ impl Framing for Yojimbo {
         keep_alive.max(now + GRAIN)
     }
 
-    fn next_deadline(&self, parts: &Conversation) -> Instant {
-        let keep_alive = parts.outbound.keep_alive_at(Duration::ZERO).unwrap_or(Instant::ZERO);
-        parts.next_message().min(keep_alive)
-    }
-
     fn handle(
         &mut self,
         parts: &mut Conversation,
