@@ -14,7 +14,7 @@ use super::reason::DisconnectReason;
 use crate::netcode::{self, Counters, Farewell, Received, ServerDisconnect};
 use crate::store::Datagrams;
 use crate::time::{Instant, UnixSeconds};
-use crate::transport::{CloseReason, Protocol};
+use crate::transport::{CloseReason, Outlet, Protocol};
 
 /// The connections below the peers. The listener's clients have the first slots, dialled servers the later ones.
 pub(super) struct Links {
@@ -146,24 +146,14 @@ impl Links {
         self.dialled(peer).map(|dial| dial.netcode.next_number()).or_else(listener).unwrap_or_default()
     }
 
-    /// Seals a packet for a peer that is connected, under this number.
-    pub(super) fn send_payload(
-        &mut self,
+    /// Where packets for a peer that is connected are sealed.
+    pub(super) fn outlet<'a>(
+        &'a mut self,
         now: Instant,
         peer: PeerHandle,
-        number: u64,
-        payload: &[u8],
-        out: &mut Datagrams,
-    ) {
-        let sent = if let Some(dial) = self.dialled_mut(peer) {
-            dial.netcode.send_numbered(now, number, payload, out)
-        } else if let Some(listener) = &mut self.listener {
-            listener.send_numbered(now, peer, number, payload, out)
-        } else {
-            Ok(())
-        };
-        // The peer is connected and the packet fits: this layer sees to both.
-        debug_assert!(sent.is_ok(), "{sent:?}");
+        out: &'a mut Datagrams,
+    ) -> impl Outlet + 'a {
+        Sealing { links: self, now, peer, out }
     }
 
     /// Sends keep-alives, and notices timeouts.
@@ -240,6 +230,29 @@ impl Links {
         let mut sum = self.listener.as_ref().map_or_else(Counters::default, |it| it.counters().clone());
         self.dials.iter().map(Dial::counters).chain([&self.replaced]).for_each(|counters| sum.add(counters));
         sum
+    }
+}
+
+/// Seals packets for a peer.
+struct Sealing<'a> {
+    links: &'a mut Links,
+    now: Instant,
+    peer: PeerHandle,
+    out: &'a mut Datagrams,
+}
+
+impl Outlet for Sealing<'_> {
+    fn push(&mut self, number: u64, write: &mut dyn FnMut(&mut Vec<u8>)) {
+        let Sealing { links, now, peer, out } = self;
+        let sent = if let Some(dial) = links.dialled_mut(*peer) {
+            dial.netcode.send_numbered(*now, number, write, out)
+        } else if let Some(listener) = &mut links.listener {
+            listener.send_numbered(*now, *peer, number, write, out)
+        } else {
+            Ok(())
+        };
+        // The peer is connected, and the number is free: this layer sees to both.
+        debug_assert!(sent.is_ok(), "{sent:?}");
     }
 }
 

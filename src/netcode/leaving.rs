@@ -133,12 +133,11 @@ impl Parting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netcode::address::parse_address;
 
     fn leaver() -> Leaver {
         Leaver {
             client: ClientHandle::default(),
-            address: parse_address("1.1.1.1:1").unwrap(),
+            address: "1.1.1.1:1".parse().unwrap(),
             sealer: Sealer::new(1, [0; 32], 0),
             introduction: None,
             farewell: None,

@@ -247,24 +247,25 @@ impl Server {
         payload: &[u8],
         out: &mut Datagrams,
     ) -> Result<(), SendError> {
-        self.send_numbered(now, client, self.next_number(client)?, payload, out)
+        let number = self.next_number(client)?;
+        check_payload(payload)?;
+        self.send_numbered(now, client, number, |out| out.extend_from_slice(payload), out)
     }
 
-    /// Like [`Server::send_payload`], under a number of at least [`Server::next_number`], or one above that of the payload
-    /// before.
+    /// Sends a payload of 1..=1200 bytes, which `write` appends where it is sealed, under a number of at least
+    /// [`Server::next_number`], or one above that of the payload before.
     ///
     /// # Errors
-    /// Those of [`Server::send_payload`], or the number is used or above those of a connection.
+    /// When the handle names no connection any more, or the number is used or above those of a connection.
     pub fn send_numbered(
         &mut self,
         now: Instant,
         client: ClientHandle,
         number: u64,
-        payload: &[u8],
+        write: impl FnOnce(&mut Vec<u8>),
         out: &mut Datagrams,
     ) -> Result<(), SendError> {
         let connection = self.slots.find_mut(client).ok_or(SendError::NotConnected)?;
-        check_payload(payload)?;
         connection.sealer.check_number(number)?;
         if !connection.confirmed && connection.sealer.next() < number {
             // The client drops payloads until a keep-alive has told it that it is connected.
@@ -272,7 +273,7 @@ impl Server {
             connection.sealer.send(connection.address, Kind::KeepAlive, &body, out);
         }
         connection.sealer.skip_to(number)?;
-        connection.sealer.send(connection.address, Kind::Payload, payload, out);
+        connection.sealer.send_written(connection.address, Kind::Payload, write, out);
         connection.last_send = now;
         Ok(())
     }

@@ -209,13 +209,12 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netcode::address::parse_address;
     use crate::rng::Rng;
 
     fn connection(n: u16) -> Connection {
         Connection {
             client_id: n.into(),
-            address: parse_address(&format!("1.1.1.1:{n}")).unwrap(),
+            address: format!("1.1.1.1:{n}").parse().unwrap(),
             sealer: Sealer::new(1, [0; 32], 0),
             receive_key: [0; 32],
             timeout: None,

@@ -25,6 +25,7 @@ pub mod good_bad;
 mod ledger;
 mod message;
 mod message_window;
+mod outlet;
 mod owner;
 mod pacing;
 pub mod packet;
@@ -48,6 +49,7 @@ pub use framing::{
 pub use ledger::estimate::Stats as PacketStats;
 pub use ledger::{Notification, PacketNotification, acks, estimate};
 pub use message::{Block, Message, OpaqueBody, Received, SendOptions};
+pub use outlet::Outlet;
 pub use owner::{Layer, Owner};
 pub use pacing::{BudgetConfig, RateConfig};
 pub use packet::{fragment, header, numbered};

@@ -38,7 +38,6 @@ use super::stalled::DEFAULT_STALLED_TIMEOUT;
 use super::stats::{ConnectionCounters, FinalStats};
 use crate::netcode::{self, ConnectToken};
 use crate::rng::{Entropy, Rng};
-use crate::store::Packets;
 use crate::store::keyed_hash::WordHasher;
 use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::chunks::ChunkCounters;
@@ -86,7 +85,6 @@ pub struct Host {
     awake_until: Instant,
     /// Memory that calls need, shared by all connections.
     scratch: Scratch,
-    packets: Packets,
     incoming: IncomingChunks,
     /// The application ends all connections, and admits no new ones.
     closing: Option<Goodbye>,
@@ -188,7 +186,6 @@ impl Host {
             ended_chunks: ChunkCounters::default(),
             awake_until: Instant::ZERO,
             scratch: Scratch::default(),
-            packets: Packets::default(),
             incoming: IncomingChunks::new(chunks),
             closing: None,
             lingering: 0,

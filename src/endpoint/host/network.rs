@@ -134,24 +134,23 @@ impl Host {
             let lost = peer.connection.packets_lost();
             peer.connection.set_awake(awake);
             peer.connection.skip_to(self.links.next_number(peer.handle));
+            let sent = out.len();
+            let mut outlet = self.links.outlet(now, peer.handle, out);
             let next = match (pace, feature.as_mut().filter(|_| peer.closing.is_none())) {
-                (Pace::Between, _) => peer.connection.transmit_between(now, &mut self.packets),
-                (Pace::Tick, None) => peer.connection.transmit(now, &mut self.packets),
+                (Pace::Between, _) => peer.connection.transmit_between(now, &mut outlet),
+                (Pace::Tick, None) => peer.connection.transmit(now, &mut outlet),
                 (Pace::Tick, Some(feature)) => {
                     let mut fill = ForPeer { peer: peer.handle, feature: &mut **feature };
-                    peer.connection.transmit_filled(now, &mut self.packets, &mut fill)
+                    peer.connection.transmit_filled(now, &mut outlet, &mut fill)
                 }
             };
+            drop(outlet);
             let news = peer.news(has_chunks);
             let chunks_move = has_chunks && !peer.connection.chunks().is_idle();
-            let changed = !self.packets.is_empty() || peer.connection.packets_lost() != lost;
+            let changed = out.len() > sent || peer.connection.packets_lost() != lost;
             let other =
                 next_of_other_pace(now, pace, &mut peer.connection, (changed, chunks_move), foretells);
             peer.connection.swap_scratch(&mut self.scratch);
-            for (number, packet) in self.packets.iter() {
-                self.links.send_payload(now, peer.handle, number, packet, out);
-            }
-            self.packets.clear();
             Visited { next, news, other }
         });
         if !self.stalled.is_empty() {

@@ -58,11 +58,12 @@ use super::framing::MAX_DETAIL_BYTES;
 use super::ledger::estimate::Stats;
 use super::ledger::{Notification, PacketNotification};
 use super::message::Received;
+use super::outlet::Outlet;
 use super::packet::fragment::Fragment;
 use super::protocol::Protocol;
 use super::stream::ChannelStats;
 use super::stream::external::Fill;
-use crate::store::{Packets, SmallBytes, prefetch};
+use crate::store::{SmallBytes, prefetch};
 use crate::time::Instant;
 
 /// A packet goes out at least this often: acks, RTT and loss stay fresh, and the peer knows we live.
@@ -190,20 +191,20 @@ impl Connection {
     ///
     /// Returns when a tick has something to do here again, unless something arrives or is sent earlier: until then
     /// this needn't be called.
-    pub fn transmit(&mut self, now: Instant, out: &mut Packets) -> Instant {
+    pub fn transmit(&mut self, now: Instant, out: &mut dyn Outlet) -> Instant {
         self.transmit_tick(now, out, None)
     }
 
     /// Like [`Connection::transmit`]; `fill` is offered the room of each packet on the channels of
     /// [`Connection::want`].
-    pub fn transmit_filled(&mut self, now: Instant, out: &mut Packets, fill: &mut dyn Fill) -> Instant {
+    pub fn transmit_filled(&mut self, now: Instant, out: &mut dyn Outlet, fill: &mut dyn Fill) -> Instant {
         self.transmit_tick(now, out, Some(fill))
     }
 
     fn transmit_tick(
         &mut self,
         now: Instant,
-        out: &mut Packets,
+        out: &mut dyn Outlet,
         fill: Option<&mut (dyn Fill + '_)>,
     ) -> Instant {
         self.parts.outbound.note_tick(now);
@@ -220,7 +221,7 @@ impl Connection {
     /// takes very long. Nothing is dropped for lack of room.
     ///
     /// Returns when to call again unless something arrives or is sent earlier: in a millisecond at the earliest.
-    pub fn transmit_between(&mut self, now: Instant, out: &mut Packets) -> Instant {
+    pub fn transmit_between(&mut self, now: Instant, out: &mut dyn Outlet) -> Instant {
         self.framing.transmit_between(&mut self.parts, now, out);
         self.framing.next_between(&mut self.parts, now)
     }

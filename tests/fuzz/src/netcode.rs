@@ -62,6 +62,7 @@ fn opened(input: &mut Input<'_>) {
         Body::Challenge { sequence, token } => {
             assert_eq!((sequence.to_le_bytes(), &token[..]), (body[..8].try_into().unwrap(), &body[8..]));
         }
+        _ => {}
     }
 }
 

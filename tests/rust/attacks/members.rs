@@ -81,7 +81,8 @@ impl Member {
     /// Sends these bytes for a packet of the transport, under this number or the next one.
     fn raw(&mut self, arena: &mut Arena, number: u64, payload: &[u8]) {
         let mut out = Datagrams::new();
-        self.client.send_numbered(arena.now, number, payload, &mut out).expect("still connected");
+        let write = |out: &mut Vec<u8>| out.extend_from_slice(payload);
+        self.client.send_numbered(arena.now, number, write, &mut out).expect("still connected");
         self.transmit(arena, &out);
     }
 
