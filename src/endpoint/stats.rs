@@ -2,9 +2,7 @@
 
 use crate::time::Duration;
 use crate::transport::chunks::ChunkCounters;
-use crate::transport::{
-    BudgetConfig, ChannelStats, Connection, ConnectionConfig, PacketCounters, PacketStats, Protocol,
-};
+use crate::transport::{BudgetConfig, ChannelStats, Connection, PacketCounters, PacketStats, Protocol};
 
 /// A connection that is silent for longer has quality 0. A living one brings something ten times a second.
 const SILENT_AFTER: Duration = Duration::from_secs(1);
@@ -26,7 +24,7 @@ pub(super) fn quality(stats: &PacketStats, silence: Duration) -> u8 {
 }
 
 /// All statistics of a connection at one moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PeerStats {
     /// RTT, jitter, loss and bandwidth.
     pub packets: PacketStats,
@@ -51,18 +49,6 @@ impl PeerStats {
             bulk_rate: connection.bulk_rate(),
             chunks: connection.chunks().counters(),
             channels: (0..protocol.channels().len()).map(|index| connection.channel_stats(index)).collect(),
-        }
-    }
-
-    /// The statistics of a new connection, without building one and its tables of packets.
-    pub(super) fn fresh(config: &ConnectionConfig, protocol: &Protocol) -> Self {
-        PeerStats {
-            packets: PacketStats::default(),
-            counters: PacketCounters::default(),
-            budget: config.budget,
-            bulk_rate: Connection::first_bulk_rate(config, protocol),
-            chunks: ChunkCounters::default(),
-            channels: vec![ChannelStats::default(); protocol.channels().len()],
         }
     }
 }

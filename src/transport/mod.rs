@@ -55,8 +55,8 @@ pub use pacing::{BudgetConfig, RateConfig};
 pub use packet::{fragment, header, numbered};
 pub use parts::Desync;
 pub use protocol::{
-    Body, ChannelConfig, ChannelKind, FRAGMENT_BYTES, Framing, FramingError, MessageType, Protocol,
-    ProtocolError, Resend, Share, YojimboChannel, YojimboConfig,
+    Body, ChannelConfig, ChannelKind, FRAGMENT_BYTES, Framing, FramingError, MessageType, Protocol, Resend,
+    Share, YojimboChannel, YojimboConfig,
 };
 pub use stream::external::Fill;
 pub use stream::{ChannelStats, Pool};

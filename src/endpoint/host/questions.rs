@@ -51,7 +51,8 @@ impl Host {
 
     /// The statistics of a connection before anything was sent.
     pub fn fresh_stats(&self) -> PeerStats {
-        PeerStats::fresh(&self.config, &self.protocol)
+        let fresh = Connection::new(&self.config, self.protocol.clone());
+        fresh.map(|fresh| PeerStats::of(&fresh, &self.protocol)).unwrap_or_default()
     }
 
     /// Counts of how connections ended.

@@ -1,9 +1,7 @@
 //! Chunks on a connection.
 
-use super::outbound::controller;
-use super::{Connection, ConnectionConfig};
+use super::Connection;
 use crate::time::Instant;
-use crate::transport::Protocol;
 use crate::transport::chunks::{ChunkError, Chunks, ContentHash, MAX_BURST_CHUNK_BYTES, Source};
 
 /// Bytes around a slice in its packet: header, control sections, entry, item.
@@ -52,11 +50,5 @@ impl Connection {
     /// Bytes a second at which chunks may go out now, all headers included.
     pub fn bulk_rate(&self) -> f64 {
         self.parts.outbound.bulk_rate()
-    }
-
-    /// The same of a connection that is to be made, without making it.
-    pub(crate) fn first_bulk_rate(config: &ConnectionConfig, protocol: &Protocol) -> f64 {
-        let asked = controller(&config.congestion, protocol);
-        asked.ok().flatten().map_or(0.0, |controller| controller.rate())
     }
 }

@@ -3,8 +3,9 @@
 use core::ops::Range;
 use std::sync::Arc;
 
-use super::channel::{ChannelConfig, ChannelKind, ProtocolError, Resend, Share};
+use super::channel::{ChannelConfig, ChannelKind, Resend, Share};
 use super::{Body, FramingError, MAX_CHANNELS, MAX_MESSAGE_TYPES, MessageType, Protocol};
+use crate::transport::error::ConfigError;
 use crate::transport::owner::Layer;
 use crate::wire::Schema;
 
@@ -63,12 +64,8 @@ impl Protocol {
     /// When there are too many types, a bound of one is out of its own, or the framing only carries the game's.
     pub fn with_system(mut self, layer: Layer, types: Vec<MessageType>) -> Result<Self, FramingError> {
         self.refuse_yojimbo(layer.name())?;
-        let high = MAX_MESSAGE_TYPES;
         let count = self.messages.len() + types.len();
-        if count > high {
-            let field = "number of message types";
-            return Err(ProtocolError { field, value: count as u64, low: 1, high }.into());
-        }
+        ConfigError::within("number of message types", count, 1, MAX_MESSAGE_TYPES)?;
         types.iter().try_for_each(MessageType::validate)?;
         let place = self.types_of(layer).end;
         self.system_types[layer as usize] += types.len();
@@ -138,10 +135,7 @@ impl Protocol {
         channels: [ChannelConfig; N],
     ) -> Result<(), FramingError> {
         self.refuse_yojimbo(feature)?;
-        let (value, high) = (self.channels.len() as u64, MAX_CHANNELS - N);
-        if self.channels.len() > high {
-            return Err(ProtocolError { field, value, low: 1, high }.into());
-        }
+        ConfigError::within(field, self.channels.len(), 1, MAX_CHANNELS - N)?;
         channels.iter().try_for_each(ChannelConfig::validate)?;
         self.channels.extend(channels);
         Ok(())

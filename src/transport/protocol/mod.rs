@@ -14,7 +14,7 @@ use core::ops::Range;
 
 pub(crate) use channel::MAX_CONTROL_BYTES;
 pub use channel::{
-    ChannelConfig, ChannelKind, MAX_EARLY_COPIES, MAX_MESSAGE_BYTES, MAX_WINDOW, ProtocolError, Resend, Share,
+    ChannelConfig, ChannelKind, MAX_EARLY_COPIES, MAX_MESSAGE_BYTES, MAX_WINDOW, Resend, Share,
 };
 pub use cost::FRAGMENT_BYTES;
 pub(crate) use cost::{Cost, MAX_ID_BITS, key_bits, length_bits};
@@ -25,7 +25,7 @@ pub use yojimbo::{Framing, FramingError, YojimboChannel, YojimboConfig};
 use cost::ChannelCost;
 use text::{describe, hash};
 
-use super::error::SendError;
+use super::error::{ConfigError, SendError};
 use super::owner::{Layer, Owner};
 use crate::wire::Schema;
 
@@ -56,13 +56,12 @@ pub struct MessageType {
 }
 
 impl MessageType {
-    fn validate(&self) -> Result<(), ProtocolError> {
+    fn validate(&self) -> Result<(), ConfigError> {
         match self.body {
-            Body::Opaque { max_bytes } if !(1..=MAX_MESSAGE_BYTES).contains(&(max_bytes as usize)) => {
-                let value = max_bytes.into();
-                Err(ProtocolError { field: "max_bytes", value, low: 1, high: MAX_MESSAGE_BYTES })
+            Body::Opaque { max_bytes } => {
+                ConfigError::within("max_bytes", max_bytes as usize, 1, MAX_MESSAGE_BYTES)
             }
-            _ => Ok(()),
+            Body::Declared(_) => Ok(()),
         }
     }
 }
@@ -93,7 +92,7 @@ impl Protocol {
     ///
     /// # Errors
     /// The first setting out of its bound.
-    pub fn new(messages: Vec<MessageType>, channels: Vec<ChannelConfig>) -> Result<Self, ProtocolError> {
+    pub fn new(messages: Vec<MessageType>, channels: Vec<ChannelConfig>) -> Result<Self, ConfigError> {
         Self::compile(messages, channels, 1)
     }
 
@@ -101,7 +100,7 @@ impl Protocol {
     ///
     /// # Errors
     /// The first setting out of its bound.
-    pub fn of_layers(channels: Vec<ChannelConfig>) -> Result<Self, ProtocolError> {
+    pub fn of_layers(channels: Vec<ChannelConfig>) -> Result<Self, ConfigError> {
         Self::compile(Vec::new(), channels, 0)
     }
 
@@ -109,23 +108,13 @@ impl Protocol {
         messages: Vec<MessageType>,
         channels: Vec<ChannelConfig>,
         least: usize,
-    ) -> Result<Self, ProtocolError> {
-        let bounded = |field, value: usize, low, high| {
-            if (low..=high).contains(&value) {
-                Ok(())
-            } else {
-                Err(ProtocolError { field, value: value as u64, low, high })
-            }
-        };
-        bounded("number of message types", messages.len(), least, MAX_MESSAGE_TYPES)?;
-        bounded("number of channels", channels.len(), 1, MAX_CHANNELS)?;
+    ) -> Result<Self, ConfigError> {
+        ConfigError::within("number of message types", messages.len(), least, MAX_MESSAGE_TYPES)?;
+        ConfigError::within("number of channels", channels.len(), 1, MAX_CHANNELS)?;
         messages.iter().try_for_each(MessageType::validate)?;
         channels.iter().try_for_each(ChannelConfig::validate)?;
         let of_chunks = channels.iter().filter(|channel| channel.kind.is_chunks()).count();
-        if of_chunks > 1 {
-            let field = "number of channels of chunks";
-            return Err(ProtocolError { field, value: of_chunks as u64, low: 0, high: 1 });
-        }
+        ConfigError::within("number of channels of chunks", of_chunks, 0, 1)?;
         let protocol = Protocol {
             game_types: messages.len(),
             messages,
