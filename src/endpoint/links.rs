@@ -9,7 +9,6 @@ use core::net::SocketAddr;
 use super::PeerHandle;
 use super::dial::Dial;
 use super::event::{Event, LinkEvent};
-use super::goodbye::Words;
 use super::reason::DisconnectReason;
 use crate::netcode::{self, Counters, Farewell, Received, ServerDisconnect};
 use crate::store::Datagrams;
@@ -131,12 +130,12 @@ impl Links {
         &mut self,
         now: Instant,
         peer: PeerHandle,
-        words: Option<Words>,
+        farewell: Option<Farewell>,
         out: &mut Datagrams,
     ) {
         let Some(dial) = self.dialled_mut(peer) else { return };
-        let words = words.filter(|words| words.understood).map(|words| words.payload);
-        let sent = dial.netcode.give_up(now, words.as_deref(), out);
+        let farewell = farewell.filter(|farewell| farewell.understood).map(|farewell| farewell.payload);
+        let sent = dial.netcode.give_up(now, farewell.as_deref(), out);
         debug_assert!(sent.is_ok(), "{sent:?}");
     }
 
@@ -181,9 +180,9 @@ impl Links {
     }
 
     /// Sets the last packet for a client that the listener has just reported as gone.
-    pub(super) fn set_farewell(&mut self, peer: PeerHandle, words: &Words) {
+    pub(super) fn set_farewell(&mut self, peer: PeerHandle, farewell: Farewell) {
         if let Some(listener) = &mut self.listener {
-            listener.set_farewell(peer, farewell(words));
+            listener.set_farewell(peer, farewell);
         }
     }
 
@@ -192,15 +191,15 @@ impl Links {
         &mut self,
         now: Instant,
         peer: PeerHandle,
-        words: Option<Words>,
+        farewell: Option<Farewell>,
         until: Option<Instant>,
         out: &mut Datagrams,
     ) {
         if let Some(dial) = self.dialled_mut(peer) {
-            dial.disconnect(now, words, until, out);
+            dial.disconnect(now, farewell, until, out);
         } else if let Some(listener) = &mut self.listener {
             // The peer is connected, and the farewell is an ordinary packet.
-            let sent = listener.disconnect(now, peer, words.as_ref().map(farewell), out);
+            let sent = listener.disconnect(now, peer, farewell, out);
             debug_assert!(sent.is_ok(), "{sent:?}");
         }
     }
@@ -254,10 +253,6 @@ impl Outlet for Sealing<'_> {
         // The peer is connected, and the number is free: this layer sees to both.
         debug_assert!(sent.is_ok(), "{sent:?}");
     }
-}
-
-fn farewell(words: &Words) -> Farewell<'_> {
-    Farewell { payload: &words.payload, understood: words.understood }
 }
 
 /// Translates the listener's event.

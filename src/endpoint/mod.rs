@@ -24,7 +24,7 @@ mod table;
 
 pub use config::{ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, ServerConfig};
 pub use dial::Dial;
-pub use error::{BudgetError, ConfigError, SendChunkError, SendError};
+pub use error::{BudgetError, ConfigError, SendError};
 pub use event::Event;
 pub use feature::Feature;
 pub use goodbye::{Detail, DetailError, Goodbye, MAX_LINGER};

@@ -289,23 +289,20 @@ impl Server {
         &mut self,
         now: Instant,
         client: ClientHandle,
-        farewell: Option<Farewell<'_>>,
+        farewell: Option<Farewell>,
         out: &mut Datagrams,
     ) -> Result<(), SendError> {
-        farewell.map_or(Ok(()), |farewell| check_payload(farewell.payload))?;
+        farewell.as_ref().map_or(Ok(()), |farewell| check_payload(&farewell.payload))?;
         let connection = self.slots.remove(client).ok_or(SendError::NotConnected)?;
-        let mut leaver = self.leaver(client, connection);
-        if let Some(farewell) = farewell {
-            (leaver.farewell, leaver.farewells) = (Some(farewell.payload.into()), farewell.repeats());
-        }
+        let leaver = Leaver { farewell, ..self.leaver(client, connection) };
         self.leaving.add(now, leaver, out);
         Ok(())
     }
 
     /// Sets the farewell of a client that an event has just reported as gone, unless it left by itself. Call it
     /// before the next [`Server::update`].
-    pub fn set_farewell(&mut self, client: ClientHandle, farewell: Farewell<'_>) {
-        if check_payload(farewell.payload).is_ok() {
+    pub fn set_farewell(&mut self, client: ClientHandle, farewell: Farewell) {
+        if check_payload(&farewell.payload).is_ok() {
             self.leaving.set_farewell(client, farewell);
         }
     }
@@ -500,7 +497,6 @@ impl Server {
             introduction: (!connection.confirmed)
                 .then(|| packet::keep_alive_body(client.slot, self.max_clients)),
             farewell: None,
-            farewells: 0,
         }
     }
 

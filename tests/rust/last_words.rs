@@ -471,7 +471,8 @@ fn a_leaver_that_floods_with_offers_of_chunks_takes_no_memory() {
         let now = world.network.now();
         let source = Box::new(BytesSource(Arc::new(vec![1; 100])));
         let hash = Sha256::digest([1; 100]).into();
-        if let Ok(chunk) = world.clients[0].1.send_chunk(now, DIALLED, source, hash, "again", false) {
+        let connection = world.clients[0].1.connection_mut(DIALLED);
+        if let Some(Ok(chunk)) = connection.map(|it| it.send_chunk(now, source, hash, "again", false)) {
             world.tick();
             world.client(0).connection_mut(DIALLED).unwrap().chunks_mut().cancel(chunk);
         }

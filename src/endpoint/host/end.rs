@@ -209,8 +209,8 @@ impl Host {
     ) {
         let Some(peer) = self.peers.find_mut(handle) else { return };
         let Some(answer) = answer else { return self.links.forget(handle) };
-        let words = peer.farewell(now, answer, detail);
-        self.links.disconnect(now, handle, words, until, out);
+        let farewell = peer.farewell(now, answer, detail);
+        self.links.disconnect(now, handle, farewell, until, out);
     }
 
     /// Ends the conversation and reports it to the application, with the peer's text unless there is an `own` one. If

@@ -1,8 +1,9 @@
-//! Sending for the application, and the order of messages.
+//! Sending for the application, the order of messages, and settings that change.
 
 use super::Host;
 use crate::endpoint::PeerHandle;
 use crate::endpoint::error::{BudgetError, SendError};
+use crate::endpoint::incoming::ChunkStore;
 use crate::time::Instant;
 use crate::transport::{
     self, Attribute, BudgetConfig, Column, CongestionConfig, Message, ScoreError, SendOptions, candidates,
@@ -75,6 +76,11 @@ impl Host {
         candidates::check(scores, self.candidates())?;
         self.peers.iter_mut().for_each(|peer| peer.connection.prioritize(&mut scores));
         Ok(())
+    }
+
+    /// Stores incoming chunks in `store` instead of memory.
+    pub fn set_chunk_store(&mut self, store: Box<dyn ChunkStore>) {
+        self.incoming.set_store(store);
     }
 
     /// Sets a peer's budget, or with None that of all peers, future ones included.

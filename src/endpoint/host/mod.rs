@@ -11,7 +11,6 @@
 //! gone, newcomers wait too. If the application decides about newcomers, see [`admission`].
 
 mod admission;
-mod chunks;
 mod end;
 mod messages;
 mod network;

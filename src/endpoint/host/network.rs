@@ -6,10 +6,11 @@ use super::Host;
 use crate::endpoint::PeerHandle;
 use crate::endpoint::event::LinkEvent;
 use crate::endpoint::feature::{Feature, ForPeer};
-use crate::endpoint::goodbye::{Closing, Words};
+use crate::endpoint::goodbye::Closing;
 use crate::endpoint::peers::Peer;
 use crate::endpoint::reason::DisconnectReason;
 use crate::endpoint::schedule::{Pace, Visited};
+use crate::netcode::Farewell;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::{CloseReason, Connection};
@@ -118,8 +119,8 @@ impl Host {
         mut feature: Option<&mut dyn Feature>,
     ) {
         while let Some(overdue) = self.links.overdue(now) {
-            let words = self.words(now, overdue, CloseReason::TimedOut);
-            self.links.give_up(now, overdue, words, out);
+            let farewell = self.farewell(now, overdue, CloseReason::TimedOut);
+            self.links.give_up(now, overdue, farewell, out);
             self.apply_link_events(now);
         }
         let has_chunks = self.protocol.has_chunks();
@@ -191,8 +192,8 @@ impl Host {
                     self.events.push_back(event);
                 }
                 LinkEvent::Down { peer, reason, answer, detail } => {
-                    if let Some(words) = answer.and_then(|answer| self.words(now, peer, answer)) {
-                        self.links.set_farewell(peer, &words);
+                    if let Some(farewell) = answer.and_then(|answer| self.farewell(now, peer, answer)) {
+                        self.links.set_farewell(peer, farewell);
                     }
                     self.report(peer, reason, detail, None);
                 }
@@ -201,12 +202,12 @@ impl Host {
     }
 
     /// The last packet for a peer that fell silent or was replaced.
-    fn words(&mut self, now: Instant, handle: PeerHandle, reason: CloseReason) -> Option<Words> {
+    fn farewell(&mut self, now: Instant, handle: PeerHandle, reason: CloseReason) -> Option<Farewell> {
         let peer = self.peers.find_mut(handle)?;
         let closing = peer.closing.take();
-        let words = peer.farewell(now, reason, closing.as_ref().and_then(Closing::detail));
+        let farewell = peer.farewell(now, reason, closing.as_ref().and_then(Closing::detail));
         peer.closing = closing;
-        words
+        farewell
     }
 }
 

@@ -25,7 +25,6 @@ use super::events::ClientHandle;
 use super::shared::Shared;
 use super::state::State;
 use crate::driver::Driver;
-use crate::endpoint::SendChunkError;
 use crate::transport::chunks::{ChunkError, Chunks, Offer, Progress};
 
 /// Stands for a transfer that never existed: the core counts from 0.
@@ -46,26 +45,21 @@ impl Endpoint {
         let State { carrier, transfers, .. } = &mut *state;
         let (session, driver) = carrier.parts().ok_or_else(|| self.closed_error())?;
         let now = driver.now();
-        let number = session.change().send_chunk(now, peer, chunk.source(), chunk.hash, label, burst);
-        let (number, status) = match number {
-            Ok(number) => {
-                if ask_first && let Some(connection) = session.change().connection_mut(peer) {
-                    connection.chunks_mut().ask_first(number);
-                }
-                (number, transfers.add(session.host(), now, peer, number))
+        let sent = session.change().connection_mut(peer).map(|connection| {
+            let number = connection.send_chunk(now, chunk.source(), chunk.hash, label, burst)?;
+            if ask_first {
+                connection.chunks_mut().ask_first(number);
             }
+            Ok(number)
+        });
+        let never = |why| (NEVER_QUEUED, transfer::never_queued(chunk.size, why));
+        let (number, status) = match sent {
+            Some(Ok(number)) => (number, transfers.add(session.host(), now, peer, number)),
             // A player's doing is no reason to end the game.
-            Err(error @ (SendChunkError::NotConnected | SendChunkError::Chunk(ChunkError::Full)))
-                if !self.strict =>
-            {
-                let why = match error {
-                    SendChunkError::NotConnected => self.kind.absent_text.to_owned(),
-                    SendChunkError::Chunk(error) => error.to_string(),
-                };
-                (NEVER_QUEUED, transfer::never_queued(chunk.size, why))
-            }
-            Err(SendChunkError::NotConnected) => return Err((self.kind.missing)()),
-            Err(SendChunkError::Chunk(error)) => return Err(chunk_error(label, &error)),
+            None if !self.strict => never(self.kind.absent_text.to_owned()),
+            Some(Err(ChunkError::Full)) if !self.strict => never(ChunkError::Full.to_string()),
+            None => return Err((self.kind.missing)()),
+            Some(Err(error)) => return Err(chunk_error(label, &error)),
         };
         drop(state);
         let transfer = Transfer::new(peer, client, number, chunk, label, status, Arc::downgrade(&self.state));

@@ -304,7 +304,7 @@ pub(super) fn optimistic_acks() -> Figures {
     let content = Arc::new(vec![1; 2_000_000]);
     let client = client_of(arena.server.listener().unwrap(), 66).unwrap().into();
     let source = Box::new(BytesSource(content));
-    arena.server.send_chunk(arena.now, client, source, [0; 32], "", false).unwrap();
+    arena.server.connection_mut(client).unwrap().send_chunk(arena.now, source, [0; 32], "", false).unwrap();
     for tick in 0..1200u32 {
         if !member.is_connected(&arena) {
             break;

@@ -95,7 +95,7 @@ fn payloads_netcode_cannot_carry_are_refused_at_the_call() {
     let now = world.now;
     for (payload, error) in [(vec![], SendError::Empty), (vec![0; 1201], SendError::TooLong(1201))] {
         assert_eq!(world.server.send_payload(now, client, &payload, &mut out), Err(error));
-        let farewell = Farewell { payload: &payload, understood: true };
+        let farewell = Farewell { payload: payload.clone(), understood: true };
         assert_eq!(world.server.disconnect(now, client, Some(farewell), &mut out), Err(error));
         assert_eq!(world.peers[0].client.send_payload(now, &payload, &mut out), Err(error));
         assert_eq!(world.peers[0].client.disconnect(Some(&payload), &mut out), Err(error));

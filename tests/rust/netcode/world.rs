@@ -260,7 +260,7 @@ impl World {
 
     pub(super) fn server_disconnect(&mut self, client: ClientHandle, farewell: Option<&[u8]>) {
         let mut out = Datagrams::new();
-        let farewell = farewell.map(|payload| Farewell { payload, understood: true });
+        let farewell = farewell.map(|payload| Farewell { payload: payload.into(), understood: true });
         self.server.disconnect(self.now, client, farewell, &mut out).unwrap();
         self.transmit(server_address(), &out);
     }

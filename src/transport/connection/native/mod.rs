@@ -1,8 +1,6 @@
 //! Tickwire's own framing: the order of sending is messages first, then acks and keep-alives, and chunks in the rest.
 
 mod builder;
-mod fragments;
-mod memory;
 mod receive;
 mod slices;
 
