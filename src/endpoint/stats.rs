@@ -79,42 +79,7 @@ impl ConnectionCounters {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::transport::{
-        Body, ChannelConfig, ChannelKind, CongestionConfig, Framing, MessageType, YojimboConfig,
-    };
-    use crate::wire::{Kind, Schema};
-
-    #[test]
-    fn what_is_known_without_a_connection_is_what_a_new_one_says() {
-        let chunks = ChannelConfig::new(ChannelKind::Chunks);
-        let channels = [
-            vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()],
-            vec![ChannelConfig::reliable_ordered(), chunks],
-        ];
-        for channels in channels {
-            let protocol = protocol(channels, Framing::Native);
-            for congestion in [CongestionConfig::default(), CongestionConfig::GoodBad(Default::default())] {
-                same(&ConnectionConfig { congestion, ..ConnectionConfig::default() }, &protocol);
-            }
-        }
-        let framing = Framing::Yojimbo(YojimboConfig::default());
-        same(&ConnectionConfig::default(), &protocol(vec![ChannelConfig::reliable_ordered()], framing));
-    }
-
-    fn protocol(channels: Vec<ChannelConfig>, framing: Framing) -> Arc<Protocol> {
-        let schema = Schema::new([("number", Kind::Bits { bits: 32 })]).unwrap();
-        let types = vec![MessageType { name: "Number".into(), body: Body::Declared(schema) }];
-        Arc::new(Protocol::with_framing(types, channels, framing).unwrap())
-    }
-
-    fn same(config: &ConnectionConfig, protocol: &Arc<Protocol>) {
-        let connection = Connection::new(config, protocol.clone()).unwrap();
-        let made = PeerStats::of(&connection, protocol);
-        assert_eq!(format!("{:?}", PeerStats::fresh(config, protocol)), format!("{made:?}"));
-    }
 
     #[test]
     fn the_worst_of_round_trip_jitter_loss_and_silence_decides() {
