@@ -33,7 +33,7 @@ use crate::netcode;
 use crate::replication::Mirror;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
-use crate::transport::{Layer, Read, Received};
+use crate::transport::{Read, Received};
 
 /// How often a lingering endpoint, which nobody ticks, ticks itself: copies of redundant messages go out with ticks.
 const LINGER_TICK: Duration = Duration::from_millis(16);
@@ -287,8 +287,6 @@ impl Session {
             peers.take(&events, is_more, &mut tick.players);
             let core = self.host.protocol().core_channel();
             tick.notifications.retain(|(_, fate)| Some(usize::from(fate.channel)) != core);
-            // What is said there belongs on the peers' own channel.
-            tick.inbox.take_system(Layer::Peers);
         }
         tick.events.append(&mut events);
         // Only a server's application asks for them.

@@ -320,9 +320,6 @@ impl PeerPart {
             settings::read(self.kind, &self.settings, &mut reader)?;
             return core.read(now, player.player, &rest(&mut reader));
         }
-        if !protocol.types_of(transport::Layer::Peers).contains(&usize::from(received.message_type)) {
-            return Err(mesh::MeshFault::Malformed.to_string());
-        }
         let stats = host.connection(peer).map(Connection::stats);
         let rtt = stats.map_or(0.0, |stats| stats.rtt_min.min(stats.rtt).max(0.0));
         let rtt = Duration::try_from_secs_f64(rtt / 1_000.0).unwrap_or_default();
@@ -406,9 +403,10 @@ impl PeerPart {
     }
 
     fn send(&mut self, now: Instant, host: &mut Host, link: u64, message: &Message, out: &mut Datagrams) {
-        let Some(channel) = host.protocol().peer_channel() else { return };
-        // Ids have 16 bits.
-        let message_type = host.protocol().types_of(transport::Layer::Peers).start as u16;
+        let protocol = host.protocol();
+        let (Some(channel), Some(message_type)) = (protocol.peer_channel(), protocol.peer_type()) else {
+            return;
+        };
         let bytes = message.write();
         let mut writer = BitWriter::with_buffer(Vec::with_capacity(bytes.len() + 8));
         bytes.iter().for_each(|byte| writer.bits(u64::from(*byte), 8));

@@ -4,7 +4,6 @@ use core::time::Duration;
 
 use crate::transport::error::ConfigError;
 use crate::transport::message::MESSAGE_OVERHEAD_BYTES;
-use crate::transport::owner::{Layer, Owner};
 
 /// Largest encoded message: what 256 fragments of 1,024 bytes carry, less room for the other sections of
 /// the packet it rides in.
@@ -104,20 +103,6 @@ impl ChannelKind {
     /// Whether it carries chunks instead of messages.
     pub fn is_chunks(&self) -> bool {
         matches!(self, ChannelKind::Chunks)
-    }
-
-    /// Whether messages of this owner may go on channels of this kind. Ghosts' messages must arrive; a call or a turn
-    /// must not be replaced by a newer one.
-    pub fn takes(&self, owner: Owner) -> bool {
-        use ChannelKind::{Redundant, Reliable, Sequenced, Unreliable};
-        match owner {
-            Owner::Game => !self.is_payload() && !self.is_chunks(),
-            Owner::System(Layer::Ghosts | Layer::Peers) => matches!(self, Reliable { .. }),
-            Owner::System(Layer::Calls) => {
-                matches!(self, Reliable { .. } | Unreliable { .. } | Sequenced { .. } | Redundant { .. })
-            }
-            Owner::System(Layer::Lockstep) => matches!(self, Reliable { .. } | Redundant { .. }),
-        }
     }
 
     /// Whether messages have numbers on the wire.
