@@ -20,7 +20,7 @@ use super::config::{ClientConfig, ConfigError};
 use super::drops::{Counters, DropReason};
 use super::explanation::{EXPLANATION_PREFIX, Refusal};
 use super::packet::{self, Body, Header, Kind, Request};
-use super::replay::ReplayWindow;
+use super::replay::{REPLAY_WINDOW, ReplayWindow};
 use super::sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, Sealer, SendError, check_payload};
 use super::token::ConnectToken;
 use crate::store::Datagrams;
@@ -174,7 +174,7 @@ impl Client {
             server_index: 0,
             state: ClientState::SendingRequest,
             sealer: Sealer::new(config.protocol_id, token.client_to_server, 0),
-            replay: ReplayWindow::new(config.replay_window),
+            replay: ReplayWindow::new(REPLAY_WINDOW),
             challenge: (0, [0; CHALLENGE_TOKEN_BYTES]),
             started: now,
             last_receive: now,

@@ -104,7 +104,7 @@ impl Server {
             protocol_id: config.protocol_id,
             // At most 65,536: just checked.
             max_clients: config.max_clients as u32,
-            slots: Slots::new(config.max_clients, config.replay_window, &hash),
+            slots: Slots::new(config.max_clients, &hash),
             admission: Admission::new(config, entropy, hash, unix),
             leaving: LeavingList::default(),
             timers: Timers::default(),

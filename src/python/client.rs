@@ -30,7 +30,7 @@ use super::reconnect::{Reconnecting, Tokens, tokens};
 use super::rendezvous::{self, Destination};
 use super::server::Server;
 use super::settings::{Given, Settings};
-use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options, skip_seed};
+use super::setup::{class_name, entropy, open_driver, random, send_options, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock, Latency};
 use super::token::{ConnectToken, extract_key};
@@ -595,7 +595,6 @@ impl Client {
             connection: settings.connection.clone(),
             chunks: settings.arrivals.limits,
         };
-        config.netcode.replay_window = REPLAY_WINDOW;
         config.netcode.development = is_development;
         config.connection.skip_seed = skip_seed(network.as_ref());
         let (netcode, core) = (config.netcode, protocol.get().core.clone());
