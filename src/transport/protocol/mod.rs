@@ -10,8 +10,6 @@ mod features;
 mod text;
 mod yojimbo;
 
-use core::ops::Range;
-
 pub(crate) use channel::MAX_CONTROL_BYTES;
 pub use channel::{
     ChannelConfig, ChannelKind, MAX_EARLY_COPIES, MAX_MESSAGE_BYTES, MAX_WINDOW, Resend, Share,
