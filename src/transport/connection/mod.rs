@@ -360,11 +360,6 @@ impl Connection {
 
     // --- questions ---------------------------------------------------------------------------------------
 
-    /// The protocol that both sides share.
-    pub(crate) fn protocol(&self) -> &Protocol {
-        &self.parts.protocol
-    }
-
     /// How many packets counted as lost so far.
     pub(crate) fn packets_lost(&self) -> u64 {
         self.parts.ledger.endpoint.acks().packets_lost()
