@@ -84,7 +84,7 @@ impl Host {
         self.transmit_at(now, Pace::Tick, out, None);
     }
 
-    /// Like [`Host::transmit`], and asks the feature to fill the channels passed to [`Host::want`], peer by peer and
+    /// Like [`Host::transmit`], and asks the feature to fill the channels passed to [`Connection::want`], peer by peer and
     /// packet by packet.
     pub fn transmit_with(&mut self, now: Instant, out: &mut Datagrams, feature: &mut dyn Feature) {
         self.transmit_at(now, Pace::Tick, out, Some(feature));
