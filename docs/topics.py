@@ -5,7 +5,7 @@ import importlib
 import tickwire
 
 MODULES = {
-    "tickwire": "First names",
+    "tickwire": "Core",
     "tickwire.messages": "Messages",
     "tickwire.fields": "Fields",
     "tickwire.channels": "Channels",
@@ -18,6 +18,7 @@ MODULES = {
     "tickwire.columns": "Columns",
     "tickwire.yojimbo": "Yojimbo",
     "tickwire.peers": "Peers",
+    "tickwire.fleet": "Fleets",
     "tickwire.lockstep": "Lockstep",
     "tickwire.rollback": "Rollback",
     "tickwire.aio": "asyncio",

@@ -53,9 +53,9 @@ class Direction(enum.Enum):
 to_server: Final = Direction.TO_SERVER
 """Clients call it, and the server runs it."""
 to_client: Final = Direction.TO_CLIENT
-"""The server calls it, and the client runs it that is named."""
+"""The server calls it, and the named client runs it."""
 to_all: Final = Direction.TO_ALL
-"""The server calls it, for one client, for some, or for all of them."""
+"""The server calls it, for one client, some clients or all clients."""
 
 
 class Call(Generic[_P, _R_co]):
@@ -123,11 +123,11 @@ def call(
     abuse: Literal["drop", "disconnect"] | None = None,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Any:
-    """Makes a function a call: the other side runs it, with the arguments given here.
+    """Makes a function a call (RPC): the other side runs it, with the arguments given on this side.
 
-    Its parameters are annotated as the fields of messages are, or with a class of ghosts. A function
-    that the server runs takes the caller first, a :class:`ClientHandle`, which Tickwire adds. Its
-    return annotation is the type of a request's reply; a function that returns ``None`` has no reply.
+    Annotate its parameters like fields of messages, or with a ghost class. The first parameter of a
+    function that the server runs is the caller, a :class:`ClientHandle`, which Tickwire adds. The return
+    annotation is the type of a request's reply; a function that returns ``None`` has no reply.
 
     ::
 
@@ -138,15 +138,16 @@ def call(
 
     Args:
         direction (Direction): :data:`to_server`, :data:`to_client` or :data:`to_all`.
-        channel (int | str | None, default None): the channel it goes on, by number or name; None: the first.
-            Replies go on the same one.
-        rate (float, default 120.0): how many of these calls a second the server takes of a client.
-        burst (float | None, default None): how many at once; None: those of two seconds, 1 to 1,000,000.
-        owned (bool, default True): whether only the owner of the ghost may call, where the first argument is
-            one. Others are counted as ``calls.refused``.
-        abuse (Literal["drop", "disconnect"], default "drop"): what becomes of a client that calls more often
-            than ``rate``, or on another's ghost: the call is dropped and counted, or its connection ends too,
-            with :attr:`DisconnectReason.PROTOCOL_VIOLATION`.
+        channel (int | str | None, default None): the channel of the call, by number or name; None: the
+            first. Replies use the same channel.
+        rate (float, default 120.0): the calls per second that the server accepts from a client.
+        burst (float | None, default None): the calls accepted at once; None: the calls of two seconds. 1
+            to 1,000,000.
+        owned (bool, default True): whether only a ghost's owner may call, if the first argument is a
+            ghost. Calls of other clients are counted as ``calls.refused``.
+        abuse (Literal["drop", "disconnect"], default "drop"): the reaction to a client that exceeds
+            ``rate`` or calls on another client's ghost. The call is dropped and counted; with
+            ``"disconnect"`` the connection also ends with :attr:`DisconnectReason.PROTOCOL_VIOLATION`.
         timeout (float, default 10.0): seconds, above 0 to 86,400, after which a request without a reply
             fails.
 
@@ -155,7 +156,7 @@ def call(
     """
     if not isinstance(direction, Direction):
         kind = direction.__name__ if inspect.isfunction(direction) else repr(direction)
-        raise TypeError(f"@tw.call must say who runs it, as @tw.call(tw.to_server), not {kind}")
+        raise TypeError(f"@tw.call must name its direction, as @tw.call(tw.to_server), not {kind}")
     if direction is not Direction.TO_SERVER:
         given = {"rate": rate, "burst": burst, "owned": owned, "abuse": abuse}
         for name, value in given.items():
@@ -211,11 +212,11 @@ class Declared:
     positional: tuple[str, ...]
     """Parameters in the order in which the function takes them."""
     keywords: tuple[str, ...]
-    """Those that it takes by keyword only."""
+    """The parameters that it takes by keyword only."""
     ghosts: tuple[tuple[str, type, bool], ...]
     """Parameters that are ghosts, with their classes, and whether None may stand for them."""
     owned: bool
-    """Only who owns the first parameter, a ghost, may call."""
+    """Whether only the owner of the first parameter, a ghost, may call."""
     rate: float
     burst: float
     disconnects: bool
@@ -233,13 +234,13 @@ def _declare(
         first = parameters.pop(0) if parameters else None
         if first is None or hints.get(first.name) is not ClientHandle or first.kind is first.KEYWORD_ONLY:
             raise TypeError(
-                f"{name}: its first parameter must be who calls, as caller: tw.ClientHandle, "
+                f"{name}: its first parameter must be the caller, as caller: tw.ClientHandle, "
                 f"not {first.name if first else 'missing'}"
             )
     for parameter in parameters:
         _check_parameter(name, parameter, hints)
     if "return" not in hints:
-        raise TypeError(f"{name} must say what it returns, as -> None, or -> bool for requests")
+        raise TypeError(f"{name} must annotate its return value, as -> None, or -> bool for requests")
     said = dict(said)
     channel = said.pop("channel")
     ghosts = [
@@ -280,9 +281,11 @@ def _function_name(function: Any) -> str:
         raise TypeError("@tw.call goes on a function with a name and annotations, not on a lambda")
     name = function.__name__
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError(f"{name} must be a plain function, not a coroutine function: a tick waits for nobody")
+        raise TypeError(
+            f"{name} must be a plain function, not a coroutine function: a tick can't wait for it"
+        )
     if inspect.isgeneratorfunction(function):
-        raise TypeError(f"{name} must be a plain function, not a generator: nobody would run it")
+        raise TypeError(f"{name} must be a plain function, not a generator: it would never run")
     return name
 
 
@@ -300,9 +303,9 @@ def _check_parameter(name: str, parameter: inspect.Parameter, hints: dict[str, A
         star = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
         raise TypeError(f"{name} must name its parameters, and can't have {star}{parameter.name}")
     if parameter.kind is parameter.POSITIONAL_ONLY:
-        raise TypeError(f"{name}.{parameter.name} must have a name that callers can say: leave the / out")
+        raise TypeError(f"{name}.{parameter.name} must be a parameter that callers can name: leave the / out")
     if parameter.name not in hints:
-        raise TypeError(f"{name}.{parameter.name} must be annotated with what it can hold, as a field is")
+        raise TypeError(f"{name}.{parameter.name} must be annotated like a field")
     if parameter.name == NUMBER:
         raise TypeError(f"{name}.{NUMBER} is the library's own name: call it something else")
     if hints[parameter.name] is ClientHandle:
@@ -368,4 +371,4 @@ def _dataclass_field(parameter: inspect.Parameter) -> Any:
 
 
 UNANSWERED = _made(call, "tickwire_unanswered", [("request", u16, None), ("why", Outcome, None)], None)
-"""Tells the other side why a request of it gets no value. Goes behind the calls of a protocol."""
+"""A message with the reason why a request gets no value. It follows the calls of a protocol."""

@@ -19,11 +19,11 @@ def resolve(address: str) -> Future[list[Address]]:
     ::
 
         lookup = tw.resolve("play.example.org:40000")
-        ...                              # the game goes on
+        ...                              # the game continues
         if lookup.done():
             addresses = lookup.result()  # in the system's order of preference
 
-    The future fails with OSError when the name is not found. The thread never keeps the interpreter from
+    The future fails with OSError if the name isn't found. The thread never keeps the interpreter from
     exiting.
 
     Raises:

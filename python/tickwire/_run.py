@@ -1,4 +1,4 @@
-"""Running an endpoint: a tick at a rate, until the program is to end, and an end that says goodbye."""
+"""Runs an endpoint at a tick rate until the program ends, and disconnects it properly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from tickwire._checks import check_number, encoded
 from tickwire._core import Client, Peer, Server
@@ -40,7 +40,15 @@ NAP = 0.05
 LINGER_STEP = 0.01
 """Seconds between two steps of an endpoint that lingers; of virtual time on a simulated network."""
 
-HealthLike: TypeAlias = str | int | tuple[str, int] | None
+
+@runtime_checkable
+class Ticking(Protocol):
+    """What hears of each tick."""
+
+    def tick(self) -> None: ...
+
+
+HealthLike: TypeAlias = str | int | tuple[str, int] | Ticking | None
 
 
 class Endpoint(Protocol[_I_co]):
@@ -57,32 +65,35 @@ def run(
     linger: float = 0.0,
     reason: str | None = None,
 ) -> Run[_I]:
-    """Runs a server, a client or a peer until the program is to end: in each tick it receives, yields the
-    tick's number and what arrived, and sends what the body queued.
+    """Runs a server, a client or a peer until the program ends. In each tick it receives, yields the
+    tick's number and inbox, and sends what the body queued.
 
-    The loop ends at the first Ctrl-C, at SIGTERM (as ``docker stop`` and systemd send it), and when the
-    endpoint is closed. A client's ends after the inbox with its :class:`Disconnected`, a peer's after that
-    with its :class:`GameEnded`. However the ``with`` block ends, what is queued is sent, the other sides are
-    disconnected properly and the endpoint is closed. A second Ctrl-C interrupts at once.
+    The loop ends at the first Ctrl-C, at SIGTERM (from ``docker stop`` or systemd), and when the
+    endpoint is closed. A client's loop ends after the inbox with its :class:`Disconnected`, and a peer's
+    loop after the inbox with its :class:`GameEnded`. However the ``with`` block ends, queued messages
+    are sent, the other sides are disconnected properly and the endpoint is closed. A second Ctrl-C
+    interrupts at once.
 
-    Ticks are due at multiples of ``1 / rate`` from the start, so nothing drifts. If the body is too slow,
-    ticks are skipped instead of bunched; their numbers show it. Signals are handled in the main thread only,
-    within the block; afterwards the earlier handlers are set again.
+    Ticks are due at multiples of ``1 / rate`` from the start, so they don't drift. If the body is too
+    slow, ticks are skipped, and their numbers show it. Signals are handled in the main thread only,
+    within the block.
 
-    On a :class:`SimulatedNetwork` it doesn't sleep: it advances virtual time from tick to tick. Loops that
-    take turns (``zip``) share that time.
+    On a :class:`SimulatedNetwork` it doesn't sleep, but advances virtual time from tick to tick. Loops
+    that take turns (``zip``) share this time.
 
     Args:
         endpoint (Server | Client | Peer): with either driver.
-        rate (float | None, default None): ticks a second, above 0 to 1,000,000; None: the protocol's
+        rate (float | None, default None): ticks per second, above 0 to 1,000,000; None: the protocol's
             ``tick_rate``, or 60 if it has none.
-        health (str | int | tuple[str, int] | None, default None): where to answer orchestrators over HTTP, as
-            ``"127.0.0.1:8080"``, or a port of the loopback address: 200 while ticks happen, 503 when none did
-            for 2 seconds (or two ticks, if that is longer). Anyone who reaches that address can ask.
-        linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have what was
-            sent, as for :meth:`Server.close`. A second Ctrl-C ends the wait.
-        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8; none with a
-            peer.
+        health (str | int | tuple[str, int] | Lifecycle | None, default None): the address for HTTP health
+            checks, such as ``"127.0.0.1:8080"``, or a port of the loopback address. The answer is 200 while
+            ticks happen, and 503 after 2 seconds without a tick (or two ticks, if that is longer). Anyone
+            who can reach the address gets an answer. Or an object whose ``tick()`` is called in each tick,
+            such as :func:`tickwire.fleet.agones.lifecycle` returns.
+        linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have
+            received everything, as in :meth:`Server.close`. A second Ctrl-C ends the wait.
+        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Not with
+            a peer.
 
     Raises:
         ValueError, TypeError: naming the argument, its value and its bound.
@@ -153,8 +164,9 @@ class Loop(Generic[_I]):
         self._network = self.endpoint.network
         self._rate = check_rate(self.endpoint.protocol.tick_rate or DEFAULT_RATE if rate is None else rate)
         self._goodbye = check_goodbye(self.endpoint, linger, reason)
-        self._health_at = health if health is None else check_health(health)
-        self._health: Health | None = None
+        self._health: Ticking | None = health if isinstance(health, Ticking) else None
+        self._health_at = None if health is None or self._health is not None else check_health(health)
+        self._answers: Health | None = None
         self._stop = Stop()
         self._start = 0.0
         self._unsent = False  # the body may have queued something
@@ -166,7 +178,7 @@ class Loop(Generic[_I]):
         if self._health_at is not None:
             from tickwire._health import Health
 
-            self._health = Health(self._health_at, self._rate)
+            self._health = self._answers = Health(self._health_at, self._rate)
         self._stop.begin()
         self._start = self._now()
 
@@ -235,8 +247,8 @@ class Loop(Generic[_I]):
             if not self.endpoint.closed:
                 self.endpoint.close(**{**self._goodbye, "linger": 0.0})
         finally:
-            if self._health is not None:
-                self._health.close()
+            if self._answers is not None:
+                self._answers.close()
             self._stop.end()
 
     def _step(self) -> None:
@@ -272,7 +284,7 @@ def check_rate(rate: float) -> float:
     return rate
 
 
-def check_health(health: HealthLike) -> Any:
+def check_health(health: Any) -> Any:
     # Imported here because only servers under an orchestrator need its sockets and selectors.
     from tickwire._health import check_health as check
 

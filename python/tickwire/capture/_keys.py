@@ -14,7 +14,7 @@ from tickwire.errors import KeysError
 __all__ = ["DEVELOPMENT_KEY", "EndpointKeys", "opener", "read_keys"]
 
 DEVELOPMENT_KEY = b"TICKWIRE DEVELOPMENT KEY, PUBLIC"
-"""What servers without a key use, which is no secret."""
+"""The public key of servers without a key."""
 
 _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -34,12 +34,12 @@ class EndpointKeys:
 
 
 def read_keys(path: str | PathLike[str]) -> list[EndpointKeys]:
-    """The keys of each endpoint, as ``Capture(keys=...)`` wrote them; or a server's private key alone, in
-    64 hex digits.
+    """Reads the keys of each endpoint from a file that ``Capture(keys=...)`` wrote, or a server's
+    private key alone, in 64 hex digits.
 
     Raises:
         OSError: the file can't be read.
-        KeysError: saying what is wrong with it.
+        KeysError: naming what is wrong with the file.
     """
     text = Path(path).read_text("utf-8", errors="replace")
     if _HEX_KEY.fullmatch(text.strip()):
