@@ -96,6 +96,7 @@ __all__ = [
     "Link",
     "Load",
     "LockstepCore",
+    "HostChanged",
     "MasterChanged",
     "MigrationCore",
     "Notifications",
@@ -3776,6 +3777,9 @@ class Player:
     def name(self) -> str:
         """The name that the player chose: any text of at most 32 bytes."""
     @property
+    def client_id(self) -> int:
+        """The :attr:`ClientHandle.client_id` of its client at the server of whoever hosts."""
+    @property
     def address(self) -> Address | None:
         """Its address as the master sees it; None for this peer itself."""
     @property
@@ -3830,6 +3834,19 @@ class MasterChanged:
         """The new one."""
 
 @final
+class HostChanged:
+    """The game has another host and goes on. All peers get this event, the new host included."""
+
+    __match_args__ = ("host", "age")
+    @property
+    def host(self) -> Player:
+        """The new host."""
+    @property
+    def age(self) -> float | None:
+        """The age of the world with which the game goes on, in seconds; None if no player had one: the new
+        host begins with an empty world."""
+
+@final
 class Started:
     """The game begins: in the first tick after the countdown; for a late player, as soon as it has joined."""
 
@@ -3872,6 +3889,7 @@ class Peer(Generic[_P]):
         players: int = 4,
         late_joining: bool = False,
         key: bytes | None = None,
+        ghosts: dict[type, type] | None = None,
         rendezvous: Rendezvous | None = None,
         network: SimulatedNetwork | None = None,
         transfers: Transfers | None = None,
@@ -3887,6 +3905,8 @@ class Peer(Generic[_P]):
             late_joining (bool, default False): whether players may join after the start.
             key (bytes | None, default None): 32 bytes that only the game's peers have; None: development mode, in
                 which anyone can join.
+            ghosts (dict | None, default None): the classes that :attr:`client` makes of the protocol's, as in
+                :class:`Client`.
             rendezvous (Rendezvous | None, default None): how players find and reach each other; None: by address only.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
@@ -3904,6 +3924,7 @@ class Peer(Generic[_P]):
         *,
         name: str = "",
         key: bytes | None = None,
+        ghosts: dict[type, type] | None = None,
         rendezvous: Rendezvous | None = None,
         network: SimulatedNetwork | None = None,
         transfers: Transfers | None = None,
@@ -3919,6 +3940,8 @@ class Peer(Generic[_P]):
             protocol (Protocol): the protocol of all peers, made with ``peers=True``.
             name (str, default ''): the player's name, up to 32 bytes in UTF-8.
             key (bytes | None, default None): the 32 bytes of the game; None: development mode.
+            ghosts (dict | None, default None): the classes that :attr:`client` makes of the protocol's, as in
+                :class:`Client`.
             rendezvous (Rendezvous | None, default None): with a rendezvous server: ``address`` is a code there.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
@@ -3957,6 +3980,18 @@ class Peer(Generic[_P]):
     @property
     def is_master(self) -> bool:
         """Whether this peer is the master."""
+    @property
+    def server(self) -> Server[_P] | None:
+        """The game's server while this player hosts, and no other player can: tick it, and only then. None on the
+        other peers, and on a host that the others may be replacing. A protocol with ghosts, calls, inputs or a tick
+        rate makes a game hosted; None without these."""
+    @property
+    def client(self) -> Client[_P]:
+        """This player's client of the game's server, in memory while this player hosts: the same object whoever hosts.
+
+        Raises:
+            ValueError: the protocol has no ghosts, calls, inputs or tick rate.
+        """
     @property
     def ended(self) -> LeaveReason | None:
         """Why this peer is out of the game; None before."""

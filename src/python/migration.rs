@@ -3,7 +3,8 @@
 use crate::python::prelude::*;
 
 use super::peer::Peer;
-use crate::session::{MAX_NOTE_BYTES, MigrationNotes, SharedMigration};
+use crate::session::SharedMigration;
+use crate::session::hosting::{MAX_NOTE_BYTES, Notes};
 
 #[pyclass(frozen, module = "tickwire._core")]
 #[derive(Debug)]
@@ -19,7 +20,8 @@ impl MigrationCore {
             if part.has_core() {
                 return (None, None);
             }
-            let notes = Arc::new(Mutex::new(MigrationNotes::new(part.timeout(), max_bytes)));
+            let _ = max_bytes;
+            let notes = Arc::new(Mutex::new(Notes::new(part.timeout())));
             let notes = SharedMigration(notes);
             let before = part.set_core(now, Some(Box::new(notes.clone())));
             (Some(notes), before)
@@ -54,7 +56,7 @@ impl MigrationCore {
     }
 
     fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let notes = self.notes.with(MigrationNotes::take);
+        let notes = self.notes.with(Notes::take);
         let list = PyList::empty(py);
         for note in notes {
             list.append((

@@ -142,7 +142,7 @@ pub mod module {
     };
     #[pymodule_export]
     use super::peer::{
-        GameEnded, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, PlayerPath, Started,
+        GameEnded, HostChanged, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, PlayerPath, Started,
     };
     #[pymodule_export]
     use super::protocol::Protocol;

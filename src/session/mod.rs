@@ -7,6 +7,8 @@
 //! ends in time.
 
 mod ghosts;
+mod hosted;
+pub mod hosting;
 mod lockstep;
 mod migration;
 mod peer_links;
@@ -17,8 +19,9 @@ mod tick;
 pub mod timing;
 
 pub use ghosts::Ghosts;
+pub use hosted::Hosted;
 pub use lockstep::SharedLockstep;
-pub use migration::{MAX_NOTE_BYTES, MigrationNotes, Note, SharedMigration};
+pub use migration::SharedMigration;
 pub use peers::{Carried, PeerConfig, PeerPart};
 pub use rollback::SharedRollback;
 pub use settings::Setting;
@@ -95,9 +98,9 @@ impl Session {
     }
 
     /// Gives it its part in a game without a server, before anything else was done with it.
-    pub fn set_peers(&mut self, part: PeerPart) {
+    pub fn set_peers(&mut self, now: Instant, part: PeerPart) {
         self.host.serve_peers();
-        self.peers = Some(Box::new(part));
+        self.peers.insert(Box::new(part)).host_game(now, &mut self.host);
     }
 
     /// Its part in a game without a server.
@@ -198,6 +201,7 @@ impl Session {
     fn run_peers(&mut self, now: Instant, out: &mut Datagrams) {
         if let Some(peers) = &mut self.peers {
             peers.run(now, &mut self.host, out);
+            peers.host_game(now, &mut self.host);
         }
     }
 
@@ -226,11 +230,13 @@ impl Session {
     }
 
     fn take_rest(&mut self, tick: &mut Tick) {
-        let host = self.change();
-        host.take_messages(&mut tick.inbox);
-        host.take_chunk_events(&mut tick.chunks);
-        host.take_notifications(&mut tick.notifications);
-        host.take_packet_notifications(&mut tick.packet_notifications);
+        self.change().take_messages(&mut tick.inbox);
+        self.host.take_chunk_events(&mut tick.chunks);
+        if let Some(peers) = &mut self.peers {
+            peers.take_worlds(&mut tick.chunks);
+        }
+        self.host.take_notifications(&mut tick.notifications);
+        self.host.take_packet_notifications(&mut tick.packet_notifications);
         self.ghosts.take_notifications(self.host.ghost_channel(), &mut tick.notifications);
         self.timing.take_notifications(self.host.time_channel(), &mut tick.notifications);
         // Last: nothing of a peer may come before the application knows it.

@@ -81,6 +81,7 @@ PROTOCOL = tw.Protocol(
     inputs=Move,
     tick_rate=RATE,
     calls=[join, howled],
+    peers=True,
 )
 
 

@@ -24,6 +24,11 @@ impl Host {
         self.peers.iter().filter(|peer| peer.closing.is_none()).map(|peer| peer.handle)
     }
 
+    /// The connected peer with this client id.
+    pub fn find(&self, id: u64) -> Option<PeerHandle> {
+        self.peers.iter().find(|peer| peer.id == id).map(|peer| peer.handle)
+    }
+
     /// The channel of inputs and of the server's time, if the protocol has them.
     pub fn time_channel(&self) -> Option<usize> {
         self.protocol.time_channel()

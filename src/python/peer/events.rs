@@ -9,6 +9,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 
+use super::hosted::client_id;
 use crate::mesh::LeaveReason;
 use crate::python::address::Address;
 use crate::python::lock;
@@ -35,6 +36,11 @@ impl Player {
     #[getter]
     fn name(&self) -> &str {
         &self.name
+    }
+
+    #[getter]
+    fn client_id(&self) -> u64 {
+        client_id((self.number, self.joined))
     }
 
     #[getter]
@@ -153,6 +159,31 @@ impl MasterChanged {
 
     fn __repr__(&self) -> String {
         format!("MasterChanged(player={})", self.player.get().__repr__())
+    }
+}
+
+#[pyclass(frozen, get_all, module = "tickwire.peers")]
+#[derive(Debug)]
+pub(crate) struct HostChanged {
+    pub(super) host: Py<Player>,
+    /// Seconds.
+    pub(super) age: Option<f64>,
+}
+
+#[pymethods]
+impl HostChanged {
+    #[classattr]
+    fn __match_args__() -> (&'static str, &'static str) {
+        ("host", "age")
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.host)
+    }
+
+    fn __repr__(&self) -> String {
+        let age = self.age.map_or("None".into(), |age| format!("{age:.3}"));
+        format!("HostChanged(host={}, age={age})", self.host.get().__repr__())
     }
 }
 
