@@ -1915,6 +1915,21 @@ class World:
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
+    def save(self) -> bytes:
+        """The world as bytes, for another server to continue: ``Server(..., world=data)``. They hold all ghosts with all of their
+        properties, owners and network ids, the tick, and the ids by which clients know the ghosts. Numbers are exact, not
+        rounded to the property's step. A ghost with a value out of its range is saved with its last valid values.
+
+        Raises:
+            ClosedError: the server was closed.
+        """
+    def waiting(self, class_: type[_T], /) -> dict[_T, int]:
+        """The ghosts of a class that wait for their player: each with the client id of its last owner, which left. A client
+        that connects with that id owns them again. :meth:`set_owner` and :meth:`despawn` end the wait.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
     def owner(self, ghost: object, /) -> ClientHandle | None:
         """The client that owns a ghost; None if nobody does, or its owner is gone.
 
@@ -2792,6 +2807,7 @@ class Server(Generic[_P]):
         key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development
             mode with a well-known key. Anyone can connect, so it warns unless the address is loopback.
         max_clients (int, default 64): client slots, 1 to 65,536.
+        world (bytes | None, default None): a world that :meth:`World.save` returned, to continue; None: an empty one.
         access (Access | None, default None): who may connect.
         rendezvous (Rendezvous | None, default None): a rendezvous server at which it gets a :attr:`code`, by which
             clients reach it through NATs; None: clients reach it by address only.
@@ -2802,6 +2818,7 @@ class Server(Generic[_P]):
 
     Raises:
         OSError: the address can't be bound, or the directory can't be made; see errno.
+        BadWorldError: ``world`` is no saved world, or one of other ghost classes.
         ValueError: naming the argument, its value and its bound.
     """
 
@@ -2812,6 +2829,7 @@ class Server(Generic[_P]):
         *,
         key: bytes | None = None,
         max_clients: int = 64,
+        world: bytes | None = None,
         access: Access | None = None,
         rendezvous: Rendezvous | None = None,
         network: SimulatedNetwork | None = None,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     pass
 
 __all__ = [
+    "BadWorldError",
     "CallCancelledError",
     "CallError",
     "CallFailedError",
@@ -102,6 +103,10 @@ class NotConnectedError(TickwireError, RuntimeError):
 
 class GhostError(TickwireError, RuntimeError):
     """A ghost, or its class, doesn't qualify: it must be in this world, alive, or on the server."""
+
+
+class BadWorldError(TickwireError, ValueError):
+    """Bytes are no saved world, or one of other ghost classes: see :meth:`World.save`."""
 
 
 class PredictionError(TickwireError, RuntimeError):

@@ -26,7 +26,7 @@ use super::protocol::Protocol;
 use super::rendezvous;
 use super::sent::Sent;
 use super::settings::Settings;
-use super::setup::network_id_key;
+use super::setup::{network_id_key, visit_seed};
 use super::shared::Shared;
 use super::state::State;
 use super::stats::ConnectionStats;
@@ -135,8 +135,9 @@ impl Endpoint {
         let socket = driver.socket().filter(|_| tuning.is_threaded());
         let poller = socket.map(|socket| Poller::new(socket.handle()?)).transpose();
         let poller = poller.map_err(|error| os_error(py, &error, address.0))?;
+        let seed = visit_seed(network.is_some(), driver.now());
         let part = match kind.has_world {
-            true => ghosts::part(protocol.get(), kind.is_server),
+            true => ghosts::part(protocol.get(), kind.is_server, seed),
             false => Ghosts::None,
         };
         let mut state = State::new(host, driver, part, hooks, pending);

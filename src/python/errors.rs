@@ -40,7 +40,7 @@ macro_rules! imported {
 }
 
 imported! {
-    ChannelError ChannelFullError ClosedError FieldError FieldTypeError GhostError MessageTooLargeError
+    BadWorldError ChannelError ChannelFullError ClosedError FieldError FieldTypeError GhostError MessageTooLargeError
     NotConnectedError StaleClientError StreamError SyncTestError UnregisteredMessageError
 }
 

@@ -57,6 +57,16 @@ impl PeerPart {
         is_running && self.mesh.is_master() && self.is_quorum(leases)
     }
 
+    /// Whether this peer hosts the game and should save its world now.
+    pub fn is_save_due(&mut self, now: Instant) -> bool {
+        self.is_host(now) && self.core::<Hosting>().is_some_and(|hosting| hosting.is_save_due(now))
+    }
+
+    /// This peer, the host, has saved its world; false if that is too large.
+    pub fn keep_world(&mut self, now: Instant, world: Vec<u8>) -> bool {
+        self.core::<Hosting>().is_none_or(|hosting| hosting.keep(now, World::new(world)))
+    }
+
     /// Sends a player the token for the server that this peer runs; takes its own. False if this isn't the master, or the
     /// player isn't connected.
     pub fn offer_seat(&mut self, player: (u8, u32), token: ConnectToken) -> bool {

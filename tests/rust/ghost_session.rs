@@ -74,7 +74,7 @@ impl World {
             chunks: ChunkLimits::CLIENT,
         };
         let channel = protocol.ghost_channel().unwrap();
-        let publisher = Publisher::new(classes.clone(), PublisherConfig { channel });
+        let publisher = Publisher::new(classes.clone(), PublisherConfig { channel, seed: 0 });
         let server = Host::server(config, protocol.clone(), &mut rng, UNIX).unwrap();
         World {
             now: Instant::ZERO,

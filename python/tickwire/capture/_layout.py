@@ -203,6 +203,7 @@ def filters() -> list[dict[str, str]]:
         "tickwire.chunk": "text",
         "tickwire.ghost": "text",
         "tickwire.ghost.tick": "uint",
+        "tickwire.ghost.visit": "text",
         "tickwire.ghost.base": "text",
         "tickwire.ghost.mask": "text",
         "tickwire.ghost.goes_on": "text",

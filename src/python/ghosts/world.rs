@@ -19,6 +19,7 @@ use super::population::Population;
 use super::properties::DEFAULT_RATE;
 use super::relevancy;
 use super::rows::{Checked, GhostRows, NOBODY};
+use super::saving;
 use crate::python::errors::{GhostError, closed_error, stale_client};
 use crate::python::events::ClientHandle;
 use crate::python::hooks;
@@ -121,6 +122,14 @@ impl World {
         let owner = self.connected(owner)?;
         self.publish(|it| it.set_owner(rows.index, row, owner.map(|owner| owner.get().core)))?;
         self.with(|state| self.note_owner(state, &rows, row, owner))
+    }
+
+    fn waiting<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        saving::waiting(self, class_)
+    }
+
+    pub(in crate::python) fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        saving::save(self, py)
     }
 
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
@@ -537,6 +546,23 @@ impl World {
             drop((ended, values));
         }
         Ok(())
+    }
+
+    /// Gives a client that came back the ghosts that waited for it.
+    pub(in crate::python) fn give_back(&self, py: Python<'_>, client: &Py<ClientHandle>) {
+        let peer = client.get().core;
+        // A closed server gives nothing.
+        let owned = self.publish(|publisher| {
+            let each = self.population.classes.iter();
+            each.map(|rows| {
+                let owned = publisher.owned(peer, rows.index);
+                owned.inspect(|row| rows.set_owner(*row, peer.number())).count()
+            })
+            .sum::<usize>()
+        });
+        if owned.is_ok_and(|owned| owned > 0) {
+            lock(&self.owners).entry(peer.number()).or_insert_with(|| client.clone_ref(py));
+        }
     }
 
     /// Forgets clients that are gone: their ghosts have no owner any more.

@@ -1,6 +1,7 @@
 //! The game that players host, on a peer: its server while this player hosts, and this player's client.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -11,7 +12,7 @@ use crate::endpoint::DisconnectReason;
 use crate::mesh::{LeaveReason, Phase};
 use crate::python::client::Client;
 use crate::python::endpoint::Endpoint;
-use crate::python::errors::{not_connected, value_error};
+use crate::python::errors::{BadWorldError, not_connected, value_error};
 use crate::python::lock;
 use crate::python::log::{Level, log};
 use crate::python::protocol::Protocol;
@@ -20,6 +21,7 @@ use crate::python::server::Server;
 use crate::python::settings::{Debugging, Given, Tuning};
 use crate::python::setup::entropy;
 use crate::rendezvous::member_address;
+use crate::session::hosting::MAX_WORLD_BYTES;
 use crate::session::{Hosted, hosting};
 
 /// The settings of the servers and of the client.
@@ -32,6 +34,8 @@ pub(super) struct HostedGame {
     seat: Seat,
     settings: Py<PyDict>,
     serving: Mutex<Serving>,
+    /// Whether the warning about a large world was logged.
+    warned: AtomicBool,
 }
 
 /// The server that this peer runs.
@@ -105,12 +109,14 @@ impl HostedGame {
             seat,
             settings: settings.unbind(),
             serving: Mutex::default(),
+            warned: AtomicBool::new(false),
         })
     }
 
     /// The server that this peer runs, whether it hosts at the moment or not.
     pub(super) fn server(&self, py: Python<'_>) -> Option<Py<Server>> {
-        lock(&self.serving).server.as_ref().map(|server| server.clone_ref(py))
+        let server = lock(&self.serving).server.as_ref().map(|server| server.clone_ref(py));
+        server.filter(|server| !server.get().endpoint.closed().unwrap_or(true))
     }
 
     /// Ends the server: another player hosts, or nobody.
@@ -162,6 +168,7 @@ impl Peer {
             game.stop(py)?;
         }
         self.seat_players(py, game)?;
+        self.save_world(py, game)?;
         Ok(events)
     }
 
@@ -177,11 +184,40 @@ impl Peer {
         let given = Given::new(py, "Peer", Some(game.settings.bind(py).clone()))?;
         let protocol = self.endpoint.protocol.clone_ref(py);
         let at = (&self.endpoint, member_address(player, joined), usize::from(places.max(1)));
-        // TODO(world)
-        let is_fine = world.is_none();
-        let server = Py::new(py, Server::hosted(py, protocol, given, at)?)?;
-        *lock(&game.serving) = Serving { server: Some(server), seated: Vec::new() };
+        let bytes = world.as_ref().map(|world| world.bytes.as_slice());
+        let is_fine = match Server::hosted(py, protocol, given, bytes, at) {
+            Ok(server) => {
+                let server = Some(Py::new(py, server)?);
+                *lock(&game.serving) = Serving { server, seated: Vec::new() };
+                true
+            }
+            Err(error) if error.is_instance_of::<BadWorldError>(py) => {
+                log(py, Level::Warning, || format!("the peer at {}: {error}", self.endpoint.address.0));
+                false
+            }
+            Err(error) => return Err(error),
+        };
         self.part(|part, now| part.note_begun(now, is_fine))
+    }
+
+    /// Saves the world of this peer's server, if that is due: the next hosts get it.
+    fn save_world(&self, py: Python<'_>, game: &HostedGame) -> PyResult<()> {
+        let is_due = self.part(|part, now| part.is_save_due(now))?;
+        let has_ghosts = !self.endpoint.protocol.get().ghosts.is_empty();
+        let Some(server) = game.server(py).filter(|_| is_due && has_ghosts) else { return Ok(()) };
+        let world = server.get().save(py)?;
+        let bytes = world.len();
+        let is_kept = self.part(|part, now| part.keep_world(now, world))?;
+        if !is_kept && !game.warned.swap(true, Ordering::Relaxed) {
+            log(py, Level::Warning, || {
+                format!(
+                    "the peer at {}: the world takes {bytes} bytes and the maximum is {MAX_WORLD_BYTES}: the next host \
+                     begins with an older one, or with none",
+                    self.endpoint.address.0
+                )
+            });
+        }
+        Ok(())
     }
 
     /// Sends the players of the game tokens for this peer's server, and ends the connections of those who left.

@@ -31,7 +31,7 @@ use super::endpoint::{Endpoint, SERVER};
 use super::errors::{stale_client, value_error};
 use super::events::ClientHandle;
 use super::fields::within;
-use super::ghosts::World;
+use super::ghosts::{self, World};
 use super::goodbye::goodbye;
 use super::inbox::{Inbox, payload};
 use super::lock;
@@ -90,21 +90,21 @@ struct Players {
 #[pymethods]
 impl Server {
     #[new]
-    #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, **settings))]
-    #[pyo3(
-        text_signature = "(address, protocol, *, key=None, max_clients=64, access=None, rendezvous=None, \
-                             network=None, transfers=None, tuning=None, debugging=None)"
-    )]
+    #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, world = None, **settings))]
+    #[pyo3(text_signature = "(address, protocol, *, key=None, max_clients=64, world=None, access=None, \
+                             rendezvous=None, network=None, transfers=None, tuning=None, debugging=None)")]
     fn new<'py>(
         py: Python<'py>,
         address: AddressLike,
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[int] max_clients: i128,
+        world: Option<&[u8]>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
         let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
+        let saved = world.map(|bytes| ghosts::read_saved(protocol.get(), bytes, max_clients)).transpose()?;
         let given = Given::new(py, "Server.__new__", settings)?;
         let access: Bound<'py, Access> = given.settings("access")?;
         let access = access.get();
@@ -158,7 +158,9 @@ impl Server {
         let places = u8::try_from(max_clients).unwrap_or(0);
         meeting.get().register(&mut driver, &mut *source, protocol.get().id, (0, places));
         let admission = access.admission.as_ref().map(|hook| hook.clone_ref(py));
-        Self::over(py, (host, driver), protocol, settings, max_clients, admission)
+        let server = Self::over(py, (host, driver), protocol, settings, max_clients, admission)?;
+        saved.map_or(Ok(()), |saved| server.world.get().load(&saved))?;
+        Ok(server)
     }
 
     #[getter]
@@ -613,8 +615,10 @@ impl Server {
         py: Python<'py>,
         protocol: Py<Protocol>,
         given: Given<'py>,
+        world: Option<&[u8]>,
         (peer, address, players): (&Endpoint, SocketAddr, usize),
     ) -> PyResult<Self> {
+        let saved = world.map(|bytes| ghosts::read_saved(protocol.get(), bytes, players)).transpose()?;
         let mut settings =
             Settings::new(given, ChunkLimits::SERVER.memory_bytes, protocol.get(), Vec::new())?;
         settings.pending.has_senders = true;
@@ -628,7 +632,13 @@ impl Server {
         let host = listen(netcode, protocol.get(), &mut settings, &mut *entropy, driver.unix())?;
         let mut server = Self::over(py, (host, driver), protocol, settings, players, None)?;
         server.endpoint.carrier = Some(Arc::downgrade(&peer.state));
+        saved.map_or(Ok(()), |saved| server.world.get().load(&saved))?;
         Ok(server)
+    }
+
+    /// The bytes of its world.
+    pub(super) fn save(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        Ok(self.world.get().save(py)?.as_bytes().to_vec())
     }
 
     /// Another player hosts the game: it ends without a goodbye.

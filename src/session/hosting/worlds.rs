@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
+
 use super::note::MAX_NAMED;
 use crate::mesh::{Players, bit};
 use crate::time::Instant;
@@ -26,11 +28,17 @@ pub(super) struct Known {
     pub hash: ContentHash,
 }
 
-/// The bytes of a world.
+/// The bytes of a world, with their SHA-256.
 #[derive(Clone, Debug)]
 pub struct World {
     pub hash: ContentHash,
     pub bytes: Arc<Vec<u8>>,
+}
+
+impl World {
+    pub fn new(bytes: Vec<u8>) -> Self {
+        World { hash: Sha256::digest(&bytes).into(), bytes: Arc::new(bytes) }
+    }
 }
 
 #[derive(Debug, Default)]

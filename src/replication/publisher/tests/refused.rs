@@ -12,7 +12,7 @@ fn models_of_a_refused_packet_are_not_kept() {
     };
     let classes = Arc::new(Classes::new([class("Plain", false), class("Coded", true)]).unwrap());
     let (mut publisher, mut mirror) =
-        (Publisher::new(classes.clone(), PublisherConfig { channel: 3 }), Mirror::new(classes));
+        (Publisher::new(classes.clone(), PublisherConfig { channel: 3, seed: 0 }), Mirror::new(classes));
     publisher.add_peer(ONE);
     let row = publisher.spawn(1, None).unwrap();
     publisher.enter(ONE, 1, row);

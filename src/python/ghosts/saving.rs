@@ -1,0 +1,72 @@
+//! A server's world as bytes, and worlds that continue them: see [`crate::replication::SavedWorld`].
+
+use std::collections::HashSet;
+
+use super::core;
+use super::links::NOTHING;
+use super::world::World;
+use crate::python::errors::BadWorldError;
+use crate::python::prelude::*;
+use crate::python::protocol::Protocol;
+use crate::replication::{BadWorld, Column, SavedWorld};
+
+/// Reads the world that a server is to continue.
+pub(in crate::python) fn read_saved(
+    protocol: &Protocol,
+    bytes: &[u8],
+    max_clients: usize,
+) -> PyResult<SavedWorld> {
+    let bad = |error: BadWorld| BadWorldError::new_err(error.to_string());
+    let classes = protocol.ghost_classes.as_ref().ok_or_else(|| bad(BadWorld::Classes))?;
+    let saved = SavedWorld::read(bytes, classes, max_clients).map_err(bad)?;
+    // References know ghosts by numbers.
+    let mut numbers = HashSet::new();
+    for (saved, (_, properties)) in saved.classes.iter().zip(&protocol.ghosts) {
+        let Some(column) = properties.get().number_column() else { continue };
+        for cell in saved.cells[column].as_chunks().0 {
+            let number = u32::from_le_bytes(*cell);
+            if number == NOTHING || !numbers.insert(number) {
+                let sentence = format!("the saved world has two ghosts with the network id {number}");
+                return Err(BadWorldError::new_err(sentence));
+            }
+        }
+    }
+    Ok(saved)
+}
+
+/// The world as bytes.
+pub(super) fn save<'py>(world: &World, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    let cells: Vec<_> = world.population.classes.iter().map(|rows| rows.copy_cells()).collect();
+    let column = |cells| Column { cells, scan: false };
+    let columns = cells.iter().map(|class| class.iter().map(|cells| column(cells)).collect());
+    let columns: Vec<Vec<Column<'_>>> = columns.collect();
+    let identity = world.population.links.identity();
+    let bytes = world.with(|state| core::publisher(state).map(|it| it.save(&columns, identity)))?;
+    Ok(PyBytes::new(py, &bytes.unwrap_or_default()))
+}
+
+/// The ghosts of a class whose owners left, with the client ids of these.
+pub(super) fn waiting<'py>(world: &World, class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    let (py, rows) = (class.py(), world.population.rows_of(class)?);
+    let all = PyDict::new(py);
+    let waiting = world.publish(|publisher| {
+        let each = rows.alive_rows().into_iter();
+        each.filter_map(|row| Some((row, publisher.waits_for(rows.index, row)?))).collect::<Vec<_>>()
+    });
+    for (row, client) in waiting? {
+        all.set_item(rows.object(py, row)?, client)?;
+    }
+    Ok(all)
+}
+
+impl World {
+    /// Continues a saved world, before anything else was done.
+    pub(in crate::python) fn load(&self, saved: &SavedWorld) -> PyResult<()> {
+        self.population.links.set_identity(saved.identity);
+        self.publish(|publisher| publisher.load(saved))?;
+        for (rows, saved) in self.population.classes.iter().zip(&saved.classes) {
+            rows.restore(saved);
+        }
+        Ok(())
+    }
+}
