@@ -87,6 +87,7 @@ __all__ = [
     "GhostOwned",
     "GhostSpawned",
     "GoodBad",
+    "HostChanged",
     "Inbox",
     "IncomingChunk",
     "InputColumns",
@@ -96,9 +97,7 @@ __all__ = [
     "Link",
     "Load",
     "LockstepCore",
-    "HostChanged",
     "MasterChanged",
-    "MigrationCore",
     "Notifications",
     "Outages",
     "PacketNotifications",
@@ -3796,7 +3795,7 @@ class Player:
         """The name that the player chose: any text of at most 32 bytes."""
     @property
     def client_id(self) -> int:
-        """The :attr:`ClientHandle.client_id` of its client at the server of whoever hosts."""
+        """The :attr:`ClientHandle.id` of its client at the server of whoever hosts."""
     @property
     def address(self) -> Address | None:
         """Its address as the master sees it; None for this peer itself."""
@@ -6218,38 +6217,6 @@ class Random:
         """
     def copy(self) -> Random:
         """Another generator with the same state."""
-
-@final
-class MigrationCore:
-    """The notes of a game whose host may change: :class:`tickwire.peers.Migrating` holds one. Players are numbers, 0 to 15.
-
-    Args:
-        peer (Peer): carries the notes from its next tick on.
-        max_bytes (int): of a state, the same on all peers.
-    """
-
-    def __new__(cls, peer: Peer[Any], max_bytes: int) -> MigrationCore: ...
-    def set_epoch(self, epoch: int, /) -> None:
-        """Counts hosts: notes of another epoch than this one are dropped."""
-    def epoch(self, peer: Peer[Any], /) -> int:
-        """The epoch that the peer knows of."""
-    def joined(self, peer: Peer[Any], /) -> dict[int, int]:
-        """Which joining of its number each player is, by number."""
-    def say(self, player: int, note: bytes, /) -> None:
-        """Has a player be told this, until it has it, in place of what was said before.
-
-        Raises:
-            ValueError: the note is too long.
-        """
-    def take(self) -> list[tuple[int, int, float, bytes]]:
-        """The notes that came: player, the sender's clock as it was sent (ms, of 32 bits), :attr:`Peer.time` as it came,
-        bytes.
-        """
-    def leads(self, peer: Peer[Any], /) -> bool:
-        """Whether enough players can't have given this one up as their host, so that there is no other."""
-    @property
-    def dropped(self) -> tuple[int, int]:
-        """How many packets were dropped as of earlier epochs and of later ones."""
 
 @final
 class LockstepCore:

@@ -40,7 +40,6 @@ mod inbox;
 mod lockstep;
 mod log;
 mod meeting;
-mod migration;
 mod network;
 mod parts;
 mod peer;
@@ -130,8 +129,6 @@ pub mod module {
     };
     #[pymodule_export]
     use super::meeting::{Relay, RendezvousServer};
-    #[pymodule_export]
-    use super::migration::MigrationCore;
     #[pymodule_export]
     use super::network::SimulatedNetwork;
     #[pymodule_export]

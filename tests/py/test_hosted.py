@@ -115,9 +115,7 @@ def among_relayed_peers(party: Party) -> None:
     party.open(*binds, rendezvous=tw.peers.Rendezvous(SERVER))
 
 
-@pytest.mark.parametrize(
-    "open_game", [dedicated, hosted, punched, relayed, among_peers, among_relayed_peers]
-)
+@pytest.mark.parametrize("open_game", [dedicated, hosted, punched, relayed, among_peers, among_relayed_peers])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_co_op_game_is_the_same_however_it_is_hosted(open_game: Callable[[Party], None], seed: int) -> None:
     party = Party(seed)
