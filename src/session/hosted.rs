@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use super::hosting::{Action, Agreed, Hosting, World, WorldId};
+use super::hosting::{Agreed, Hosting, News, Transfer, World, WorldId};
 use super::peers::{PeerPart, pass_of};
 use crate::endpoint::{Host, PeerHandle};
 use crate::mesh::{Players, bit};
 use crate::netcode::ConnectToken;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use crate::transport::chunks::{BytesSource, ChunkEvent, Stored};
 
 /// Labels of chunks with worlds begin with it.
@@ -18,15 +18,6 @@ const LABEL: &str = "tickwire.world ";
 
 /// Worlds up to this size go out at once.
 const MAX_BURST: usize = 4096;
-
-/// What a hosted game needs of the layer above.
-#[derive(Clone, Debug)]
-pub enum Hosted {
-    /// Make a server, with this world if there is one, and answer with [`PeerPart::note_begun`].
-    Begin { world: Option<World> },
-    /// Another player hosts the game, or this one does, with a world of this age.
-    Changed { host: u8, age: Option<Duration> },
-}
 
 fn label_of((epoch, sequence): WorldId) -> String {
     format!("{LABEL}{epoch}.{sequence}")
@@ -39,8 +30,8 @@ fn id_in(label: &str) -> Option<WorldId> {
 
 impl PeerPart {
     /// What the hosted game needs next.
-    pub fn poll_hosted(&mut self) -> Option<Hosted> {
-        self.hosted.pop_front()
+    pub fn poll_hosted(&mut self) -> Option<News> {
+        self.core::<Hosting>()?.poll_news()
     }
 
     /// The layer above has made a server, or can't load the world.
@@ -93,17 +84,13 @@ impl PeerPart {
             master: self.mesh.master(),
             others: self.connected(),
         };
-        let mut actions = Vec::new();
+        let mut transfers = Vec::new();
         if let Some(hosting) = self.core::<Hosting>() {
             hosting.update(now, agreed, is_host);
-            actions.extend(std::iter::from_fn(|| hosting.poll_action()));
+            transfers.extend(std::iter::from_fn(|| hosting.poll_transfer()));
         }
-        for action in actions {
-            match action {
-                Action::Send { player, id, world } => self.send_world(now, host, player, id, &world),
-                Action::Begin { world } => self.hosted.push_back(Hosted::Begin { world }),
-                Action::Changed { host, age } => self.hosted.push_back(Hosted::Changed { host, age }),
-            }
+        for transfer in transfers {
+            self.send_world(now, host, &transfer);
         }
     }
 
@@ -113,12 +100,14 @@ impl PeerPart {
         here.fold(0, |all, link| all | bit(link.player)) & self.mesh.roster().players()
     }
 
-    fn send_world(&mut self, now: Instant, host: &mut Host, player: u8, id: WorldId, world: &World) {
+    fn send_world(&mut self, now: Instant, host: &mut Host, transfer: &Transfer) {
+        let Transfer { player, id, world } = transfer;
+        let player = *player;
         let is_small = world.bytes.len() <= MAX_BURST;
         let source = Box::new(BytesSource(world.bytes.clone()));
         let handle = self.handle_of(player);
         let sent = handle.and_then(|handle| {
-            let number = host.send_chunk(now, handle, source, world.hash, &label_of(id), is_small).ok()?;
+            let number = host.send_chunk(now, handle, source, world.hash, &label_of(*id), is_small).ok()?;
             Some((handle, number, player))
         });
         match sent {

@@ -18,7 +18,6 @@ mod tick;
 pub mod timing;
 
 pub use ghosts::Ghosts;
-pub use hosted::Hosted;
 pub use lockstep::SharedLockstep;
 pub use peers::{Carried, PeerConfig, PeerPart};
 pub use rollback::SharedRollback;

@@ -8,9 +8,7 @@
 
 use core::net::SocketAddr;
 use std::any::Any;
-use std::collections::VecDeque;
 
-use super::hosted::Hosted;
 use super::peer_links::{MARK, OUT, body_bytes, link_end, rest, ticket_in};
 use super::settings::{self, Setting};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, Detail, Event, Goodbye, Host, PeerHandle};
@@ -91,7 +89,6 @@ pub struct PeerPart {
     pub(super) seat: Option<ConnectToken>,
     /// The worlds of a hosted game that are under way: their numbers and receivers.
     pub(super) worlds: Vec<(PeerHandle, u64, u8)>,
-    pub(super) hosted: VecDeque<Hosted>,
 }
 
 /// The settings for dialling.
@@ -144,7 +141,6 @@ impl PeerPart {
             payloads: Vec::new(),
             seat: None,
             worlds: Vec::new(),
-            hosted: VecDeque::new(),
         };
         // A host is in its game from the first tick on.
         part.hear(now);

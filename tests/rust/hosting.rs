@@ -2,12 +2,11 @@
 //! player lies.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use tickwire::mesh::{Member, Players, Roster, bit};
 use tickwire::rng::Rng;
 use tickwire::session::Carried;
-use tickwire::session::hosting::{Action, Agreed, Hosting, World, WorldId};
+use tickwire::session::hosting::{Agreed, Hosting, News, Transfer, World, WorldId};
 use tickwire::time::{Duration, Instant};
 use tickwire::wire::BitWriter;
 
@@ -46,18 +45,7 @@ struct Game {
 }
 
 fn world_of(ticks: u32) -> World {
-    let bytes = ticks.to_le_bytes().repeat(50);
-    World { hash: hash_of(&bytes), bytes: Arc::new(bytes) }
-}
-
-/// Any function of the bytes serves: the chunks below have checked it.
-fn hash_of(bytes: &[u8]) -> [u8; 32] {
-    core::array::from_fn(|place| {
-        bytes
-            .iter()
-            .zip(1..)
-            .fold(place as u8, |sum, (byte, at)| sum.rotate_left(3) ^ byte.wrapping_mul(at as u8 | 1))
-    })
+    World::new(ticks.to_le_bytes().repeat(50))
 }
 
 impl Game {
@@ -145,8 +133,11 @@ impl Game {
         let agreed = self.peers[place].agreed;
         let quorum = self.is_quorum(place);
         self.peers[place].hosting.update(now, agreed, quorum);
-        while let Some(action) = self.peers[place].hosting.poll_action() {
-            self.act(place, action);
+        while let Some(transfer) = self.peers[place].hosting.poll_transfer() {
+            self.send(place, transfer);
+        }
+        while let Some(news) = self.peers[place].hosting.poll_news() {
+            self.hear(place, news);
         }
         let peer = &mut self.peers[place];
         if is_host && let Some(ticks) = &mut peer.ticks {
@@ -167,28 +158,28 @@ impl Game {
         }
     }
 
-    fn act(&mut self, place: usize, action: Action) {
-        match action {
-            Action::Send { player, id, mut world } => {
-                let keeps = self.liar.is_some_and(|(liar, change)| liar == place && change(&mut world));
-                if keeps {
-                    return;
-                }
-                let at = self.now + Duration::from_millis(40 + self.rng.below(200));
-                self.parcels.push((at, place, usize::from(player), Parcel::World(id, world)));
-            }
-            Action::Begin { world } => {
-                let peer = &mut self.peers[place];
+    fn send(&mut self, place: usize, transfer: Transfer) {
+        let Transfer { player, id, mut world } = transfer;
+        if self.liar.is_some_and(|(liar, change)| liar == place && change(&mut world)) {
+            return;
+        }
+        let at = self.now + Duration::from_millis(40 + self.rng.below(200));
+        self.parcels.push((at, place, usize::from(player), Parcel::World(id, world)));
+    }
+
+    fn hear(&mut self, place: usize, news: News) {
+        let peer = &mut self.peers[place];
+        match news {
+            News::Begin { world } => {
                 let is_fine = world.is_none() || !peer.refuses;
                 peer.refuses = false;
                 if is_fine {
-                    let ticks =
-                        world.map_or(0, |world| u32::from_le_bytes(world.bytes[..4].try_into().unwrap()));
+                    let ticks = world.map_or(0, |it| u32::from_le_bytes(it.bytes[..4].try_into().unwrap()));
                     peer.ticks = Some(ticks);
                 }
                 peer.hosting.note_begun(self.now, is_fine);
             }
-            Action::Changed { host, .. } => self.peers[place].changes.push(host),
+            News::Changed { host, .. } => peer.changes.push(host),
         }
     }
 

@@ -9,7 +9,6 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
 
-use super::hosted::client_id;
 use crate::mesh::LeaveReason;
 use crate::python::address::Address;
 use crate::python::lock;
@@ -235,6 +234,11 @@ impl GameEnded {
     fn __repr__(&self) -> String {
         format!("GameEnded(reason={})", reason_name(self.reason))
     }
+}
+
+/// The id of a player's client at every host's server.
+pub(super) fn client_id((player, joined): (u8, u32)) -> u64 {
+    u64::from(joined) << 8 | u64::from(player)
 }
 
 /// The name of a reason in `tickwire._connection.LeaveReason`.

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::Peer;
-use super::events::HostChanged;
+use super::events::{HostChanged, client_id};
 use crate::endpoint::DisconnectReason;
 use crate::mesh::{LeaveReason, Phase};
 use crate::python::client::Client;
@@ -21,8 +21,7 @@ use crate::python::server::Server;
 use crate::python::settings::{Debugging, Given, Tuning};
 use crate::python::setup::entropy;
 use crate::rendezvous::member_address;
-use crate::session::hosting::MAX_WORLD_BYTES;
-use crate::session::{Hosted, hosting};
+use crate::session::hosting::{MAX_WORLD_BYTES, News, World};
 
 /// The settings of the servers and of the client.
 const SETTINGS: [&str; 3] = ["tuning", "debugging", "transfers"];
@@ -44,11 +43,6 @@ struct Serving {
     server: Option<Py<Server>>,
     /// The players who were sent tokens for it.
     seated: Vec<(u8, u32)>,
-}
-
-/// The id of a player's client at every host's server.
-pub(super) fn client_id((player, joined): (u8, u32)) -> u64 {
-    u64::from(joined) << 8 | u64::from(player)
 }
 
 /// Takes the settings of a hosted game's servers and client from those of a peer.
@@ -145,8 +139,8 @@ impl Peer {
         let Some(game) = &self.hosted else { return Ok(events) };
         while let Some(next) = self.part(|part, _| part.poll_hosted())? {
             match next {
-                Hosted::Begin { world } => self.begin_hosting(py, game, world)?,
-                Hosted::Changed { host, age } => {
+                News::Begin { world } => self.begin_hosting(py, game, world)?,
+                News::Changed { host, age } => {
                     let Some(host) = self.player(py, host) else { continue };
                     log(py, Level::Info, || {
                         format!("the peer at {}: {} hosts", self.endpoint.address.0, host.get().__repr__())
@@ -172,12 +166,7 @@ impl Peer {
         Ok(events)
     }
 
-    fn begin_hosting(
-        &self,
-        py: Python<'_>,
-        game: &HostedGame,
-        world: Option<hosting::World>,
-    ) -> PyResult<()> {
+    fn begin_hosting(&self, py: Python<'_>, game: &HostedGame, world: Option<World>) -> PyResult<()> {
         game.stop(py)?;
         let (me, places) = self.part(|part, _| (part.mesh().identity(), part.mesh().roster().places))?;
         let Some((player, joined)) = me else { return Ok(()) };

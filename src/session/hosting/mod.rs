@@ -2,7 +2,7 @@
 //! goes on with it.
 //!
 //! A sans-IO machine, beside the mesh that elects the master: it takes time, what the mesh agreed on, notes and worlds, and
-//! [`Hosting::poll_action`] says what to do.
+//! [`Hosting::poll_transfer`] and [`Hosting::poll_news`] say what to do.
 //!
 //! Promises: a master hosts only while more than half of the players can't have given it up, so there are never two hosts
 //! (of two players that lose each other, each hosts). A new host goes on with the newest world that its former host, or
@@ -61,12 +61,18 @@ pub struct Agreed {
     pub others: Players,
 }
 
-/// An action for the layer above to carry out.
+/// A world to send to a player; [`Hosting::note_sent`] is told once it is there, or lost.
 #[derive(Clone, Debug)]
-pub enum Action {
-    /// Send a world to a player, and report with [`Hosting::note_sent`] once it is there, or lost.
-    Send { player: u8, id: WorldId, world: World },
-    /// Host the game, with this world if there is one, and answer with [`Hosting::note_begun`].
+pub struct Transfer {
+    pub player: u8,
+    pub id: WorldId,
+    pub world: World,
+}
+
+/// What the application has to do, or to know.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// Make a server, with this world if there is one, and answer with [`Hosting::note_begun`].
     Begin { world: Option<World> },
     /// Another player hosts the game, or this one does: with a world of this age.
     Changed { host: u8, age: Option<Duration> },
@@ -121,7 +127,8 @@ pub struct Hosting {
     had_host: bool,
     /// The world that was handed to the master.
     handed: Option<WorldId>,
-    actions: VecDeque<Action>,
+    transfers: VecDeque<Transfer>,
+    news: VecDeque<News>,
     malformed: u64,
     refused: u64,
 }
@@ -142,7 +149,8 @@ impl Hosting {
             former: None,
             had_host: false,
             handed: None,
-            actions: VecDeque::new(),
+            transfers: VecDeque::new(),
+            news: VecDeque::new(),
             malformed: 0,
             refused: 0,
         }
@@ -164,9 +172,14 @@ impl Hosting {
         self.malformed + self.refused
     }
 
-    /// The next action.
-    pub fn poll_action(&mut self) -> Option<Action> {
-        self.actions.pop_front()
+    /// The next world to send.
+    pub fn poll_transfer(&mut self) -> Option<Transfer> {
+        self.transfers.pop_front()
+    }
+
+    /// The next news for the application.
+    pub fn poll_news(&mut self) -> Option<News> {
+        self.news.pop_front()
     }
 
     /// Does what is due, by what the mesh has agreed on. `is_host`: the leases are a quorum.
@@ -224,7 +237,7 @@ impl Hosting {
         let wanted = note.wanted.filter(|id| self.handed != Some(*id));
         if let Some((id, world)) = wanted.and_then(|id| Some((id, self.worlds.held(id)?.clone()))) {
             self.handed = Some(id);
-            self.actions.push_back(Action::Send { player: master, id, world });
+            self.transfers.push_back(Transfer { player: master, id, world });
         }
     }
 
@@ -242,7 +255,7 @@ impl Hosting {
         }
         // The same as before never stopped.
         if self.former.take() != Some(host) && self.had_host {
-            self.actions.push_back(Action::Changed { host, age });
+            self.news.push_back(News::Changed { host, age });
         }
         self.had_host = true;
     }
@@ -309,7 +322,7 @@ impl Hosting {
         for (id, known) in self.worlds.trusted(self.agreed.epoch, reports, players) {
             if let Some(world) = self.worlds.held(id).cloned() {
                 self.phase = Some(Phase::Beginning { base: Some((id, known.saved)) });
-                return self.actions.push_back(Action::Begin { world: Some(world) });
+                return self.news.push_back(News::Begin { world: Some(world) });
             }
             let has = |player: &u8| match &self.told[usize::from(*player)] {
                 Some(Note::Member(worlds)) => {
@@ -330,7 +343,7 @@ impl Hosting {
 
     fn begin(&mut self, base: Option<(WorldId, Instant)>) {
         self.phase = Some(Phase::Beginning { base });
-        self.actions.push_back(Action::Begin { world: None });
+        self.news.push_back(News::Begin { world: None });
     }
 
     /// The layer above hosts the game, or can't load the world: an older one follows then.
@@ -388,7 +401,7 @@ impl Hosting {
             if self.saves.sending[place].is_none() && self.saves.has[place] != Some(world.hash) {
                 self.saves.sending[place] = Some(world.hash);
                 self.saves.allowance -= world.bytes.len() as f64;
-                self.actions.push_back(Action::Send { player, id, world: world.clone() });
+                self.transfers.push_back(Transfer { player, id, world: world.clone() });
             }
         }
     }
