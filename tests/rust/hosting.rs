@@ -13,6 +13,10 @@ use tickwire::wire::BitWriter;
 const TIMEOUT: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(20);
 
+/// Where a packet's note begins, and the first byte of those about worlds.
+const HEAD: usize = 16;
+const MEMBER: u8 = 2;
+
 /// What is on its way: due then, from and to a player.
 enum Parcel {
     Note(Vec<u8>),
@@ -40,8 +44,10 @@ struct Game {
     /// Groups of players that don't reach each other.
     parts: Vec<Players>,
     most_hosts: usize,
-    /// Changes what a player sends.
+    /// Changes the worlds that a player sends.
     liar: Option<(usize, fn(&mut World) -> bool)>,
+    /// Takes the place of the notes that a player sends about the worlds.
+    forged: Option<(usize, Vec<u8>)>,
 }
 
 fn world_of(ticks: u32) -> World {
@@ -69,6 +75,7 @@ impl Game {
             parts: vec![everybody],
             most_hosts: 0,
             liar: None,
+            forged: None,
         }
     }
 
@@ -153,8 +160,19 @@ impl Game {
             }
             if !self.rng.chance(self.loss) {
                 let at = now + Duration::from_millis(20 + self.rng.below(60));
-                self.parcels.push((at, place, to, Parcel::Note(writer.into_bytes())));
+                let bytes = self.told_by(place, writer.into_bytes());
+                self.parcels.push((at, place, to, Parcel::Note(bytes)));
             }
+        }
+    }
+
+    /// A packet as a player sends it, who may lie.
+    fn told_by(&self, place: usize, packet: Vec<u8>) -> Vec<u8> {
+        match &self.forged {
+            Some((liar, note)) if *liar == place && packet.get(HEAD) == Some(&MEMBER) => {
+                [&packet[..HEAD], note].concat()
+            }
+            _ => packet,
         }
     }
 
@@ -310,6 +328,33 @@ fn a_successor_that_sends_another_world_or_none_only_delays_the_game() {
         let ticks = game.peers[5].ticks.unwrap();
         assert!((100..400).contains(&ticks), "the true world, from another player: {ticks}");
     }
+}
+
+/// A note that names a world which was never saved.
+fn forged_note(id: WorldId, world: &World) -> Vec<u8> {
+    let mut note = vec![MEMBER];
+    note.extend([id.0, id.1, world.bytes.len() as u32, 0].into_iter().flat_map(u32::to_le_bytes));
+    note.extend(world.hash);
+    note.push(1);
+    note
+}
+
+#[test]
+fn a_world_that_only_one_player_reports_is_not_taken_over() {
+    let mut game = Game::new(6, 7, 0.0);
+    game.run(3.0);
+    game.peers[0].alive = false;
+    game.wait_for_silence(0b111110, 0);
+    game.forged = Some((1, forged_note((1, 1_000), &world_of(1_000_000))));
+    game.liar = Some((1, |world| {
+        *world = world_of(1_000_000);
+        false
+    }));
+    game.elect(0b111110, 5);
+    game.run(3.0);
+    assert_eq!((game.hosts(), game.most_hosts), (vec![5], 1));
+    let ticks = game.peers[5].ticks.unwrap();
+    assert!((100..400).contains(&ticks), "{ticks}");
 }
 
 #[test]
