@@ -136,12 +136,12 @@ def test_the_game_goes_on_when_its_host_is_killed(seed: int) -> None:
     clients = [seat.peer.client for seat in others]
     kills = old.game.kills
     old.silent = True
-    party.run(TIMEOUT + 1)
+    party.run(TIMEOUT + 2)
     (host,) = party.hosts()
     assert host is party.seats[1]
     assert host.game is not None
     assert 0 <= kills - host.game.kills <= 5 or host.game.kills >= kills
-    party.run(26)
+    party.run(25)
     party.settle()
     assert host.game.kills > kills + 10
     assert party.most_hosts == 1
@@ -153,13 +153,13 @@ def test_the_game_goes_on_when_its_host_is_killed(seed: int) -> None:
         (change,) = seat.told(tw.peers.HostChanged)
         assert change.host.name == "p1"
         assert change.age is not None
-        assert change.age < TIMEOUT + 1.5
+        assert change.age < TIMEOUT + 2.5
         assert len(seat.player.howls) == len(set(seat.player.howls)), "each kill is heard of once"
     check_worlds(host, others)
 
 
 def test_a_host_that_leaves_is_replaced_at_once_again_and_again() -> None:
-    party = Party(4, preset="cable")
+    party = Party(4, preset="4g")
     for leaver, seat in enumerate(party.seats[:3]):
         party.run(4)
         assert party.hosts() == [seat]
@@ -177,7 +177,7 @@ def test_a_host_that_leaves_is_replaced_at_once_again_and_again() -> None:
 
 
 def test_a_request_under_way_is_reported_as_lost() -> None:
-    party = Party(3, preset="cable")
+    party = Party(3, preset="4g")
     party.run(2)
     party.seats[0].silent = True
     asked = party.seats[2].peer.client.request(PROTOCOL.calls[0], "x")
@@ -189,7 +189,7 @@ def test_a_request_under_way_is_reported_as_lost() -> None:
 
 
 def test_two_parts_of_a_split_game_have_one_host_and_the_small_part_is_out() -> None:
-    party = Party(5, preset="cable")
+    party = Party(5, preset="4g")
     party.network.partition(
         [str(seat.peer.address) for seat in party.seats[:2]],
         [str(seat.peer.address) for seat in party.seats[2:]],
@@ -209,7 +209,7 @@ def test_two_parts_of_a_split_game_have_one_host_and_the_small_part_is_out() -> 
 
 
 def test_a_kicked_player_who_comes_back_is_another_player() -> None:
-    party = Party(3, preset="cable")
+    party = Party(3, preset="4g")
     party.run(2)
     host, kicked = party.seats[0], party.seats[2]
     assert host.game is not None
@@ -233,7 +233,7 @@ def test_a_kicked_player_who_comes_back_is_another_player() -> None:
 
 @pytest.mark.parametrize("pause", [0.05, 0.2, 0.4, 0.8])
 def test_a_host_may_die_while_players_join(pause: float) -> None:
-    party = Party(3, preset="cable")
+    party = Party(3, preset="4g")
     party.run(1)
     newcomers = [party.add() for _ in range(2)]
     party.run(pause)
@@ -282,7 +282,7 @@ def test_when_the_relay_stops_the_players_hear_that_they_are_alone() -> None:
 
 
 def test_strangers_reach_neither_the_server_nor_a_client() -> None:
-    party = Party(2, preset="cable")
+    party = Party(2, preset="4g")
     party.run(1)
     for target in party.seats:
         for datagram in (
