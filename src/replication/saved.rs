@@ -20,7 +20,7 @@ use sha2::{Digest, Sha256};
 use super::class::{Classes, GhostClass, MAX_CAPACITY};
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
-pub(super) const MARK: [u8; 4] = *b"TWW1";
+const MARK: [u8; 4] = *b"TWW1";
 
 /// Bits of a number of rows, up to [`MAX_CAPACITY`]; and of an id or a row below that.
 pub(super) const COUNT_BITS: u32 = MAX_CAPACITY.ilog2() + 1;
@@ -129,6 +129,18 @@ pub struct SavedWorld {
 }
 
 impl SavedWorld {
+    /// The bytes that a world of these classes begins with.
+    pub fn begin(classes: &Classes) -> Vec<u8> {
+        [&MARK[..], &classes.hash().to_le_bytes()].concat()
+    }
+
+    /// Ends a world with its checksum.
+    pub fn seal(mut body: Vec<u8>) -> Vec<u8> {
+        let sum = checksum(&body);
+        body.extend_from_slice(&sum);
+        body
+    }
+
     /// Reads a world of these classes, for a server with this many slots: of more clients the last are remembered.
     ///
     /// # Errors
@@ -142,11 +154,9 @@ impl SavedWorld {
         if checksum(body) != *sum {
             return Err(BadWorld::Checksum);
         }
-        let mut reader = BitReader::new(body);
-        reader.bytes(MARK.len())?;
-        if reader.bits(64)? != classes.hash() {
-            return Err(BadWorld::Classes);
-        }
+        let begin = SavedWorld::begin(classes);
+        let Some(rest) = body.strip_prefix(&begin[..]) else { return Err(BadWorld::Classes) };
+        let mut reader = BitReader::new(rest);
         let key = reader.bits(64)?;
         // Both have 32 bits.
         let (drawn, tick) = (reader.bits(32)? as u32, reader.bits(32)? as u32);
@@ -294,7 +304,7 @@ pub(super) fn write_ids(bits: &mut BitWriter, ids: &[(u32, Option<u32>)], rows: 
     }
 }
 
-pub(super) fn checksum(body: &[u8]) -> [u8; CHECKSUM_BYTES] {
+fn checksum(body: &[u8]) -> [u8; CHECKSUM_BYTES] {
     let digest = Sha256::digest(body);
     core::array::from_fn(|i| digest[i])
 }

@@ -1,6 +1,6 @@
 //! The world as bytes, and back: see [`crate::replication::SavedWorld`].
 
-use super::super::saved::{COUNT_BITS, LENGTH_BITS, MARK, SavedIdentity, SavedWorld, checksum, write_ids};
+use super::super::saved::{COUNT_BITS, LENGTH_BITS, SavedIdentity, SavedWorld, write_ids};
 use super::super::table::{Column, Table};
 use super::Publisher;
 use super::memory::Memory;
@@ -12,8 +12,7 @@ impl Publisher {
     /// valid one; without one, it isn't saved.
     pub fn save<'a, C: AsRef<[Column<'a>]>>(&self, columns: &[C], identity: SavedIdentity) -> Vec<u8> {
         let mut bits = BitWriter::new();
-        bits.bytes(&MARK);
-        bits.bits(self.classes.hash(), 64);
+        bits.bytes(&SavedWorld::begin(&self.classes));
         bits.bits(identity.key, 64);
         bits.bits(identity.drawn.into(), 32);
         bits.bits(self.tick.into(), 32);
@@ -45,10 +44,7 @@ impl Publisher {
             }
         }
         bits.align();
-        let mut bytes = bits.into_bytes();
-        let sum = checksum(&bytes);
-        bytes.extend_from_slice(&sum);
-        bytes
+        SavedWorld::seal(bits.into_bytes())
     }
 
     /// Writes the ghosts of a class; returns their rows.

@@ -127,7 +127,8 @@ impl Game {
     /// Another server continues a saved world.
     fn resume(&mut self, saved: &[u8]) {
         self.servers += 1;
-        self.publisher = server(self.servers, self.publisher.classes().iter().any(|class| class.coded));
+        let coded = self.publisher.classes().iter().any(|class| class.coded);
+        self.publisher = server(self.servers, coded);
         let saved = SavedWorld::read(saved, self.publisher.classes(), 4).unwrap();
         self.publisher.load(&saved);
         assert_eq!((self.publisher.tick(), saved.identity.key), (saved.tick, 9));
