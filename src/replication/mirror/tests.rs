@@ -18,7 +18,8 @@ fn mirror_of(capacity: u32) -> Mirror {
 /// A packet of one section.
 fn packet(tick: u64, write: impl FnOnce(&mut BitWriter)) -> (usize, Vec<u8>) {
     let mut bits = BitWriter::new();
-    bits.bits(tick, 16);
+    // The tick and no visit.
+    bits.bits(tick, 17);
     bits.bool(true);
     write(&mut bits);
     bits.bits(0, 2);

@@ -200,6 +200,12 @@ fn a_world_is_the_same_after_it_was_saved() {
         let saved = game.save();
         game.resume(&saved);
         assert_eq!(game.save(), saved, "seed {seed}");
+        for at in 0..saved.len() {
+            let mut changed = saved.clone();
+            changed[at] ^= 1 << (at % 8);
+            assert!(SavedWorld::read(&changed, game.publisher.classes(), 4).is_err(), "byte {at}");
+            assert!(SavedWorld::read(&saved[..at], game.publisher.classes(), 4).is_err());
+        }
     }
 }
 
