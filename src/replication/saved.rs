@@ -18,6 +18,7 @@ use std::collections::VecDeque;
 use sha2::{Digest, Sha256};
 
 use super::class::{Classes, GhostClass, MAX_CAPACITY};
+use super::packet::Continued;
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
 const MARK: [u8; 4] = *b"TWW1";
@@ -113,8 +114,7 @@ pub struct SavedClass {
 #[derive(Clone, Debug)]
 pub(super) struct SavedClient {
     pub(super) client: u64,
-    pub(super) visit: u64,
-    pub(super) until: u32,
+    pub(super) last: Continued,
     /// By class: the ids that the client may have ghosts of, rising, each with its row; none for those that ended.
     pub(super) ids: Vec<Vec<(u32, Option<u32>)>>,
 }
@@ -241,8 +241,8 @@ fn read_body(
 
 impl SavedClient {
     fn read(reader: &mut BitReader<'_>, classes: &Classes, saved: &[SavedClass]) -> Result<Self, BadWorld> {
-        let (client, visit) = (reader.bits(64)?, reader.bits(64)?);
-        let until = reader.bits(32)? as u32;
+        let client = reader.bits(64)?;
+        let last = Continued { number: reader.bits(64)?, until: reader.bits(32)? as u32 };
         let mut ids = Vec::new();
         for (class, saved) in classes.iter().zip(saved) {
             if reader.bool()? {
@@ -271,7 +271,7 @@ impl SavedClient {
             }
             ids.push(each);
         }
-        Ok(SavedClient { client, visit, until, ids })
+        Ok(SavedClient { client, last, ids })
     }
 }
 
