@@ -438,7 +438,7 @@ def test_any_world_is_the_servers_after_any_returns(seed: int) -> None:
                 case _ if tanks := game.world.objects(Tank):
                     rng.choice(tanks).health = rng.randrange(100)
         game.run(rng.choice([0.02, 0.1, 0.5]))
-        # An object is of one ghost for ever.
+        # An object stays one ghost.
         for tank in game.seen():
             assert known.setdefault(tank, tank.name) == tank.name
         saves.append(game.world.save())
