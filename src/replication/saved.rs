@@ -18,9 +18,10 @@ use std::collections::VecDeque;
 use sha2::{Digest, Sha256};
 
 use super::class::{Classes, GhostClass, MAX_CAPACITY};
+use super::packet::Continued;
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
-pub(super) const MARK: [u8; 4] = *b"TWW1";
+const MARK: [u8; 4] = *b"TWW1";
 
 /// Bits of a number of rows, up to [`MAX_CAPACITY`]; and of an id or a row below that.
 pub(super) const COUNT_BITS: u32 = MAX_CAPACITY.ilog2() + 1;
@@ -113,8 +114,7 @@ pub struct SavedClass {
 #[derive(Clone, Debug)]
 pub(super) struct SavedClient {
     pub(super) client: u64,
-    pub(super) visit: u64,
-    pub(super) until: u32,
+    pub(super) last: Continued,
     /// By class: the ids that the client may have ghosts of, rising, each with its row; none for those that ended.
     pub(super) ids: Vec<Vec<(u32, Option<u32>)>>,
 }
@@ -129,6 +129,18 @@ pub struct SavedWorld {
 }
 
 impl SavedWorld {
+    /// The bytes that a world of these classes begins with.
+    pub fn begin(classes: &Classes) -> Vec<u8> {
+        [&MARK[..], &classes.hash().to_le_bytes()].concat()
+    }
+
+    /// Ends a world with its checksum.
+    pub fn seal(mut body: Vec<u8>) -> Vec<u8> {
+        let sum = checksum(&body);
+        body.extend_from_slice(&sum);
+        body
+    }
+
     /// Reads a world of these classes, for a server with this many slots: of more clients the last are remembered.
     ///
     /// # Errors
@@ -142,11 +154,9 @@ impl SavedWorld {
         if checksum(body) != *sum {
             return Err(BadWorld::Checksum);
         }
-        let mut reader = BitReader::new(body);
-        reader.bytes(MARK.len())?;
-        if reader.bits(64)? != classes.hash() {
-            return Err(BadWorld::Classes);
-        }
+        let begin = SavedWorld::begin(classes);
+        let Some(rest) = body.strip_prefix(&begin[..]) else { return Err(BadWorld::Classes) };
+        let mut reader = BitReader::new(rest);
         let key = reader.bits(64)?;
         // Both have 32 bits.
         let (drawn, tick) = (reader.bits(32)? as u32, reader.bits(32)? as u32);
@@ -231,8 +241,8 @@ fn read_body(
 
 impl SavedClient {
     fn read(reader: &mut BitReader<'_>, classes: &Classes, saved: &[SavedClass]) -> Result<Self, BadWorld> {
-        let (client, visit) = (reader.bits(64)?, reader.bits(64)?);
-        let until = reader.bits(32)? as u32;
+        let client = reader.bits(64)?;
+        let last = Continued { number: reader.bits(64)?, until: reader.bits(32)? as u32 };
         let mut ids = Vec::new();
         for (class, saved) in classes.iter().zip(saved) {
             if reader.bool()? {
@@ -261,7 +271,7 @@ impl SavedClient {
             }
             ids.push(each);
         }
-        Ok(SavedClient { client, visit, until, ids })
+        Ok(SavedClient { client, last, ids })
     }
 }
 
@@ -294,7 +304,7 @@ pub(super) fn write_ids(bits: &mut BitWriter, ids: &[(u32, Option<u32>)], rows: 
     }
 }
 
-pub(super) fn checksum(body: &[u8]) -> [u8; CHECKSUM_BYTES] {
+fn checksum(body: &[u8]) -> [u8; CHECKSUM_BYTES] {
     let digest = Sha256::digest(body);
     core::array::from_fn(|i| digest[i])
 }

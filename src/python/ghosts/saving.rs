@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::core;
 use super::links::NOTHING;
 use super::world::World;
+use crate::python::arguments::argument;
 use crate::python::errors::BadWorldError;
 use crate::python::prelude::*;
 use crate::python::protocol::Protocol;
@@ -13,12 +14,13 @@ use crate::replication::{BadWorld, Column, SavedWorld};
 /// Reads the world that a server is to continue.
 pub(in crate::python) fn read_saved(
     protocol: &Protocol,
-    bytes: &[u8],
+    given: &Bound<'_, PyAny>,
     max_clients: usize,
 ) -> PyResult<SavedWorld> {
     let bad = |error: BadWorld| BadWorldError::new_err(error.to_string());
     let classes = protocol.ghost_classes.as_ref().ok_or_else(|| bad(BadWorld::Classes))?;
-    let saved = SavedWorld::read(bytes, classes, max_clients).map_err(bad)?;
+    let bytes: Bound<'_, PyBytes> = argument("world", given, "bytes or None")?;
+    let saved = SavedWorld::read(bytes.as_bytes(), classes, max_clients).map_err(bad)?;
     // References know ghosts by numbers.
     let mut numbers = HashSet::new();
     for (saved, (_, properties)) in saved.classes.iter().zip(&protocol.ghosts) {

@@ -99,12 +99,12 @@ impl Server {
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[int] max_clients: i128,
-        world: Option<&[u8]>,
+        world: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
         let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
-        let saved = world.map(|bytes| ghosts::read_saved(protocol.get(), bytes, max_clients)).transpose()?;
+        let saved = world.map(|given| ghosts::read_saved(protocol.get(), given, max_clients)).transpose()?;
         let given = Given::new(py, "Server.__new__", settings)?;
         let access: Bound<'py, Access> = given.settings("access")?;
         let access = access.get();

@@ -149,19 +149,25 @@ impl Mirror {
     /// # Errors
     ///
     /// How it breaks the protocol. Nothing of it was applied.
-    pub fn handle_payload(&mut self, mut reader: BitReader<'_>) -> Result<(), Violation> {
+    pub fn handle_payload(&mut self, reader: BitReader<'_>) -> Result<(), Violation> {
+        self.read_payload(reader).map(drop)
+    }
+
+    /// As [`Mirror::handle_payload`]; false of a packet that only announces a visit before there is anything to show.
+    fn read_payload(&mut self, mut reader: BitReader<'_>) -> Result<bool, Violation> {
         let mut staged = core::mem::take(&mut self.staged);
         let result = self.read(&mut reader, &mut staged);
-        if let Ok(tick) = result {
+        let shows = self.tick > 0 || staged.count() > 0 || !matches!(result, Ok((_, true)));
+        if let (Ok((tick, _)), true) = (result, shows) {
             self.apply(tick, &staged);
         }
         staged.clear();
         self.staged = staged;
-        result.map(drop)
+        result.map(|_| shows)
     }
 
-    /// Reads all of a packet, and gives its tick.
-    fn read(&mut self, reader: &mut BitReader<'_>, staged: &mut Staged) -> Result<u32, Violation> {
+    /// Reads all of a packet, and gives its tick and whether it announces a visit.
+    fn read(&mut self, reader: &mut BitReader<'_>, staged: &mut Staged) -> Result<(u32, bool), Violation> {
         let low = reader.bits(TICK_BITS)? as u32;
         let visit = if reader.bool()? { Some(Visit::read(reader, low)?) } else { None };
         if visit.is_some() || self.awaits_visit {
@@ -207,7 +213,7 @@ impl Mirror {
             _ if self.coded.is_some() => self.handle_coded(tick, reader, staged)?,
             bits => return Err(Violation::Trailing { bits }),
         }
-        Ok(tick)
+        Ok((tick, visit.is_some()))
     }
 
     /// Applies what was read of a packet.

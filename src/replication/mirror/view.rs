@@ -76,8 +76,9 @@ impl Mirror {
     /// # Errors
     /// How it breaks the protocol.
     pub fn handle_packet(&mut self, time: PacketTime, reader: BitReader<'_>) -> Result<(), Violation> {
-        self.handle_payload(reader)?;
-        self.received.push(time, self.last);
+        if self.read_payload(reader)? {
+            self.received.push(time, self.last);
+        }
         Ok(())
     }
 

@@ -103,10 +103,10 @@ pub(in crate::replication) const MAX_AGE: u32 = u16::MAX as u32;
 /// How far an older state may be before the baseline.
 pub(in crate::replication) const MAX_OLDER: u32 = 1 << AGE_BITS;
 
-/// The maximum of bits in front of the properties of a packet's first record, and after the last: the tick; the visit;
-/// a section and its class; a record with its gap, op, ages and mask; and three ends.
+/// The maximum of bits in front of the properties of a packet's first record, and after the last: the tick; that there is
+/// no visit; a section and its class; a record with its gap, op, ages and mask; and three ends.
 pub(in crate::replication) const MAX_OVERHEAD: usize =
-    (TICK_BITS + (1 + Visit::MAX_BITS) + (1 + 8) + (1 + 20 + 2 + 31 + 65) + 3) as usize;
+    (TICK_BITS + 1 + (1 + 8) + (1 + 20 + 2 + 31 + 65) + 3) as usize;
 
 /// Why a packet of ghosts breaks the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,11 +22,9 @@ pub(in crate::replication) struct Continued {
 }
 
 impl Visit {
-    /// The maximum of bits of a visit in a packet, without its flag.
-    pub(in crate::replication) const MAX_BITS: u32 = 64 + 16 + 1 + (64 + 32);
-
+    /// The bits of the visit in a packet, without its flag.
     pub(in crate::replication) fn bits(self) -> usize {
-        (if self.continues.is_some() { Visit::MAX_BITS } else { 64 + 16 + 1 }) as usize
+        64 + 16 + 1 + if self.continues.is_some() { 64 + 32 } else { 0 }
     }
 
     /// Writes the visit into a packet of this tick.

@@ -15,17 +15,9 @@ use crate::endpoint::PeerHandle;
 #[derive(Debug)]
 pub(super) struct Memory {
     pub(super) client: u64,
-    /// The number of its last visit, and the last tick of it.
-    pub(super) visit: u64,
-    pub(super) until: u32,
+    pub(super) last: Continued,
     /// By class.
     pub(super) scopes: Box<[Scope]>,
-}
-
-impl Memory {
-    pub(super) fn continued(&self) -> Continued {
-        Continued { number: self.visit, until: self.until }
-    }
 }
 
 impl Publisher {
@@ -36,7 +28,7 @@ impl Publisher {
         self.visits += 1;
         let place = self.memories.iter().position(|memory| memory.client == client);
         let memory = place.and_then(|place| self.memories.remove(place));
-        let continues = memory.as_ref().map(Memory::continued);
+        let continues = memory.as_ref().map(|memory| memory.last);
         let Some(peer) = self.peer_mut(handle) else { return };
         peer.visit = Some((client, Visit { number, continues }));
         if let Some(memory) = memory {
@@ -55,15 +47,11 @@ impl Publisher {
 
     /// Remembers a client that leaves. Its objects wait for it.
     pub(super) fn remember_client(&mut self, peer: Peer) {
-        let Some((client, visit)) = peer.visit else { return };
+        let Some((client, last)) = peer.leaves_off(self.tick) else { return };
         for (class, rows) in peer.owned.iter().enumerate() {
             self.waiting.extend(rows.iter().map(|row| ((class, *row), client)));
         }
-        // A client that was sent nothing has what it had before.
-        let last = Continued { number: visit.number, until: self.tick };
-        let Continued { number, until } =
-            if peer.was_sent_any() { last } else { visit.continues.unwrap_or(last) };
-        self.memories.push_back(Memory { client, visit: number, until, scopes: peer.scopes });
+        self.memories.push_back(Memory { client, last, scopes: peer.scopes });
         if self.memories.len() > self.peers.len().max(self.most_remembered) {
             self.memories.pop_front();
         }

@@ -37,7 +37,7 @@ use self::peer::Peer;
 pub use self::urgency::Sight;
 use super::class::{Classes, HISTORY, MAX_GROUPS};
 use super::coding::Snapshot;
-use super::packet::{Audience, MAX_OVERHEAD};
+use super::packet::{Audience, MAX_OVERHEAD, Visit};
 use super::table::{Column, Full, Table, Wrong};
 use crate::endpoint::{Feature, PeerHandle};
 use crate::wire::{BitWriter, ValueError};
@@ -414,7 +414,8 @@ impl Publisher {
                 let overhead = if class.coded { coded::MAX_OVERHEAD } else { 0 };
                 class.properties.schema().max_bits() + overhead
             });
-            (peer.handle, MAX_OVERHEAD + most.max().unwrap_or(0))
+            let visit = peer.visit_to_tell().map_or(0, Visit::bits);
+            (peer.handle, MAX_OVERHEAD + visit + most.max().unwrap_or(0))
         })
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::super::class::Classes;
 use super::super::coding::Snapshot;
-use super::super::packet::Visit;
+use super::super::packet::{Continued, Visit};
 use super::averages::Averages;
 use super::choose::Chosen;
 use super::coded::PeerModels;
@@ -116,9 +116,12 @@ impl Peer {
         if self.sent == 0 { self.visit_to_tell().is_some() } else { reminds || tells }
     }
 
-    /// Whether the client may have received anything.
-    pub(super) fn was_sent_any(&self) -> bool {
-        self.sent > 0
+    /// The client's id, and the visit that its next one continues if this one ends at a tick.
+    pub(super) fn leaves_off(&self, tick: u32) -> Option<(u64, Continued)> {
+        let (client, visit) = self.visit?;
+        // A client that was sent nothing has what it had before.
+        let before = visit.continues.filter(|_| self.sent == 0);
+        Some((client, before.unwrap_or(Continued { number: visit.number, until: tick })))
     }
 
     /// The visit, which goes with each packet until one is acked.

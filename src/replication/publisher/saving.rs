@@ -1,6 +1,6 @@
 //! The world as bytes, and back: see [`crate::replication::SavedWorld`].
 
-use super::super::saved::{COUNT_BITS, LENGTH_BITS, MARK, SavedIdentity, SavedWorld, checksum, write_ids};
+use super::super::saved::{COUNT_BITS, LENGTH_BITS, SavedIdentity, SavedWorld, write_ids};
 use super::super::table::{Column, Table};
 use super::Publisher;
 use super::memory::Memory;
@@ -12,8 +12,7 @@ impl Publisher {
     /// valid one; without one, it isn't saved.
     pub fn save<'a, C: AsRef<[Column<'a>]>>(&self, columns: &[C], identity: SavedIdentity) -> Vec<u8> {
         let mut bits = BitWriter::new();
-        bits.bytes(&MARK);
-        bits.bits(self.classes.hash(), 64);
+        bits.bytes(&SavedWorld::begin(&self.classes));
         bits.bits(identity.key, 64);
         bits.bits(identity.drawn.into(), 32);
         bits.bits(self.tick.into(), 32);
@@ -24,20 +23,15 @@ impl Publisher {
                 self.save_class(&mut bits, class, table, columns)
             })
             .collect();
-        let here = self.peers.iter().flatten().filter_map(|peer| {
-            let (client, visit) = peer.visit?;
-            let nothing = (!peer.was_sent_any()).then_some(visit.continues).flatten();
-            let (visit, until) = nothing.map_or((visit.number, self.tick), |it| (it.number, it.until));
-            Some((client, visit, until, &peer.scopes))
-        });
-        let gone = self.memories.iter();
-        let gone = gone.map(|memory| (memory.client, memory.visit, memory.until, &memory.scopes));
+        let here = self.peers.iter().flatten();
+        let here = here.filter_map(|peer| Some((peer.leaves_off(self.tick)?, &peer.scopes)));
+        let gone = self.memories.iter().map(|memory| ((memory.client, memory.last), &memory.scopes));
         let clients: Vec<_> = gone.chain(here).collect();
         bits.bits(clients.len() as u64, 32);
-        for (client, visit, until, scopes) in clients {
+        for ((client, last), scopes) in clients {
             bits.bits(client, 64);
-            bits.bits(visit, 64);
-            bits.bits(until.into(), 32);
+            bits.bits(last.number, 64);
+            bits.bits(last.until.into(), 32);
             for (scope, rows) in scopes.iter().zip(&rows) {
                 let saved = |row: u32| rows.binary_search(&row).is_ok();
                 let ids: Vec<_> = scope.ids().map(|(id, row)| (id, row.filter(|row| saved(*row)))).collect();
@@ -45,10 +39,7 @@ impl Publisher {
             }
         }
         bits.align();
-        let mut bytes = bits.into_bytes();
-        let sum = checksum(&bytes);
-        bytes.extend_from_slice(&sum);
-        bytes
+        SavedWorld::seal(bits.into_bytes())
     }
 
     /// Writes the ghosts of a class; returns their rows.
@@ -116,7 +107,7 @@ impl Publisher {
         self.most_remembered = saved.clients.len();
         for it in &saved.clients {
             let scopes = it.ids.iter().map(|ids| Scope::with_ids(ids, saved.tick)).collect();
-            self.memories.push_back(Memory { client: it.client, visit: it.visit, until: it.until, scopes });
+            self.memories.push_back(Memory { client: it.client, last: it.last, scopes });
         }
     }
 }

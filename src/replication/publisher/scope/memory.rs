@@ -48,7 +48,8 @@ impl Scope {
         let count = ids.iter().map(|(id, _)| *id as usize + 1).max().unwrap_or(0);
         let rows = ids.iter().filter_map(|(_, row)| *row).map(|row| row as usize + 1).max().unwrap_or(0);
         let free = Record {
-            sent: tick,
+            // A client may have what was sent; nothing is at tick 0.
+            sent: tick.max(1),
             acked: tick,
             row: 0,
             older_age: 0,

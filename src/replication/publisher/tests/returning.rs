@@ -127,7 +127,8 @@ impl Game {
     /// Another server continues a saved world.
     fn resume(&mut self, saved: &[u8]) {
         self.servers += 1;
-        self.publisher = server(self.servers, self.publisher.classes().iter().any(|class| class.coded));
+        let coded = self.publisher.classes().iter().any(|class| class.coded);
+        self.publisher = server(self.servers, coded);
         let saved = SavedWorld::read(saved, self.publisher.classes(), 4).unwrap();
         self.publisher.load(&saved);
         assert_eq!((self.publisher.tick(), saved.identity.key), (saved.tick, 9));
@@ -199,6 +200,12 @@ fn a_world_is_the_same_after_it_was_saved() {
         let saved = game.save();
         game.resume(&saved);
         assert_eq!(game.save(), saved, "seed {seed}");
+        for at in 0..saved.len() {
+            let mut changed = saved.clone();
+            changed[at] ^= 1 << (at % 8);
+            assert!(SavedWorld::read(&changed, game.publisher.classes(), 4).is_err(), "byte {at}");
+            assert!(SavedWorld::read(&saved[..at], game.publisher.classes(), 4).is_err());
+        }
     }
 }
 
