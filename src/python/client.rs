@@ -704,7 +704,9 @@ impl Client {
 
     /// The game that players host is over for this one.
     pub(super) fn end_hosted(&self, py: Python<'_>, reason: DisconnectReason) -> PyResult<()> {
-        self.stop_reconnecting(py)?;
+        if let Some(reconnecting) = &self.reconnecting {
+            reconnecting.end(py, reason)?;
+        }
         self.lose_server(reason)
     }
 

@@ -179,6 +179,16 @@ impl Reconnecting {
         }
     }
 
+    /// No server follows the present one. If the last connection is over already, the game gets its last event.
+    pub(super) fn end(&self, py: Python<'_>, reason: DisconnectReason) -> PyResult<()> {
+        let was_connected = lock(&self.last).is_some();
+        if !was_connected || !self.is_waiting() {
+            return self.stop(py);
+        }
+        *lock(&self.last) = Some((reason, None));
+        self.give_up(py)
+    }
+
     /// Dials if it is time and there is a token.
     ///
     /// # Errors

@@ -194,7 +194,6 @@ impl Session {
     fn run_peers(&mut self, now: Instant, out: &mut Datagrams) {
         if let Some(peers) = &mut self.peers {
             peers.run(now, &mut self.host, out);
-            peers.host_game(now, &mut self.host);
         }
     }
 
@@ -282,6 +281,9 @@ impl Session {
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
         self.version += 1;
         self.run_peers(now, out);
+        if let Some(peers) = &mut self.peers {
+            peers.host_game(now, &mut self.host);
+        }
         self.timing.begin_flush(self.ghosts.publisher());
         self.ghosts.want(now, &mut self.host, &mut self.wants);
         self.timing.want(now, &mut self.host);

@@ -54,7 +54,7 @@ def test_the_fire_burns_on_whoever_leaves() -> None:
 def test_a_line_a_second_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.warns(UserWarning, match="has no key"):
         assert sample.main(["--host", "0.0.0.0:0", "--seconds", "0.2", "--name", "ann"]) == 0
-    assert "ann hosts" in capsys.readouterr().out
+    assert "ann sits down" in capsys.readouterr().out
 
 
 def test_it_says_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
