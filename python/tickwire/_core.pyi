@@ -3834,7 +3834,7 @@ class Player:
         """The name that the player chose: any text of at most 32 bytes."""
     @property
     def client_id(self) -> int:
-        """The :attr:`ClientHandle.id` of its client at the server of whoever hosts."""
+        """The :attr:`ClientHandle.id` of its client at every host's server."""
     @property
     def address(self) -> Address | None:
         """The player's address as the master sees it; None for this peer itself."""
@@ -4050,7 +4050,7 @@ class Peer(Generic[_P]):
         rate makes a game hosted; None without these."""
     @property
     def client(self) -> Client[_P]:
-        """This player's client of the game's server, in memory while this player hosts: the same object whoever hosts.
+        """This player's client of the game's server, in memory while this player hosts: the same object for all hosts.
 
         Raises:
             ValueError: the protocol has no ghosts, calls, inputs or tick rate.

@@ -6,10 +6,12 @@
 use std::sync::Arc;
 
 use super::hosting::{Agreed, Hosting, News, Transfer, World, WorldId};
-use super::peers::{PeerPart, pass_of};
+use super::peer_links::pass_of;
+use super::peers::PeerPart;
 use crate::endpoint::{Host, PeerHandle};
 use crate::mesh::{Players, bit};
-use crate::netcode::ConnectToken;
+use crate::netcode::{ConnectToken, TOKEN_BYTES};
+use crate::rendezvous::member_address;
 use crate::time::Instant;
 use crate::transport::chunks::{BytesSource, ChunkEvent, Stored};
 
@@ -66,6 +68,14 @@ impl PeerPart {
             return true;
         }
         self.mesh.offer_seat(player, pass_of(&token))
+    }
+
+    /// The master sends the token for its server. Whatever the token names, only the master's own server is dialled.
+    pub(super) fn keep_seat(&mut self, host: (u8, u32), mut pass: Vec<u8>) {
+        pass.resize(TOKEN_BYTES, 0);
+        let token = ConnectToken::from_bytes(&pass).ok();
+        let leads_there = |token: &ConnectToken| token.addresses() == [member_address(host.0, host.1)];
+        self.seat = token.filter(leads_there).or(self.seat.take());
     }
 
     /// Takes the token for the master's server, if another one came.

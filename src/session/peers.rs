@@ -9,12 +9,10 @@
 use core::net::SocketAddr;
 use std::any::Any;
 
-use super::peer_links::{MARK, OUT, body_bytes, link_end, rest, ticket_in};
+use super::peer_links::{MARK, OUT, body_bytes, link_end, pass_of, rest, ticket_in};
 use super::settings::{self, Setting};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, Detail, Event, Goodbye, Host, PeerHandle};
-use crate::mesh::{
-    self, Action, Happening, LeaveReason, LinkEnd, MAX_PASS_BYTES, Mesh, Message, Ticket, bit, is_dialable,
-};
+use crate::mesh::{self, Action, Happening, LeaveReason, LinkEnd, Mesh, Message, Ticket, bit, is_dialable};
 use crate::netcode::{self, ConnectToken, Key, TOKEN_BYTES, TokenParams, USER_DATA_BYTES};
 use crate::rendezvous::{MemberRelay, Neighbour, lobby_code, member_address, member_of};
 use crate::rng::Entropy;
@@ -364,14 +362,7 @@ impl PeerPart {
                     let intro = Message::Intro { player: of, joined: of_joined, pass };
                     self.send(now, host, newcomer, &intro, out);
                 }
-                Action::TakeSeat { host, mut pass } => {
-                    pass.resize(TOKEN_BYTES, 0);
-                    if let Ok(token) = ConnectToken::from_bytes(&pass) {
-                        // Whatever it names, only the master's own server is dialled.
-                        let leads_there = token.addresses() == [member_address(host.0, host.1)];
-                        self.seat = Some(token).filter(|_| leads_there).or(self.seat.take());
-                    }
-                }
+                Action::TakeSeat { host, pass } => self.keep_seat(host, pass),
                 Action::Admit { link, player, joined } => {
                     let handle = PeerHandle::from_number(link);
                     host.admit(handle);
@@ -598,12 +589,4 @@ impl PeerPart {
         }
         Some(0)
     }
-}
-
-/// A token without the zeros at its end.
-pub(super) fn pass_of(token: &ConnectToken) -> Vec<u8> {
-    let mut pass = token.to_bytes().to_vec();
-    pass.truncate(MAX_PASS_BYTES);
-    pass.truncate(pass.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
-    pass
 }

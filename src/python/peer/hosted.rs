@@ -209,7 +209,7 @@ impl Peer {
         Ok(())
     }
 
-    /// Sends the players of the game tokens for this peer's server, and ends the connections of those who left.
+    /// Sends the players of the game tokens for this peer's server, and ends the connections of the players who left.
     fn seat_players(&self, py: Python<'_>, game: &HostedGame) -> PyResult<()> {
         let Some(server) = game.server(py) else { return Ok(()) };
         let server = &server.get().endpoint;

@@ -618,7 +618,8 @@ impl Server {
         world: Option<&[u8]>,
         (peer, address, players): (&Endpoint, SocketAddr, usize),
     ) -> PyResult<Self> {
-        let saved = world.map(|bytes| ghosts::read_saved(protocol.get(), bytes, players)).transpose()?;
+        let world = world.map(|bytes| PyBytes::new(py, bytes).into_any());
+        let saved = world.map(|world| ghosts::read_saved(protocol.get(), &world, players)).transpose()?;
         let mut settings =
             Settings::new(given, ChunkLimits::SERVER.memory_bytes, protocol.get(), Vec::new())?;
         settings.pending.has_senders = true;

@@ -42,7 +42,7 @@ const SUCCESSORS: usize = 3;
 
 /// How long a new master waits for the others to say which worlds they have, and again for a world that it asks for,
 /// beside the time that its bytes take.
-const PATIENCE: Duration = Duration::from_millis(400);
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// How long a world that was asked for may take at most: a player may claim one and not send it.
 const MAX_FETCH: Duration = Duration::from_secs(4);
@@ -269,7 +269,7 @@ impl Hosting {
             Phase::Asking { .. } if !self.had_host && self.agreed.epoch <= 1 => self.begin(None),
             Phase::Asking { since } => {
                 let asked = self.others().all(|player| self.told[usize::from(player)].is_some());
-                if asked || now >= since + PATIENCE {
+                if asked || now >= since + ANSWER_TIMEOUT {
                     self.choose(now);
                 }
             }
@@ -333,7 +333,7 @@ impl Hosting {
             let from = self.others().filter(has).find(|player| self.failed & bit(*player) == 0);
             if let Some(player) = from.filter(|_| known.size as usize <= MAX_WORLD_BYTES) {
                 let takes = Duration::from_secs_f64(f64::from(known.size) / BYTES_PER_SECOND);
-                let until = now + PATIENCE + takes.min(MAX_FETCH);
+                let until = now + ANSWER_TIMEOUT + takes.min(MAX_FETCH);
                 self.phase = Some(Phase::Fetching { id, player, until });
                 return;
             }
