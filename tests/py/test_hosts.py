@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import tickwire as tw
-from wolves import PROTOCOL, RATE, Bot, Game, Hunter, Player, Wolf
+from wolves import PROTOCOL, RATE, Bot, Game, Hunter, Player, Score, Wolf
 
 SERVER = "198.51.100.1:3478"
 RELAY = "198.51.100.2:3480"
@@ -296,6 +296,20 @@ def test_strangers_reach_neither_the_server_nor_a_client() -> None:
     assert [len(seat.player.client.world.objects(Hunter)) for seat in party.seats] == [2, 2]
 
 
+def test_players_also_send_each_other_messages() -> None:
+    party = Party(3, preset="4g")
+    party.seats[1].peer.broadcast(Score(7))
+    heard: dict[int, list[Any]] = {0: [], 2: []}
+    for _ in range(60):
+        party.network.advance(1 / RATE)
+        for seat in party.seats:
+            with seat.peer.tick() as inbox:
+                heard.setdefault(seat.number, []).extend(inbox)
+    assert [heard[number] for number in (0, 2)] == [
+        [(party.seats[number].peer.players[1], Score(7))] for number in (0, 2)
+    ]
+
+
 def test_only_protocols_of_hosted_games_have_clients() -> None:
     network = tw.testing.SimulatedNetwork()
     peer: tw.peers.Peer[Any] = tw.peers.Peer.host(
@@ -304,3 +318,14 @@ def test_only_protocols_of_hosted_games_have_clients() -> None:
     assert peer.server is None
     with pytest.raises(ValueError, match="protocol must have ghosts, calls, inputs or a tick_rate"):
         _ = peer.client
+
+
+def test_a_game_that_a_player_hosts_is_no_lockstep_or_rollback_game() -> None:
+    party = Party(1, preset="4g")
+    peer = party.seats[0].peer
+    with pytest.raises(
+        ValueError, match="peer must have a protocol without ghosts, calls, inputs and tick_rate"
+    ):
+        tw.rollback.Rollback(peer, 6, players=1, me=0)
+    party.run(1)
+    assert party.hosts() == [party.seats[0]]

@@ -42,7 +42,7 @@ use super::stats::ConnectionStats;
 use crate::endpoint::{ChunkLimits, Event, PeerHandle};
 use crate::mesh::{Happening, Phase, Start};
 use crate::python::tick::{Tick, Ticking};
-use crate::session::PeerPart;
+use crate::session::{Carried, PeerPart};
 use crate::time::Instant;
 
 /// The longest countdown, in seconds.
@@ -449,6 +449,19 @@ impl Peer {
         let now = state.carrier.now();
         let part = state.carrier.session.peers().ok_or_else(|| self.endpoint.closed_error())?;
         Ok(work(part, now))
+    }
+
+    /// Sets the core of a game that all players run. Returns the former one, to be dropped without a lock.
+    ///
+    /// # Errors
+    /// A player hosts the game.
+    pub(super) fn set_core(&self, core: Box<dyn Carried>) -> PyResult<Option<Box<dyn Carried>>> {
+        if self.hosted.is_some() {
+            return Err(value_error(
+                "peer must have a protocol without ghosts, calls, inputs and tick_rate for this game: with them a player hosts it",
+            ));
+        }
+        self.part(|part, now| part.set_core(now, Some(core)))
     }
 
     /// The player with this number, if the game knows it.
