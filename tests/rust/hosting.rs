@@ -80,7 +80,9 @@ impl Game {
     }
 
     fn reaches(&self, from: usize, to: usize) -> bool {
-        self.parts.iter().any(|part| part & bit(from as u8) != 0 && part & bit(to as u8) != 0)
+        let knows = |one: usize, other: usize| self.peers[one].agreed.others & bit(other as u8) != 0;
+        let connected = knows(from, to) && knows(to, from);
+        connected && self.parts.iter().any(|part| part & bit(from as u8) != 0 && part & bit(to as u8) != 0)
     }
 
     fn is_quorum(&self, place: usize) -> bool {
@@ -243,10 +245,10 @@ fn the_game_goes_on_with_the_newest_world_whenever_its_host_dies() {
         game.elect(0b1110, master);
         game.run(3.0);
         assert_eq!(game.hosts(), [master], "seed {seed}");
-        // Saves are a quarter of a second apart, and take up to as long, more where notes are lost.
+        // Saves are a quarter of a second apart and take about as long, more where notes are lost. So do the answers.
         let before = ticks + (3.0 / TICK.as_secs_f64()) as u32;
         let now = game.peers[master].ticks.unwrap();
-        assert!(now + 40 >= before && now <= before, "seed {seed}: {now} of {before}");
+        assert!(now + 110 >= before && now <= before, "seed {seed}: {now} of {before}");
         for peer in &game.peers[1..] {
             assert_eq!(peer.changes, [master as u8], "seed {seed}");
         }
