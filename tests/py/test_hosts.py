@@ -104,8 +104,9 @@ def check_worlds(host: Seat, seats: list[Seat]) -> None:
     assert host.game is not None
     here = host.game.world
     for seat in seats:
-        there = seat.player.client.world
-        (client,) = (it for it in host.game.server.clients if it.id == seat.peer.me.client_id)
+        there, me = seat.player.client.world, seat.peer.me
+        assert me is not None
+        (client,) = (it for it in host.game.server.clients if it.id == me.client_id)
         for kind in (Hunter, Wolf):
             ours, theirs = here.objects(kind), there.objects(kind)
             assert len(theirs) == len(ours) > 0
