@@ -40,7 +40,7 @@ struct Queues {
 /// The ports of a hosted game's server and client on a peer's port.
 #[derive(Debug, Default)]
 pub struct HostedPorts {
-    /// This player.
+    /// This player and its joining.
     me: Option<(u8, u32)>,
     others: Vec<Neighbour>,
     server: Option<Queues>,

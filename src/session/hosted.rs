@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::hosting::{Agreed, Hosting, News, Transfer, World, WorldId};
+use super::hosting::{Agreed, Hosting, News, Transfer, WorldBytes, WorldId};
 use super::peer_links::pass_of;
 use super::peers::PeerPart;
 use crate::endpoint::{Host, PeerHandle};
@@ -57,7 +57,7 @@ impl PeerPart {
 
     /// This peer, the host, has saved its world; false if that is too large.
     pub fn keep_world(&mut self, now: Instant, world: Vec<u8>) -> bool {
-        self.core::<Hosting>().is_none_or(|hosting| hosting.keep(now, World::new(world)))
+        self.core::<Hosting>().is_none_or(|hosting| hosting.keep(now, WorldBytes::new(world)))
     }
 
     /// Sends a player the token for the server that this peer runs; takes its own. False if this isn't the master, or the
@@ -166,7 +166,7 @@ impl PeerPart {
                 let player = self.players.iter().find(|link| link.handle == peer).map(|link| link.player);
                 if let (Some(player), Some(id), Stored::Bytes(bytes)) = (player, id_in(&offer.label), stored)
                 {
-                    let world = World { hash: offer.hash, bytes: Arc::new(bytes.clone()) };
+                    let world = WorldBytes { hash: offer.hash, bytes: Arc::new(bytes.clone()) };
                     if let Some(hosting) = self.core::<Hosting>() {
                         hosting.handle_world(player, id, world);
                     }

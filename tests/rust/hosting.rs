@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tickwire::mesh::{Member, Players, Roster, bit};
 use tickwire::rng::Rng;
 use tickwire::session::Carried;
-use tickwire::session::hosting::{Agreed, Hosting, News, Transfer, World, WorldId};
+use tickwire::session::hosting::{Agreed, Hosting, News, Transfer, WorldBytes, WorldId};
 use tickwire::time::{Duration, Instant};
 use tickwire::wire::BitWriter;
 
@@ -20,7 +20,7 @@ const MEMBER: u8 = 2;
 /// What is on its way: due then, from and to a player.
 enum Parcel {
     Note(Vec<u8>),
-    World(WorldId, World),
+    Saved(WorldId, WorldBytes),
 }
 
 struct Peer {
@@ -45,13 +45,13 @@ struct Game {
     parts: Vec<Players>,
     most_hosts: usize,
     /// Changes the worlds that a player sends.
-    liar: Option<(usize, fn(&mut World) -> bool)>,
+    liar: Option<(usize, fn(&mut WorldBytes) -> bool)>,
     /// Takes the place of the notes that a player sends about the worlds.
     forged: Option<(usize, Vec<u8>)>,
 }
 
-fn world_of(ticks: u32) -> World {
-    World::new(ticks.to_le_bytes().repeat(50))
+fn world_of(ticks: u32) -> WorldBytes {
+    WorldBytes::new(ticks.to_le_bytes().repeat(50))
 }
 
 impl Game {
@@ -126,7 +126,7 @@ impl Game {
                     self.peers[to].heard.insert(from, now);
                     self.peers[to].hosting.read(now, from as u8, &bytes).unwrap();
                 }
-                Parcel::World(id, world) => {
+                Parcel::Saved(id, world) => {
                     if is_there {
                         self.peers[to].hosting.handle_world(from as u8, id, world);
                     }
@@ -184,7 +184,7 @@ impl Game {
             return;
         }
         let at = self.now + Duration::from_millis(40 + self.rng.below(200));
-        self.parcels.push((at, place, usize::from(player), Parcel::World(id, world)));
+        self.parcels.push((at, place, usize::from(player), Parcel::Saved(id, world)));
     }
 
     fn hear(&mut self, place: usize, news: News) {
@@ -306,7 +306,7 @@ fn a_world_that_cannot_be_loaded_gives_way_to_an_older_one_or_to_none() {
 }
 
 /// A player of four that doesn't have the newest world asks for it; the only other one that has it lies.
-fn among_liars(lie: fn(&mut World) -> bool) -> Game {
+fn among_liars(lie: fn(&mut WorldBytes) -> bool) -> Game {
     let mut game = Game::new(6, 7, 0.0);
     game.run(3.0);
     game.peers[0].alive = false;
@@ -321,11 +321,11 @@ fn among_liars(lie: fn(&mut World) -> bool) -> Game {
 
 #[test]
 fn a_successor_that_sends_another_world_or_none_only_delays_the_game() {
-    let other = |world: &mut World| {
+    let other = |world: &mut WorldBytes| {
         *world = world_of(1_000_000);
         false
     };
-    for lie in [other, |_: &mut World| true] {
+    for lie in [other, |_: &mut WorldBytes| true] {
         let game = among_liars(lie);
         let ticks = game.peers[5].ticks.unwrap();
         assert!((100..400).contains(&ticks), "the true world, from another player: {ticks}");
@@ -333,7 +333,7 @@ fn a_successor_that_sends_another_world_or_none_only_delays_the_game() {
 }
 
 /// A note that names a world which was never saved.
-fn forged_note(id: WorldId, world: &World) -> Vec<u8> {
+fn forged_note(id: WorldId, world: &WorldBytes) -> Vec<u8> {
     let mut note = vec![MEMBER];
     note.extend([id.0, id.1, world.bytes.len() as u32, 0].into_iter().flat_map(u32::to_le_bytes));
     note.extend(world.hash);

@@ -165,7 +165,6 @@ impl MasterChanged {
 #[derive(Debug)]
 pub(crate) struct HostChanged {
     pub(super) host: Py<Player>,
-    /// Seconds.
     pub(super) age: Option<f64>,
 }
 

@@ -21,7 +21,7 @@ use crate::python::server::Server;
 use crate::python::settings::{Debugging, Given, Tuning};
 use crate::python::setup::entropy;
 use crate::rendezvous::member_address;
-use crate::session::hosting::{MAX_WORLD_BYTES, News, World};
+use crate::session::hosting::{MAX_WORLD_BYTES, News, WorldBytes};
 
 /// The settings of the servers and of the client.
 const SETTINGS: [&str; 3] = ["tuning", "debugging", "transfers"];
@@ -166,7 +166,7 @@ impl Peer {
         Ok(events)
     }
 
-    fn begin_hosting(&self, py: Python<'_>, game: &HostedGame, world: Option<World>) -> PyResult<()> {
+    fn begin_hosting(&self, py: Python<'_>, game: &HostedGame, world: Option<WorldBytes>) -> PyResult<()> {
         game.stop(py)?;
         let (me, places) = self.part(|part, _| (part.mesh().identity(), part.mesh().roster().places))?;
         let Some((player, joined)) = me else { return Ok(()) };

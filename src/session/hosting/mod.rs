@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use self::note::{HostNote, Note};
 pub use self::notes::{MAX_NOTE_BYTES, Note as SentNote, Notes};
-use self::worlds::{Known, Worlds};
-pub use self::worlds::{World, WorldId};
+pub use self::worlds::{WorldBytes, WorldId};
+use self::worlds::{WorldInfo, Worlds};
 use super::{Carried, Setting};
 use crate::mesh::{MAX_PLAYERS, Players, bit};
 use crate::time::{Duration, Instant};
@@ -34,7 +34,7 @@ const BYTES_PER_SECOND: f64 = 128_000.0;
 /// Bytes that may go out at once beyond that rate.
 const BURST_BYTES: f64 = 32_768.0;
 
-/// The largest world.
+/// The maximum bytes of a world.
 pub const MAX_WORLD_BYTES: usize = 4 << 20;
 
 /// How many players get the world: the next hosts, by their numbers.
@@ -66,14 +66,14 @@ pub struct Agreed {
 pub struct Transfer {
     pub player: u8,
     pub id: WorldId,
-    pub world: World,
+    pub world: WorldBytes,
 }
 
 /// What the application has to do, or to know.
 #[derive(Clone, Debug)]
 pub enum News {
     /// Make a server, with this world if there is one, and answer with [`Hosting::note_begun`].
-    Begin { world: Option<World> },
+    Begin { world: Option<WorldBytes> },
     /// Another player hosts the game, or this one does: with a world of this age.
     Changed { host: u8, age: Option<Duration> },
 }
@@ -91,13 +91,13 @@ enum Phase {
     Running { base: Option<(WorldId, Instant)> },
 }
 
-/// A host's saves.
+/// The worlds that a host has saved.
 #[derive(Debug, Default)]
 struct Saves {
     sequence: u32,
     next_at: Instant,
-    newest: Option<(WorldId, World)>,
-    announced: BTreeMap<WorldId, Known>,
+    newest: Option<(WorldId, WorldBytes)>,
+    announced: BTreeMap<WorldId, WorldInfo>,
     /// The world that is under way to each player, and the newest that each has.
     sending: [Option<ContentHash>; MAX_PLAYERS],
     has: [Option<ContentHash>; MAX_PLAYERS],
@@ -373,7 +373,7 @@ impl Hosting {
     }
 
     /// The host has saved its world; false if it is too large.
-    pub fn keep(&mut self, now: Instant, world: World) -> bool {
+    pub fn keep(&mut self, now: Instant, world: WorldBytes) -> bool {
         // Not twice after a hitch.
         self.saves.next_at = (self.saves.next_at + SAVE_INTERVAL).max(now + SAVE_INTERVAL / 2);
         if world.bytes.len() > MAX_WORLD_BYTES {
@@ -381,7 +381,7 @@ impl Hosting {
         }
         self.saves.sequence += 1;
         let id = (self.agreed.epoch, self.saves.sequence);
-        let known = Known { size: world.bytes.len() as u32, saved: now, hash: world.hash };
+        let known = WorldInfo { size: world.bytes.len() as u32, saved: now, hash: world.hash };
         self.saves.announced.insert(id, known);
         if self.saves.announced.len() > MAX_ANNOUNCED {
             self.saves.announced.pop_first();
@@ -415,7 +415,7 @@ impl Hosting {
     }
 
     /// A world came from a player.
-    pub fn handle_world(&mut self, player: u8, id: WorldId, world: World) {
+    pub fn handle_world(&mut self, player: u8, id: WorldId, world: WorldBytes) {
         let is_asked = matches!(self.phase, Some(Phase::Fetching { id: asked, .. }) if asked == id);
         let known = if is_asked { self.known_by_others(id) } else { None };
         let is_from_host = id.0 == self.agreed.epoch && self.agreed.master == Some(player);
@@ -424,7 +424,7 @@ impl Hosting {
         self.refused += u64::from(!is_fine);
     }
 
-    fn known_by_others(&self, id: WorldId) -> Option<Known> {
+    fn known_by_others(&self, id: WorldId) -> Option<WorldInfo> {
         let told = self.told.iter().zip(0_u8..);
         let reports = told.filter_map(|(note, player)| match note {
             Some(Note::Member(worlds)) => Some((player, worlds)),

@@ -2,22 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use super::worlds::{Known, WorldId};
+use super::worlds::{MAX_NAMED, WorldId, WorldInfo};
 use crate::time::Instant;
-
-/// The worlds that a note names, at most.
-pub(super) const MAX_NAMED: usize = 8;
 
 const HOST: u8 = 1;
 const MEMBER: u8 = 2;
 
-/// A player's note.
+/// A note of one player to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Note {
-    /// Of the master.
+    /// The note of the master.
     Host(HostNote),
     /// The worlds that a player has heard of, and whether it has them.
-    Member(BTreeMap<WorldId, (Known, bool)>),
+    Member(BTreeMap<WorldId, (WorldInfo, bool)>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +26,7 @@ pub(super) struct HostNote {
     /// The world that the master asks the receiver for.
     pub(super) wanted: Option<WorldId>,
     /// The newest worlds that it has saved.
-    pub(super) saved: BTreeMap<WorldId, Known>,
+    pub(super) saved: BTreeMap<WorldId, WorldInfo>,
 }
 
 /// Milliseconds of a clock, which wrap.
@@ -70,8 +67,8 @@ impl Reader<'_> {
         Some(Instant::from_nanos(nanos))
     }
 
-    fn known(&mut self) -> Option<Known> {
-        Some(Known { size: self.u32()?, saved: self.time()?, hash: self.array()? })
+    fn known(&mut self) -> Option<WorldInfo> {
+        Some(WorldInfo { size: self.u32()?, saved: self.time()?, hash: self.array()? })
     }
 }
 
@@ -80,7 +77,7 @@ fn write_id(out: &mut Vec<u8>, id: WorldId) {
     out.extend(id.1.to_le_bytes());
 }
 
-fn write_known(out: &mut Vec<u8>, known: &Known) {
+fn write_known(out: &mut Vec<u8>, known: &WorldInfo) {
     out.extend(known.size.to_le_bytes());
     out.extend(milliseconds(known.saved).to_le_bytes());
     out.extend(known.hash);

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::note::MAX_NAMED;
 use crate::mesh::{Players, bit};
 use crate::time::Instant;
 use crate::transport::chunks::ContentHash;
@@ -16,12 +15,15 @@ use crate::transport::chunks::ContentHash;
 /// The epoch of a world's host, and which of its saves it is: later ones are greater.
 pub type WorldId = (u32, u32);
 
+/// The worlds that a note names, at most.
+pub(super) const MAX_NAMED: usize = 8;
+
 /// Whole worlds that are kept, and as many whose notes haven't come.
 const MAX_HELD: usize = 2;
 
 /// The description of a saved world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Known {
+pub(super) struct WorldInfo {
     pub size: u32,
     /// When it was saved, by this player's clock.
     pub saved: Instant,
@@ -30,24 +32,24 @@ pub(super) struct Known {
 
 /// The bytes of a world, with their SHA-256.
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct WorldBytes {
     pub hash: ContentHash,
     pub bytes: Arc<Vec<u8>>,
 }
 
-impl World {
+impl WorldBytes {
     pub fn new(bytes: Vec<u8>) -> Self {
-        World { hash: Sha256::digest(&bytes).into(), bytes: Arc::new(bytes) }
+        WorldBytes { hash: Sha256::digest(&bytes).into(), bytes: Arc::new(bytes) }
     }
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Worlds {
     /// The worlds that their hosts announced to this player.
-    heard: BTreeMap<WorldId, Known>,
-    held: BTreeMap<WorldId, World>,
+    heard: BTreeMap<WorldId, WorldInfo>,
+    held: BTreeMap<WorldId, WorldBytes>,
     /// Worlds from the host whose note hasn't come.
-    early: BTreeMap<WorldId, World>,
+    early: BTreeMap<WorldId, WorldBytes>,
     /// Worlds that aren't any, by what loaded them.
     bad: Vec<WorldId>,
 }
@@ -59,12 +61,12 @@ impl Worlds {
     }
 
     /// The host has announced a world.
-    pub(super) fn hear(&mut self, id: WorldId, known: Known) {
+    pub(super) fn hear(&mut self, id: WorldId, known: WorldInfo) {
         if self.heard.insert(id, known).is_some() {
             return;
         }
         // One that is the same as another needn't come again.
-        let same = |worlds: &BTreeMap<WorldId, World>| {
+        let same = |worlds: &BTreeMap<WorldId, WorldBytes>| {
             worlds.values().find(|world| world.hash == known.hash).cloned()
         };
         if let Some(world) =
@@ -85,8 +87,8 @@ impl Worlds {
     pub(super) fn take(
         &mut self,
         id: WorldId,
-        world: World,
-        known: Option<Known>,
+        world: WorldBytes,
+        known: Option<WorldInfo>,
         is_from_host: bool,
     ) -> bool {
         match known.or_else(|| self.heard.get(&id).copied()) {
@@ -103,14 +105,14 @@ impl Worlds {
         true
     }
 
-    fn keep(&mut self, id: WorldId, world: World) {
+    fn keep(&mut self, id: WorldId, world: WorldBytes) {
         self.held.insert(id, world);
         if self.held.len() > MAX_HELD {
             self.held.pop_first();
         }
     }
 
-    pub(super) fn held(&self, id: WorldId) -> Option<&World> {
+    pub(super) fn held(&self, id: WorldId) -> Option<&WorldBytes> {
         self.held.get(&id).filter(|_| !self.bad.contains(&id))
     }
 
@@ -123,8 +125,8 @@ impl Worlds {
     }
 
     /// What this player tells the others.
-    pub(super) fn named(&self) -> BTreeMap<WorldId, (Known, bool)> {
-        let named = |(id, known): (&WorldId, &Known)| (*id, (*known, self.held.contains_key(id)));
+    pub(super) fn named(&self) -> BTreeMap<WorldId, (WorldInfo, bool)> {
+        let named = |(id, known): (&WorldId, &WorldInfo)| (*id, (*known, self.held.contains_key(id)));
         self.heard.iter().map(named).collect()
     }
 
@@ -133,10 +135,10 @@ impl Worlds {
     pub(super) fn trusted<'a>(
         &self,
         epoch: u32,
-        reports: impl Iterator<Item = (u8, &'a BTreeMap<WorldId, (Known, bool)>)>,
+        reports: impl Iterator<Item = (u8, &'a BTreeMap<WorldId, (WorldInfo, bool)>)>,
         players: u32,
-    ) -> Vec<(WorldId, Known)> {
-        let mut known: BTreeMap<WorldId, Known> = self.heard.clone();
+    ) -> Vec<(WorldId, WorldInfo)> {
+        let mut known: BTreeMap<WorldId, WorldInfo> = self.heard.clone();
         let mut votes: BTreeMap<(WorldId, ContentHash, u32), (Players, Vec<Instant>)> = BTreeMap::new();
         for (player, worlds) in reports {
             for (id, (world, _)) in worlds.iter().filter(|(id, _)| id.0 < epoch) {
@@ -149,7 +151,7 @@ impl Worlds {
             if !known.contains_key(&id) && 2 * who.count_ones() > players {
                 // The median of when it was: some may lie.
                 when.sort_unstable();
-                known.insert(id, Known { size, saved: when[when.len() / 2], hash });
+                known.insert(id, WorldInfo { size, saved: when[when.len() / 2], hash });
             }
         }
         known.into_iter().rev().filter(|(id, _)| !self.bad.contains(id)).collect()
