@@ -220,7 +220,7 @@ impl Endpoint {
         }
         self.received_alone.store(SENT, Ordering::Relaxed);
         let sentence = format!(
-            "{} was received from {RECEIVED_ALONE} times and sent nothing, so nothing connects: call flush() after receive(), \
+            "{} called receive() {RECEIVED_ALONE} times and never flush(), so no connection can start: call flush() after receive(), \
              or tick() in a with statement",
             self.described()
         );

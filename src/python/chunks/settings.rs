@@ -19,20 +19,20 @@ const FILE_LIMIT: u64 = 1 << 30;
 /// How many files of the largest size a directory takes by default.
 const FILES: u64 = 8;
 
-/// The chunks that an endpoint accepts, and how fast it sends its own.
+/// Limits for the chunks that an endpoint accepts, and the rate of the chunks that it sends.
 ///
 /// Args:
-///     memory (int | None, default None): bytes of chunks from each peer to hold in memory, running ones and ones
-///         not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused. None: 0 on a
-///         server, 64 MiB on a client and between peers.
-///     directory (str | PathLike[str] | None, default None): receives chunks into files here, named by their hash
-///         in hex, instead of into memory. It is made if missing. Unfinished files stay: when the same peer
-///         offers the same content again, even to another process, only the rest is sent.
-///     file_limit (int | None, default None): bytes of the largest such file, at most ``directory_limit``; None:
-///         1 GiB. Larger chunks are refused.
-///     directory_limit (int | None, default None): bytes of all such files together, unfinished ones by the 4 KiB
-///         blocks that arrived; None: eight times ``file_limit``. Chunks that don't fit are refused.
-///     congestion (Congestion | None, default None): how fast chunks may be sent; None:
+///     memory (int | None, default None): bytes of chunks from each peer to hold in memory, including chunks not
+///         yet taken from ``inbox.chunks``. Larger chunks are refused; 0 refuses all. None: 0 on a server, 64 MiB
+///         on a client and between peers.
+///     directory (str | PathLike[str] | None, default None): a directory to receive chunks into files, instead of
+///         into memory. Files are named by their hash in hex. The directory is created if missing. Unfinished files
+///         stay: if the same peer offers the same content again, even to another process, only the rest is sent.
+///     file_limit (int | None, default None): bytes of the largest file, at most ``directory_limit``; None: 1 GiB.
+///         Larger chunks are refused.
+///     directory_limit (int | None, default None): bytes of all files in the directory; unfinished files count by
+///         the 4 KiB blocks that arrived. None: eight times ``file_limit``. Chunks that don't fit are refused.
+///     congestion (Congestion | None, default None): the rate limit for sent chunks; None:
 ///         :meth:`Congestion.adaptive`.
 ///
 /// Raises:
@@ -40,15 +40,15 @@ const FILES: u64 = 8;
 #[pyclass(frozen, get_all, name = "Transfers", module = "tickwire.transfer")]
 #[derive(Debug)]
 pub(crate) struct TransferSettings {
-    /// Bytes of chunks to hold in memory, if they were given.
+    /// Bytes of chunks to hold in memory, if given.
     memory: Option<u64>,
     /// The directory for received files; None: chunks are received into memory.
     directory: Option<PathBuf>,
-    /// Bytes of the largest file, if they were given.
+    /// Bytes of the largest file, if given.
     file_limit: Option<u64>,
-    /// Bytes of all files together, if they were given.
+    /// Bytes of all files together, if given.
     directory_limit: Option<u64>,
-    /// How fast chunks may be sent, if it was given.
+    /// The rate limit for sent chunks, if given.
     congestion: Option<Py<Congestion>>,
 }
 

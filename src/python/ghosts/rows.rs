@@ -244,7 +244,7 @@ impl GhostRows {
                 )
             } else {
                 format!(
-                    "{class}.{name} of row {row} can't be set on a client: its server does, send it a message"
+                    "{class}.{name} of row {row} can't be set on a client: only its server can, so send it a message"
                 )
             }));
         };

@@ -31,7 +31,7 @@ use super::endpoint::{Endpoint, SERVER};
 use super::errors::{stale_client, value_error};
 use super::events::ClientHandle;
 use super::fields::within;
-use super::ghosts::{self, World};
+use super::ghosts::World;
 use super::goodbye::goodbye;
 use super::inbox::{Inbox, payload};
 use super::lock;
@@ -99,12 +99,10 @@ impl Server {
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[int] max_clients: i128,
-        world: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
         let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
-        let saved = world.map(|given| ghosts::read_saved(protocol.get(), given, max_clients)).transpose()?;
         let given = Given::new(py, "Server.__new__", settings)?;
         let access: Bound<'py, Access> = given.settings("access")?;
         let access = access.get();
@@ -158,9 +156,7 @@ impl Server {
         let places = u8::try_from(max_clients).unwrap_or(0);
         meeting.get().register(&mut driver, &mut *source, protocol.get().id, (0, places));
         let admission = access.admission.as_ref().map(|hook| hook.clone_ref(py));
-        let server = Self::over(py, (host, driver), protocol, settings, max_clients, admission)?;
-        saved.map_or(Ok(()), |saved| server.world.get().load(&saved))?;
-        Ok(server)
+        Self::over(py, (host, driver), protocol, settings, max_clients, admission)
     }
 
     #[getter]
@@ -597,7 +593,7 @@ impl Server {
         let id = SERVERS.fetch_add(1, Ordering::Relaxed);
         let endpoint = Endpoint::new(py, &SERVER, host, driver, protocol, settings)?;
         let state = Arc::downgrade(&endpoint.state);
-        let world = World::new(endpoint.population.clone(), state, id, endpoint.strict);
+        let world = World::new(endpoint.population.clone(), state, id, endpoint.strict, max_clients);
         Ok(Server {
             id,
             max_clients,
@@ -618,8 +614,6 @@ impl Server {
         world: Option<&[u8]>,
         (peer, address, players): (&Endpoint, SocketAddr, usize),
     ) -> PyResult<Self> {
-        let world = world.map(|bytes| PyBytes::new(py, bytes).into_any());
-        let saved = world.map(|world| ghosts::read_saved(protocol.get(), &world, players)).transpose()?;
         let mut settings =
             Settings::new(given, ChunkLimits::SERVER.memory_bytes, protocol.get(), Vec::new())?;
         settings.pending.has_senders = true;
@@ -633,7 +627,9 @@ impl Server {
         let host = listen(netcode, protocol.get(), &mut settings, &mut *entropy, driver.unix())?;
         let mut server = Self::over(py, (host, driver), protocol, settings, players, None)?;
         server.endpoint.carrier = Some(Arc::downgrade(&peer.state));
-        saved.map_or(Ok(()), |saved| server.world.get().load(&saved))?;
+        if let Some(bytes) = world {
+            server.world.get().load(PyBytes::new(py, bytes).as_any())?;
+        }
         Ok(server)
     }
 

@@ -9,7 +9,8 @@ use tickwire::replication::{Classes, Column, Publisher, PublisherConfig, SavedId
 use super::ghosts::classes;
 use super::input::Input;
 
-const SLOTS: usize = 64;
+/// More than any input names clients.
+const SLOTS: usize = 1 << 16;
 
 fn server(classes: &Arc<Classes>) -> Publisher {
     Publisher::new(classes.clone(), PublisherConfig { channel: 0, seed: 1 })
