@@ -90,9 +90,11 @@ struct Players {
 #[pymethods]
 impl Server {
     #[new]
-    #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, world = None, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, key=None, max_clients=64, world=None, access=None, \
-                             rendezvous=None, network=None, transfers=None, tuning=None, debugging=None)")]
+    #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, **settings))]
+    #[pyo3(
+        text_signature = "(address, protocol, *, key=None, max_clients=64, access=None, rendezvous=None, \
+                             network=None, transfers=None, tuning=None, debugging=None)"
+    )]
     fn new<'py>(
         py: Python<'py>,
         address: AddressLike,
