@@ -130,11 +130,11 @@ impl World {
         saving::waiting(self, class_)
     }
 
-    fn load(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(in crate::python) fn load(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
         saving::load(self, data)
     }
 
-    fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    pub(in crate::python) fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         saving::save(self, py)
     }
 
