@@ -212,11 +212,11 @@ class Declared:
     positional: tuple[str, ...]
     """Parameters in the order in which the function takes them."""
     keywords: tuple[str, ...]
-    """Those that it takes by keyword only."""
+    """The parameters that it takes by keyword only."""
     ghosts: tuple[tuple[str, type, bool], ...]
     """Parameters that are ghosts, with their classes, and whether None may stand for them."""
     owned: bool
-    """Only who owns the first parameter, a ghost, may call."""
+    """Whether only the owner of the first parameter, a ghost, may call."""
     rate: float
     burst: float
     disconnects: bool
@@ -371,4 +371,4 @@ def _dataclass_field(parameter: inspect.Parameter) -> Any:
 
 
 UNANSWERED = _made(call, "tickwire_unanswered", [("request", u16, None), ("why", Outcome, None)], None)
-"""Tells the other side why a request of it gets no value. Goes behind the calls of a protocol."""
+"""A message with the reason why a request gets no value. It follows the calls of a protocol."""

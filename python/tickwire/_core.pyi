@@ -1926,11 +1926,22 @@ class World:
             GhostError: the class is not among the protocol's ghosts.
         """
     def save(self) -> bytes:
-        """The world as bytes, for another server to continue: ``Server(..., world=data)``. They hold all ghosts with all of their
+        """The world as bytes, for another server to continue by :meth:`load`. They hold all ghosts with all of their
         properties, owners and network ids, the tick, and the ids by which clients know the ghosts. Numbers are exact, not
         rounded to the property's step. A ghost with a value out of its range is saved with its last valid values.
 
         Raises:
+            ClosedError: the server was closed.
+        """
+    def load(self, data: bytes, /) -> None:
+        """Makes the world of a new server continue a saved one, before its first tick and spawn.
+
+        Args:
+            data: what :meth:`save` returned.
+
+        Raises:
+            BadWorldError: the bytes are no saved world, or one of other ghost classes. The world is empty then.
+            GhostError: the world isn't new.
             ClosedError: the server was closed.
         """
     def waiting(self, class_: type[_T], /) -> dict[_T, int]:
@@ -2828,7 +2839,6 @@ class Server(Generic[_P]):
         key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development
             mode with a well-known key, in which anyone can connect. At an address other than loopback it warns.
         max_clients (int, default 64): client slots, 1 to 65,536.
-        world (bytes | None, default None): a world that :meth:`World.save` returned, to continue; None: an empty one.
         access (Access | None, default None): who may connect.
         rendezvous (Rendezvous | None, default None): a rendezvous server that gives this server a :attr:`code`,
             with which clients reach it through NATs; None: clients reach it by address only.
@@ -2839,7 +2849,6 @@ class Server(Generic[_P]):
 
     Raises:
         OSError: the address can't be bound, or the directory can't be made; see errno.
-        BadWorldError: ``world`` is no saved world, or one of other ghost classes.
         ValueError: naming the argument, its value and its bound.
     """
 
@@ -2850,7 +2859,6 @@ class Server(Generic[_P]):
         *,
         key: bytes | None = None,
         max_clients: int = 64,
-        world: bytes | None = None,
         access: Access | None = None,
         rendezvous: Rendezvous | None = None,
         network: SimulatedNetwork | None = None,

@@ -134,7 +134,7 @@ def _condition(where: str, hint: Any) -> str:
 
 
 def _references(cls: type, hints: dict[str, Any], declared: dict[str, Any]) -> dict[str, type | str]:
-    """What the class's own references are to, by name. Those without a default get None."""
+    """The targets of the class's own references, by name. References without a default get None."""
     references: dict[str, type | str] = {}
     for name in declared:
         plain, metadata = unwrapped(hints[name])

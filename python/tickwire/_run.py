@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from tickwire._checks import check_number, encoded
 from tickwire._core import Client, Peer, Server
@@ -34,13 +34,24 @@ BULK_STEP = 0.001
 """Seconds between two steps while chunks are under way. Sent once a tick, they would fill the queues of the
 path in bursts: 104 KB at 60 ticks and 50 Mbit/s."""
 
+GATHER = 0.004
+"""Seconds between two steps for what arrives: a busy server steps no more often, as its thread would."""
+
 NAP = 0.05
 """The longest sleep: a loop of few ticks a second looks this often whether it is to end."""
 
 LINGER_STEP = 0.01
 """Seconds between two steps of an endpoint that lingers; of virtual time on a simulated network."""
 
-HealthLike: TypeAlias = str | int | tuple[str, int] | None
+
+@runtime_checkable
+class Ticking(Protocol):
+    """What hears of each tick."""
+
+    def tick(self) -> None: ...
+
+
+HealthLike: TypeAlias = str | int | tuple[str, int] | Ticking | None
 
 
 class Endpoint(Protocol[_I_co]):
@@ -70,6 +81,8 @@ def run(
     slow, ticks are skipped, and their numbers show it. Signals are handled in the main thread only,
     within the block.
 
+    What arrives between ticks is acked and resent at once. The game gets it in its next tick.
+
     On a :class:`SimulatedNetwork` it doesn't sleep, but advances virtual time from tick to tick. Loops
     that take turns (``zip``) share this time.
 
@@ -77,10 +90,11 @@ def run(
         endpoint (Server | Client | Peer): with either driver.
         rate (float | None, default None): ticks per second, above 0 to 1,000,000; None: the protocol's
             ``tick_rate``, or 60 if it has none.
-        health (str | int | tuple[str, int] | None, default None): the address for HTTP health checks,
-            such as ``"127.0.0.1:8080"``, or a port of the loopback address. The answer is 200 while
-            ticks happen, and 503 after 2 seconds without a tick (or two ticks, if that is longer).
-            Anyone who can reach the address gets an answer.
+        health (str | int | tuple[str, int] | Lifecycle | None, default None): the address for HTTP health
+            checks, such as ``"127.0.0.1:8080"``, or a port of the loopback address. The answer is 200 while
+            ticks happen, and 503 after 2 seconds without a tick (or two ticks, if that is longer). Anyone
+            who can reach the address gets an answer. Or an object whose ``tick()`` is called in each tick,
+            such as :func:`tickwire.fleet.agones.lifecycle` returns.
         linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have
             received everything, as in :meth:`Server.close`. A second Ctrl-C ends the wait.
         reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Not with
@@ -114,20 +128,23 @@ class Run(Generic[_I]):
             sentence = "tickwire.run sleeps, which stops the event loop that runs here: use tickwire.aio.run"
             warnings.warn(sentence, RuntimeWarning, stacklevel=2)
         self._loop.begin()
+        self._arrivals = Arrivals(self._loop.endpoint)
         return self._ticks()
 
     def _ticks(self) -> Iterator[tuple[int, _I]]:
-        loop = self._loop
+        loop, arrivals = self._loop, self._arrivals
         while (inbox := loop.receive()) is not None:
             yield loop.tick, inbox
             loop.finish_tick()
-            while (wait := loop.nap()) > 0:
-                time.sleep(wait)
+            arrivals.resume()
+            while (wait := loop.nap(steps=not arrivals.has_socket)) > 0:
+                arrivals.sleep(wait)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
+            self._arrivals.close()
             self._loop.say_goodbye(kind)
             while self._loop.lingers():
                 time.sleep(self._loop.linger_step())
@@ -138,6 +155,58 @@ class Run(Generic[_I]):
 
         def __iter__(self):
             raise TypeError("run() must be entered: with tw.run(server) as ticks")
+
+
+class Arrivals:
+    """Sleeps between ticks. Steps an endpoint meanwhile when its socket has something or a packet is due."""
+
+    def __init__(self, endpoint: Any) -> None:
+        from selectors import EVENT_READ, DefaultSelector
+
+        self._endpoint = endpoint
+        self._due = math.inf  # nothing is due between ticks until something arrives
+        self._stepped = 0.0
+        self._selector: Any = None
+        # With a thread, in memory, on a simulated network or after its end it has no socket to wait for.
+        with suppress(ValueError, NotImplementedError, ClosedError):
+            socket = endpoint._fileno()
+            self._selector = DefaultSelector()
+            self._selector.register(socket, EVENT_READ)
+
+    @property
+    def has_socket(self) -> bool:
+        return self._selector is not None
+
+    def resume(self) -> None:
+        """A tick was sent: chunks go on between ticks, whatever arrives."""
+        if self.has_socket and not self._endpoint.closed and self._endpoint._moves_chunks:
+            self._due = 0.0
+
+    def sleep(self, longest: float) -> None:
+        """Sleeps until the next step, or for ``longest`` seconds."""
+        if self._selector is None:
+            time.sleep(longest)
+            return
+        until = time.perf_counter() + longest
+        # Selectors round up to milliseconds.
+        milliseconds = math.floor(1000 * (min(until, self._due) - time.perf_counter()))
+        # Another thread may close the endpoint at any time: some systems can't wait for its socket then.
+        with suppress(OSError, ClosedError):
+            if milliseconds >= 1 and self._selector.select((milliseconds - 0.5) / 1000):
+                gather = BULK_STEP if self._endpoint._moves_chunks else GATHER
+                self._due = min(self._due, self._stepped + gather)
+        time.sleep(max(0.0, min(until, self._due) - time.perf_counter()))
+        now = time.perf_counter()
+        if self._due <= now:
+            self._stepped = now
+            with suppress(ClosedError):
+                self._due = now + self._endpoint._step()
+
+    def close(self) -> None:
+        """Stops: then the socket may be closed."""
+        if self._selector is not None:
+            self._selector.close()
+            self._selector = None
 
 
 class Loop(Generic[_I]):
@@ -155,8 +224,9 @@ class Loop(Generic[_I]):
         self._network = self.endpoint.network
         self._rate = check_rate(self.endpoint.protocol.tick_rate or DEFAULT_RATE if rate is None else rate)
         self._goodbye = check_goodbye(self.endpoint, linger, reason)
-        self._health_at = health if health is None else check_health(health)
-        self._health: Health | None = None
+        self._health: Ticking | None = health if isinstance(health, Ticking) else None
+        self._health_at = None if health is None or self._health is not None else check_health(health)
+        self._answers: Health | None = None
         self._stop = Stop()
         self._start = 0.0
         self._unsent = False  # the body may have queued something
@@ -168,7 +238,7 @@ class Loop(Generic[_I]):
         if self._health_at is not None:
             from tickwire._health import Health
 
-            self._health = Health(self._health_at, self._rate)
+            self._health = self._answers = Health(self._health_at, self._rate)
         self._stop.begin()
         self._start = self._now()
 
@@ -193,8 +263,9 @@ class Loop(Generic[_I]):
         self._flush()
         self.tick = max(self.tick + 1, math.floor((self._now() - self._start) * self._rate))
 
-    def nap(self) -> float:
-        """The seconds to sleep before asking again; 0 or less once the tick is due or the loop is to end."""
+    def nap(self, *, steps: bool = True) -> float:
+        """The seconds to sleep before asking again; 0 or less once the tick is due or the loop is to end. If
+        nothing else ``steps`` the endpoint while chunks are under way, this does."""
         wait = self._start + self.tick / self._rate - self._now()
         if wait <= 0 or self._stop.requested or self.endpoint.closed:
             return 0.0
@@ -202,7 +273,7 @@ class Loop(Generic[_I]):
             # Of several loops on one network the first one to get here advances its time.
             self._network.advance(wait)
             return 0.0
-        if self.endpoint._moves_chunks:
+        if steps and self.endpoint._moves_chunks:
             self._step()
             wait = min(wait, BULK_STEP)
         return min(wait, NAP)
@@ -237,8 +308,8 @@ class Loop(Generic[_I]):
             if not self.endpoint.closed:
                 self.endpoint.close(**{**self._goodbye, "linger": 0.0})
         finally:
-            if self._health is not None:
-                self._health.close()
+            if self._answers is not None:
+                self._answers.close()
             self._stop.end()
 
     def _step(self) -> None:
@@ -274,7 +345,7 @@ def check_rate(rate: float) -> float:
     return rate
 
 
-def check_health(health: HealthLike) -> Any:
+def check_health(health: Any) -> Any:
     # Imported here because only servers under an orchestrator need its sockets and selectors.
     from tickwire._health import check_health as check
 

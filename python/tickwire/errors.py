@@ -32,6 +32,7 @@ __all__ = [
     "NotConnectedError",
     "PredictionError",
     "RecordingError",
+    "RoomTakenError",
     "StaleClientError",
     "StreamError",
     "SyncTestError",
@@ -190,6 +191,10 @@ class CaptureError(TickwireError, ValueError):
 
 class KeysError(TickwireError, ValueError):
     """A file has no keys."""
+
+
+class RoomTakenError(TickwireError, RuntimeError):
+    """Another process runs this room of a fleet, and goes on with it."""
 
 
 class WatchError(TickwireError, RuntimeError):

@@ -56,7 +56,9 @@ class Game:
         return self.told
 
     def crash(self, world: bytes | None) -> None:
-        self.server = self.sim.restart(self.server, crash=True, world=world)
+        self.server = self.sim.restart(self.server, crash=True)
+        if world is not None:
+            self.server.world.load(world)
 
     def seen(self, class_: type = Tank) -> list[Any]:
         return self.player.world.objects(class_)
@@ -216,7 +218,10 @@ FULL = tw.Protocol(id=2, messages=[], ghosts=[Everything, Tank])
 
 def full_server(world: bytes | None = None, port: int = 1) -> tw.Server[Any]:
     network = tw.testing.SimulatedNetwork()
-    return tw.Server(f"10.0.0.1:{port}", FULL, network=network, world=world)
+    server = tw.Server(f"10.0.0.1:{port}", FULL, network=network)
+    if world is not None:
+        server.world.load(world)
+    return server
 
 
 def values(ghost: Any) -> dict[str, Any]:
@@ -295,15 +300,14 @@ def test_bytes_that_are_no_world_are_refused() -> None:
         full_server(b"no world")
     with pytest.raises(tw.errors.BadWorldError, match="checksum"):
         full_server(saved[:-1])
+    with pytest.raises(tw.errors.GhostError, match="must be new"):
+        server.world.load(saved)
+    other = tw.Server("10.0.0.1:1", PROTOCOL, network=tw.testing.SimulatedNetwork())
     with pytest.raises(tw.errors.BadWorldError, match="ghost classes"):
-        tw.Server("10.0.0.1:1", PROTOCOL, network=tw.testing.SimulatedNetwork(), world=saved)
+        other.world.load(saved)
+    other = tw.Server("10.0.0.1:2", tw.Protocol(1, [Weapon]), network=tw.testing.SimulatedNetwork())
     with pytest.raises(tw.errors.BadWorldError, match="ghost classes"):
-        tw.Server(
-            "10.0.0.1:1",
-            tw.Protocol(1, [Weapon]),
-            network=tw.testing.SimulatedNetwork(),
-            world=saved,
-        )
+        other.world.load(saved)
     with pytest.raises(TypeError):
         full_server("text")  # type: ignore[arg-type]
     with pytest.raises(tw.errors.BadWorldError, match="behind its end"):
@@ -504,7 +508,8 @@ def test_a_predicted_avatar_goes_on() -> None:
     x = ghost.x
     assert x > 5
     play(0.5)
-    server = sim.restart(server, crash=True, world=saved)
+    server = sim.restart(server, crash=True)
+    server.world.load(saved)
     play(6)
     corrections = mine.corrections
     play(2)

@@ -38,6 +38,5 @@ pub(super) use links::References;
 pub(super) use names::{Found, number_for};
 pub(super) use population::{Population, made_classes};
 pub(crate) use properties::{Properties, Property};
-pub(super) use saving::read_saved;
 pub(crate) use view::WorldView;
 pub(crate) use world::World;

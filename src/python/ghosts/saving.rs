@@ -6,25 +6,27 @@ use super::core;
 use super::links::NOTHING;
 use super::world::World;
 use crate::python::arguments::argument;
-use crate::python::errors::BadWorldError;
+use crate::python::errors::{BadWorldError, GhostError};
 use crate::python::prelude::*;
-use crate::python::protocol::Protocol;
 use crate::replication::{BadWorld, Column, SavedWorld};
 
-/// Reads the world that a server is to continue.
-pub(in crate::python) fn read_saved(
-    protocol: &Protocol,
-    given: &Bound<'_, PyAny>,
-    max_clients: usize,
-) -> PyResult<SavedWorld> {
+/// Makes a new world continue a saved one.
+pub(super) fn load(world: &World, given: &Bound<'_, PyAny>) -> PyResult<()> {
     let bad = |error: BadWorld| BadWorldError::new_err(error.to_string());
-    let classes = protocol.ghost_classes.as_ref().ok_or_else(|| bad(BadWorld::Classes))?;
-    let bytes: Bound<'_, PyBytes> = argument("world", given, "bytes or None")?;
-    let saved = SavedWorld::read(bytes.as_bytes(), classes, max_clients).map_err(bad)?;
+    let bytes: Bound<'_, PyBytes> = argument("data", given, "bytes")?;
+    let asked = world.with(|state| core::publisher(state).map(|it| (it.classes().clone(), it.is_new())))?;
+    let Some((classes, is_new)) = asked else { return Err(bad(BadWorld::Classes)) };
+    if !is_new {
+        refuse!(
+            GhostError,
+            "the world must be new to continue another one: load() before the first tick and spawn"
+        );
+    }
+    let saved = SavedWorld::read(bytes.as_bytes(), &classes, world.slots).map_err(bad)?;
     // References know ghosts by numbers.
     let mut numbers = HashSet::new();
-    for (saved, (_, properties)) in saved.classes.iter().zip(&protocol.ghosts) {
-        let Some(column) = properties.get().number_column() else { continue };
+    for (saved, rows) in saved.classes.iter().zip(&world.population.classes) {
+        let Some(column) = rows.properties.get().number_column() else { continue };
         for cell in saved.cells[column].as_chunks().0 {
             let number = u32::from_le_bytes(*cell);
             if number == NOTHING || !numbers.insert(number) {
@@ -33,7 +35,12 @@ pub(in crate::python) fn read_saved(
             }
         }
     }
-    Ok(saved)
+    world.population.links.set_identity(saved.identity);
+    world.publish(|publisher| publisher.load(&saved))?;
+    for (rows, saved) in world.population.classes.iter().zip(&saved.classes) {
+        rows.restore(saved);
+    }
+    Ok(())
 }
 
 /// The world as bytes.
@@ -59,16 +66,4 @@ pub(super) fn waiting<'py>(world: &World, class: &Bound<'py, PyAny>) -> PyResult
         all.set_item(rows.object(py, row)?, client)?;
     }
     Ok(all)
-}
-
-impl World {
-    /// Continues a saved world, before anything else was done.
-    pub(in crate::python) fn load(&self, saved: &SavedWorld) -> PyResult<()> {
-        self.population.links.set_identity(saved.identity);
-        self.publish(|publisher| publisher.load(saved))?;
-        for (rows, saved) in self.population.classes.iter().zip(&saved.classes) {
-            rows.restore(saved);
-        }
-        Ok(())
-    }
 }

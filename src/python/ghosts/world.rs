@@ -36,6 +36,8 @@ pub(crate) struct World {
     /// The number of that server.
     server: u64,
     strict: bool,
+    /// How many clients there may be.
+    pub(super) slots: usize,
     /// Connected clients that were ever given a ghost, by number.
     owners: Mutex<HashMap<u64, Py<ClientHandle>>>,
     /// By class.
@@ -126,6 +128,10 @@ impl World {
 
     fn waiting<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         saving::waiting(self, class_)
+    }
+
+    fn load(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        saving::load(self, data)
     }
 
     fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -343,6 +349,7 @@ impl World {
         state: Weak<Shared<State>>,
         server: u64,
         strict: bool,
+        slots: usize,
     ) -> Self {
         let hooks = population.classes.iter().map(|_| Hooks::default()).collect();
         World {
@@ -350,6 +357,7 @@ impl World {
             state,
             server,
             strict,
+            slots,
             owners: Mutex::default(),
             hooks: Mutex::new(hooks),
             asking: AtomicBool::new(false),

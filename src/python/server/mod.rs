@@ -30,7 +30,7 @@ use super::endpoint::{Endpoint, SERVER};
 use super::errors::{stale_client, value_error};
 use super::events::ClientHandle;
 use super::fields::within;
-use super::ghosts::{self, World};
+use super::ghosts::World;
 use super::goodbye::goodbye;
 use super::inbox::{Inbox, payload};
 use super::lock;
@@ -38,7 +38,7 @@ use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
 use super::rendezvous::{self, Rendezvous};
 use super::settings::{Given, Settings};
-use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, send_options};
+use super::setup::{class_name, entropy, open_driver, send_options};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::time::Inputs;
 use super::token::extract_key;
@@ -88,8 +88,8 @@ struct Players {
 #[pymethods]
 impl Server {
     #[new]
-    #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, world = None, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, key=None, max_clients=64, world=None, access=None, \
+    #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, **settings))]
+    #[pyo3(text_signature = "(address, protocol, *, key=None, max_clients=64, access=None, \
                              rendezvous=None, network=None, transfers=None, tuning=None, debugging=None)")]
     fn new<'py>(
         py: Python<'py>,
@@ -97,12 +97,10 @@ impl Server {
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[int] max_clients: i128,
-        world: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
         let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
-        let saved = world.map(|given| ghosts::read_saved(protocol.get(), given, max_clients)).transpose()?;
         let given = Given::new(py, "Server.__new__", settings)?;
         let access: Bound<'py, Access> = given.settings("access")?;
         let access = access.get();
@@ -136,7 +134,6 @@ impl Server {
             public.map_or_else(|| vec![address], |given| given.iter().map(|each| each.0).collect());
         names.push(DEVELOPMENT_ADDRESS);
         let mut netcode = netcode::ServerConfig::new(protocol.get().id, private_key, max_clients, names);
-        netcode.replay_window = REPLAY_WINDOW;
         access.apply(&mut netcode);
         // The well-known key keeps nobody out. With a key of its own a server doesn't explain refusals even on
         // loopback: a relay may listen in front of it, and strangers ask through that.
@@ -167,8 +164,7 @@ impl Server {
         let id = SERVERS.fetch_add(1, Ordering::Relaxed);
         let endpoint = Endpoint::new(py, &SERVER, host, driver, protocol, settings)?;
         let state = Arc::downgrade(&endpoint.state);
-        let world = World::new(endpoint.population.clone(), state, id, endpoint.strict);
-        saved.map_or(Ok(()), |saved| world.load(&saved))?;
+        let world = World::new(endpoint.population.clone(), state, id, endpoint.strict, max_clients);
         Ok(Server {
             id,
             max_clients,
@@ -544,9 +540,10 @@ impl Server {
         let state = self.endpoint.state.lock()?;
         let mut snapshot = SnapshotColumns::default();
         for client in state.host().connected() {
-            let channels = (0..=u8::MAX)
-                .map_while(|channel| Some((channel, state.host().channel_stats(client, channel.into())?)));
-            channels.for_each(|(channel, counts)| snapshot.push(client.slot, channel, &counts));
+            let Some(connection) = state.host().connection(client) else { continue };
+            for channel in 0..state.host().protocol().channels().len() {
+                snapshot.push(client.slot, channel as u8, &connection.channel_stats(channel));
+            }
         }
         Ok(ChannelSnapshot(Arc::new(snapshot)))
     }

@@ -79,6 +79,11 @@ impl Publisher {
         rows
     }
 
+    /// Whether nothing was done yet, so that it may continue a saved world.
+    pub fn is_new(&self) -> bool {
+        self.tick == 0 && self.peers.is_empty() && self.tables.iter().all(|table| table.rows() == 0)
+    }
+
     /// Continues a saved world, before anything else was done. The game's columns must have the cells of its ghosts by the next
     /// tick.
     pub fn load(&mut self, saved: &SavedWorld) {
