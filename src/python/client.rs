@@ -30,7 +30,7 @@ use super::reconnect::{AT_ONCE, Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
 use super::server::Server;
 use super::settings::{Given, Settings};
-use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options, skip_seed};
+use super::setup::{class_name, entropy, open_driver, random, send_options, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock, Latency};
 use super::token::{ConnectToken, extract_key};
@@ -264,7 +264,7 @@ impl Client {
     fn latency(&self, py: Python<'_>) -> PyResult<Latency> {
         let view = self.world.get().view_delay(py);
         let mut state = self.endpoint.state.lock()?;
-        let line = state.host().stats(self.server()).map_or(0.0, |(stats, _)| stats.rtt / 1000.0);
+        let line = state.host().connection(self.server()).map_or(0.0, |it| it.stats().rtt / 1000.0);
         let player = state.carrier.session.timing().player();
         let lead = player.and_then(|player| Some(player.lead().ticks()? / player.clock().rate()));
         Ok(Latency::new(line, lead.unwrap_or(0.0), view))
@@ -600,7 +600,6 @@ impl Client {
             connection: settings.connection.clone(),
             chunks: settings.arrivals.limits,
         };
-        config.netcode.replay_window = REPLAY_WINDOW;
         config.netcode.development = is_development;
         config.connection.skip_seed = skip_seed(network.as_ref());
         let (netcode, core) = (config.netcode, protocol.get().core.clone());

@@ -117,7 +117,8 @@ impl PeerPart {
         let source = Box::new(BytesSource(world.bytes.clone()));
         let handle = self.handle_of(player);
         let sent = handle.and_then(|handle| {
-            let number = host.send_chunk(now, handle, source, world.hash, &label_of(*id), is_small).ok()?;
+            let connection = host.connection_mut(handle)?;
+            let number = connection.send_chunk(now, source, world.hash, &label_of(*id), is_small).ok()?;
             Some((handle, number, player))
         });
         match sent {

@@ -33,7 +33,7 @@ use crate::netcode;
 use crate::replication::Mirror;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
-use crate::transport::{Layer, Read, Received};
+use crate::transport::{Read, Received};
 
 /// How often a lingering endpoint, which nobody ticks, ticks itself: copies of redundant messages go out with ticks.
 const LINGER_TICK: Duration = Duration::from_millis(16);
@@ -54,7 +54,7 @@ pub struct Session {
     server: Option<PeerHandle>,
     /// The last take held back the server's last event, so that the application can still look at the world.
     has_waited: bool,
-    payloads: Vec<(PeerHandle, Received)>,
+    payloads: Vec<(PeerHandle, usize, Received)>,
     wants: Vec<(PeerHandle, usize)>,
 }
 
@@ -177,18 +177,43 @@ impl Session {
             peers.set_unix(now, unix);
         }
         self.change().handle_datagram(now, unix, from, datagram, out);
-        if self.host.ghost_channel().is_some() {
-            let before = self.server;
-            let Session { ghosts, host, server, payloads, timing, .. } = self;
-            ghosts.read(now, host, server, payloads, timing, out);
-            self.note_server(before);
+        let mut payloads = core::mem::take(&mut self.payloads);
+        self.host.take_payloads(&mut payloads);
+        for (peer, channel, received) in payloads.drain(..) {
+            self.read(now, peer, channel, received, out);
         }
-        if self.host.time_channel().is_some() {
-            let tick = self.tick();
-            let mirror = self.ghosts.mirror();
-            self.timing.read(now, &mut self.host, tick, &mut self.payloads, mirror, out);
-        }
+        self.payloads = payloads;
         self.run_peers(now, out);
+    }
+
+    /// Hands a payload to the feature whose channel it came on.
+    fn read(
+        &mut self,
+        now: Instant,
+        peer: PeerHandle,
+        channel: usize,
+        received: Received,
+        out: &mut Datagrams,
+    ) {
+        let tick = self.tick();
+        let Session { host, ghosts, timing, server, .. } = self;
+        let read = if Some(channel) == host.protocol().ghost_channel() {
+            let before = *server;
+            let read = ghosts.read(host, server, peer, &received, timing);
+            self.note_server(before);
+            read.map_err(|violation| ("ghosts", violation.to_string()))
+        } else if Some(channel) == host.protocol().time_channel() {
+            let read = timing.read(now, host, tick, peer, &received, ghosts.mirror());
+            read.map_err(|fault| ("time", fault.to_string()))
+        } else {
+            if let Some(peers) = &mut self.peers {
+                peers.take_payload(peer, channel, received);
+            }
+            Ok(())
+        };
+        if let Err((feature, why)) = read {
+            self.host.refuse_payload(now, peer, feature, &why, out);
+        }
     }
 
     fn run_peers(&mut self, now: Instant, out: &mut Datagrams) {
@@ -229,8 +254,8 @@ impl Session {
         }
         self.host.take_notifications(&mut tick.notifications);
         self.host.take_packet_notifications(&mut tick.packet_notifications);
-        self.ghosts.take_notifications(self.host.ghost_channel(), &mut tick.notifications);
-        self.timing.take_notifications(self.host.time_channel(), &mut tick.notifications);
+        self.ghosts.take_notifications(self.host.protocol().ghost_channel(), &mut tick.notifications);
+        self.timing.take_notifications(self.host.protocol().time_channel(), &mut tick.notifications);
         // Last: nothing of a peer may come before the application knows it.
         let (mut events, mut final_stats, mut here) = (Vec::new(), Vec::new(), None);
         // The application may never look at ghosts, or have no columns for them: the event is held back only once.
@@ -260,8 +285,6 @@ impl Session {
             peers.take(&events, is_more, &mut tick.players);
             let core = self.host.protocol().core_channel();
             tick.notifications.retain(|(_, fate)| Some(usize::from(fate.channel)) != core);
-            // What is said there belongs on the peers' own channel.
-            tick.inbox.take_system(Layer::Peers);
         }
         tick.events.append(&mut events);
         // Only a server's application asks for them.
@@ -291,7 +314,7 @@ impl Session {
             peers.want(&mut self.host);
         }
         let tick = self.tick();
-        let (time_channel, timing) = (self.host.time_channel(), &mut self.timing);
+        let (time_channel, timing) = (self.host.protocol().time_channel(), &mut self.timing);
         let publisher = self.ghosts.publisher();
         let peers = self.peers.as_deref_mut();
         if publisher.is_none() && time_channel.is_none() && peers.is_none() {

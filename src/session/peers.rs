@@ -18,7 +18,7 @@ use crate::rendezvous::{MemberRelay, Neighbour, lobby_code, member_address, memb
 use crate::rng::Entropy;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
-use crate::transport::{self, OpaqueBody, Received, SendOptions};
+use crate::transport::{self, Connection, OpaqueBody, Received, SendOptions};
 use crate::wire::{BitReader, BitSink, BitWriter};
 
 /// A game core whose packets players exchange: lockstep or rollback. It has acks of its own, as its packets may be
@@ -62,6 +62,9 @@ const CODE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The minimum of bits in which a core is asked to write.
 const MIN_CORE_BITS: usize = 64;
+
+/// The name of this feature in violations.
+const FEATURE: &str = "peers";
 
 /// A peer's half of its session.
 pub struct PeerPart {
@@ -252,12 +255,16 @@ impl PeerPart {
         UnixSeconds(self.unix.1.0 + (now - self.unix.0).as_secs())
     }
 
+    /// Takes what a channel of peers carried, for the next `PeerPart::run`.
+    pub(super) fn take_payload(&mut self, peer: PeerHandle, channel: usize, received: Received) {
+        self.payloads.push((peer, channel, received));
+    }
+
     /// Handles what arrived, and carries out the mesh's actions.
     pub(super) fn run(&mut self, now: Instant, host: &mut Host, out: &mut Datagrams) {
         // Actions may end links, which causes further ones.
         for _ in 0..8 {
             host.take_link_events(&mut self.links);
-            host.take_peer_payloads(&mut self.payloads);
             let events = core::mem::take(&mut self.links);
             let mut over = Vec::new();
             for event in events {
@@ -281,7 +288,7 @@ impl PeerPart {
             }
             for (peer, channel, received) in core::mem::take(&mut self.payloads) {
                 if let Err(why) = self.read(now, host, peer, channel, &received) {
-                    host.refuse_peers(now, peer, &why, out);
+                    host.refuse_payload(now, peer, FEATURE, &why, out);
                 }
             }
             for (peer, how) in over {
@@ -321,10 +328,8 @@ impl PeerPart {
             settings::read(self.kind, &self.settings, &mut reader)?;
             return core.read(now, player.player, &rest(&mut reader));
         }
-        if !protocol.types_of(transport::Layer::Peers).contains(&usize::from(received.message_type)) {
-            return Err(mesh::MeshFault::Malformed.to_string());
-        }
-        let rtt = host.stats(peer).map_or(0.0, |(stats, _)| stats.rtt_min.min(stats.rtt).max(0.0));
+        let stats = host.connection(peer).map(Connection::stats);
+        let rtt = stats.map_or(0.0, |stats| stats.rtt_min.min(stats.rtt).max(0.0));
         let rtt = Duration::try_from_secs_f64(rtt / 1_000.0).unwrap_or_default();
         let handled = self.mesh.handle_bytes(received.received_at, peer.number(), &body_bytes(received), rtt);
         handled.map_err(|fault| fault.to_string())
@@ -377,7 +382,7 @@ impl PeerPart {
                 }
                 Action::End { link, reason } => self.end(now, host, link, reason, out),
                 Action::Refuse { link, fault } => {
-                    host.refuse_peers(now, PeerHandle::from_number(link), &fault.to_string(), out);
+                    host.refuse_payload(now, PeerHandle::from_number(link), FEATURE, &fault.to_string(), out);
                 }
             }
         }
@@ -405,9 +410,10 @@ impl PeerPart {
     }
 
     fn send(&mut self, now: Instant, host: &mut Host, link: u64, message: &Message, out: &mut Datagrams) {
-        let Some(channel) = host.protocol().peer_channel() else { return };
-        // Ids have 16 bits.
-        let message_type = host.protocol().types_of(transport::Layer::Peers).start as u16;
+        let protocol = host.protocol();
+        let (Some(channel), Some(message_type)) = (protocol.peer_channel(), protocol.peer_type()) else {
+            return;
+        };
         let bytes = message.write();
         let mut writer = BitWriter::with_buffer(Vec::with_capacity(bytes.len() + 8));
         bytes.iter().for_each(|byte| writer.bits(u64::from(*byte), 8));
@@ -416,7 +422,7 @@ impl PeerPart {
         let sent = host.send(now, handle, channel, message, SendOptions::default());
         if sent.is_err() && host.is_connected(handle) {
             // It acks nothing, and messages to it must arrive.
-            host.refuse_peers(now, handle, "it takes nothing of what it is told", out);
+            host.refuse_payload(now, handle, FEATURE, "it takes nothing of what it is told", out);
         }
     }
 
@@ -557,9 +563,10 @@ impl PeerPart {
         let (Some(channel), Some(core)) = (host.protocol().core_channel(), &self.core) else { return };
         let patience = core.ack_patience();
         for player in self.players.iter().filter(|player| !player.over) {
-            if host.want(player.handle, channel, MIN_CORE_BITS).is_ok() {
+            let Some(connection) = host.connection_mut(player.handle) else { continue };
+            if connection.want(channel, MIN_CORE_BITS).is_ok() {
                 self.unfilled |= bit(player.player);
-                host.set_ack_patience(player.handle, channel, patience);
+                connection.set_ack_patience(channel as u8, patience);
             }
         }
     }

@@ -128,8 +128,9 @@ class Running:
             max_clients=options.max_clients,
             access=Access(public_addresses=public),
             network=network,
-            world=claim.world,
         )
+        if claim.world is not None:
+            self.server.world.load(claim.world)
         self.room: Playing = class_(self.server)
         self.place = Place(Address(public[0]) if public else self.server.address, options.protocol.id)
         self._over = False

@@ -36,7 +36,7 @@ impl Transfers {
     /// A chunk was queued.
     pub(super) fn add(&mut self, host: &Host, now: Instant, client: PeerHandle, number: u64) -> Shared {
         // It was queued just now.
-        let progress = host.chunk_progress(now, client, number).unwrap_or(nothing(0));
+        let progress = progress_of(host, now, client, number).unwrap_or(nothing(0));
         let status = Arc::new(Mutex::new(Status { progress, end: None }));
         self.open.entry(client).or_default().push_back((number, status.clone()));
         status
@@ -64,7 +64,7 @@ impl Transfers {
         for (client, transfers) in &self.open {
             // Those after them are waiting.
             for (number, status) in transfers.iter().take(MAX_OPEN.into()) {
-                if let Some(progress) = host.chunk_progress(now, *client, *number) {
+                if let Some(progress) = progress_of(host, now, *client, *number) {
                     lock(status).progress = progress;
                 }
             }
@@ -107,6 +107,11 @@ impl Transfers {
             self.open.remove(&client);
         }
     }
+}
+
+/// The progress of an outgoing chunk; None if it is over.
+fn progress_of(host: &Host, now: Instant, peer: PeerHandle, number: u64) -> Option<Progress> {
+    host.connection(peer)?.chunks().progress(now, number)
 }
 
 fn nothing(size: u64) -> Progress {
@@ -161,7 +166,7 @@ impl Transfer {
 
     fn set_paused(&self, paused: bool) -> PyResult<bool> {
         act(&self.endpoint, |state| {
-            let is_open = state.change().pause_chunk(self.peer, self.number, paused);
+            let is_open = state.change_chunks(self.peer, |it| it.pause(self.number, paused));
             if is_open {
                 state.transfers.paused(self.peer, self.number, paused);
             }
@@ -213,7 +218,7 @@ impl Transfer {
 
     fn cancel(&self) -> PyResult<bool> {
         act(&self.endpoint, |state| {
-            let is_cancelled = state.change().cancel_chunk(self.peer, self.number);
+            let is_cancelled = state.change_chunks(self.peer, |it| it.cancel(self.number));
             if is_cancelled {
                 state.transfers.cancelled(self.peer, self.number);
             }

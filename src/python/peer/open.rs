@@ -17,7 +17,7 @@ use crate::python::fields::within;
 use crate::python::protocol::Protocol;
 use crate::python::rendezvous::Rendezvous;
 use crate::python::settings::Settings;
-use crate::python::setup::{REPLAY_WINDOW, open_driver};
+use crate::python::setup::open_driver;
 use crate::python::token::extract_key;
 use crate::rendezvous::MemberRelay;
 use crate::rng::Entropy;
@@ -100,7 +100,6 @@ pub(super) fn open(
     let names = vec![address, DEVELOPMENT_ADDRESS];
     let mut listener = netcode::ServerConfig::new(protocol.get().id, join_key, slots, names);
     listener.second_key = Some(own_key);
-    listener.replay_window = REPLAY_WINDOW;
     // If two connections have one id, the first stays: nobody takes a player's place by its number.
     listener.replace_duplicates = false;
     // Players' clocks may be wrong.
@@ -120,7 +119,6 @@ pub(super) fn open(
         host.set_chunk_store(Box::new(directory.per_client()));
     }
     let mut dialling = netcode::ClientConfig::new(protocol.get().id);
-    dialling.replay_window = REPLAY_WINDOW;
     dialling.development = !has_key;
     let config = PeerConfig {
         key: join_key,

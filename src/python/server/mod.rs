@@ -39,7 +39,7 @@ use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
 use super::rendezvous::{self, Rendezvous};
 use super::settings::{Given, Settings};
-use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, send_options};
+use super::setup::{class_name, entropy, open_driver, send_options};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::time::Inputs;
 use super::token::extract_key;
@@ -91,10 +91,8 @@ struct Players {
 impl Server {
     #[new]
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, **settings))]
-    #[pyo3(
-        text_signature = "(address, protocol, *, key=None, max_clients=64, access=None, rendezvous=None, \
-                             network=None, transfers=None, tuning=None, debugging=None)"
-    )]
+    #[pyo3(text_signature = "(address, protocol, *, key=None, max_clients=64, access=None, \
+                             rendezvous=None, network=None, transfers=None, tuning=None, debugging=None)")]
     fn new<'py>(
         py: Python<'py>,
         address: AddressLike,
@@ -524,9 +522,10 @@ impl Server {
         let state = self.endpoint.state.lock()?;
         let mut snapshot = SnapshotColumns::default();
         for client in state.host().connected() {
-            let channels = (0..=u8::MAX)
-                .map_while(|channel| Some((channel, state.host().channel_stats(client, channel.into())?)));
-            channels.for_each(|(channel, counts)| snapshot.push(client.slot, channel, &counts));
+            let Some(connection) = state.host().connection(client) else { continue };
+            for channel in 0..state.host().protocol().channels().len() {
+                snapshot.push(client.slot, channel as u8, &connection.channel_stats(channel));
+            }
         }
         Ok(ChannelSnapshot(Arc::new(snapshot)))
     }
