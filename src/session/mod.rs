@@ -247,14 +247,13 @@ impl Session {
     }
 
     fn take_rest(&mut self, tick: &mut Tick) {
-        let host = self.change();
-        host.take_messages(&mut tick.inbox);
-        host.take_chunk_events(&mut tick.chunks);
-        host.take_notifications(&mut tick.notifications);
-        host.take_packet_notifications(&mut tick.packet_notifications);
+        self.change().take_messages(&mut tick.inbox);
+        self.host.take_chunk_events(&mut tick.chunks);
         if let Some(peers) = &mut self.peers {
             peers.take_worlds(&mut tick.chunks);
         }
+        self.host.take_notifications(&mut tick.notifications);
+        self.host.take_packet_notifications(&mut tick.packet_notifications);
         self.ghosts.take_notifications(self.host.protocol().ghost_channel(), &mut tick.notifications);
         self.timing.take_notifications(self.host.protocol().time_channel(), &mut tick.notifications);
         // Last: nothing of a peer may come before the application knows it.

@@ -127,7 +127,8 @@ impl Protocol {
         if !self.has_chunks() {
             channels.push(ChannelConfig::new(ChannelKind::Chunks));
         }
-        let mut protocol = Self::compile(self.messages.clone(), channels, 0)?;
+        let types = self.messages.len() - usize::from(self.peers);
+        let mut protocol = Self::compile(self.messages[..types].to_vec(), channels, 0)?;
         protocol.whole = Some(self.hash);
         protocol.with_peers()
     }
