@@ -19,7 +19,6 @@ use super::population::Population;
 use super::properties::DEFAULT_RATE;
 use super::relevancy;
 use super::rows::{Checked, GhostRows, NOBODY};
-use super::saving;
 use crate::python::errors::{GhostError, closed_error, stale_client};
 use crate::python::events::ClientHandle;
 use crate::python::hooks;
@@ -127,15 +126,15 @@ impl World {
     }
 
     fn waiting<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        saving::waiting(self, class_)
+        self.waiting_of(class_)
     }
 
     pub(in crate::python) fn load(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        saving::load(self, data)
+        self.continue_saved(data)
     }
 
     pub(in crate::python) fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        saving::save(self, py)
+        self.saved(py)
     }
 
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
