@@ -7,8 +7,9 @@
 //! ends in time.
 
 mod ghosts;
+mod hosted;
+pub mod hosting;
 mod lockstep;
-mod migration;
 mod peer_links;
 mod peers;
 mod rollback;
@@ -18,7 +19,6 @@ pub mod timing;
 
 pub use ghosts::Ghosts;
 pub use lockstep::SharedLockstep;
-pub use migration::{MAX_NOTE_BYTES, MigrationNotes, Note, SharedMigration};
 pub use peers::{Carried, PeerConfig, PeerPart};
 pub use rollback::SharedRollback;
 pub use settings::Setting;
@@ -95,9 +95,9 @@ impl Session {
     }
 
     /// Gives it its part in a game without a server, before anything else was done with it.
-    pub fn set_peers(&mut self, part: PeerPart) {
+    pub fn set_peers(&mut self, now: Instant, part: PeerPart) {
         self.host.serve_peers();
-        self.peers = Some(Box::new(part));
+        self.peers.insert(Box::new(part)).host_game(now, &mut self.host);
     }
 
     /// Its part in a game without a server.
@@ -247,11 +247,13 @@ impl Session {
     }
 
     fn take_rest(&mut self, tick: &mut Tick) {
-        let host = self.change();
-        host.take_messages(&mut tick.inbox);
-        host.take_chunk_events(&mut tick.chunks);
-        host.take_notifications(&mut tick.notifications);
-        host.take_packet_notifications(&mut tick.packet_notifications);
+        self.change().take_messages(&mut tick.inbox);
+        self.host.take_chunk_events(&mut tick.chunks);
+        if let Some(peers) = &mut self.peers {
+            peers.take_worlds(&mut tick.chunks);
+        }
+        self.host.take_notifications(&mut tick.notifications);
+        self.host.take_packet_notifications(&mut tick.packet_notifications);
         self.ghosts.take_notifications(self.host.protocol().ghost_channel(), &mut tick.notifications);
         self.timing.take_notifications(self.host.protocol().time_channel(), &mut tick.notifications);
         // Last: nothing of a peer may come before the application knows it.
@@ -302,6 +304,9 @@ impl Session {
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
         self.version += 1;
         self.run_peers(now, out);
+        if let Some(peers) = &mut self.peers {
+            peers.host_game(now, &mut self.host);
+        }
         self.timing.begin_flush(self.ghosts.publisher());
         self.ghosts.want(now, &mut self.host, &mut self.wants);
         self.timing.want(now, &mut self.host);

@@ -9,12 +9,10 @@
 use core::net::SocketAddr;
 use std::any::Any;
 
-use super::peer_links::{MARK, OUT, body_bytes, link_end, rest, ticket_in};
+use super::peer_links::{MARK, OUT, body_bytes, link_end, pass_of, rest, ticket_in};
 use super::settings::{self, Setting};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, Detail, Event, Goodbye, Host, PeerHandle};
-use crate::mesh::{
-    self, Action, Happening, LeaveReason, LinkEnd, MAX_PASS_BYTES, Mesh, Message, Ticket, bit, is_dialable,
-};
+use crate::mesh::{self, Action, Happening, LeaveReason, LinkEnd, Mesh, Message, Ticket, bit, is_dialable};
 use crate::netcode::{self, ConnectToken, Key, TOKEN_BYTES, TokenParams, USER_DATA_BYTES};
 use crate::rendezvous::{MemberRelay, Neighbour, lobby_code, member_address, member_of};
 use crate::rng::Entropy;
@@ -70,7 +68,7 @@ const FEATURE: &str = "peers";
 
 /// A peer's half of its session.
 pub struct PeerPart {
-    mesh: Mesh,
+    pub(super) mesh: Mesh,
     entropy: Box<dyn Entropy + Send>,
     /// The wall clock at the newest instant at which it was read: a suspended machine's monotonic clock stands still.
     unix: (Instant, UnixSeconds),
@@ -83,11 +81,15 @@ pub struct PeerPart {
     written: BitWriter,
     /// The players whose core packets are due in this flush: each is asked once.
     unfilled: mesh::Players,
-    players: Vec<PlayerLink>,
+    pub(super) players: Vec<PlayerLink>,
     /// Events that the application hasn't taken yet.
     told: Vec<Happening>,
     links: Vec<Event>,
     payloads: Vec<(PeerHandle, usize, Received)>,
+    /// The newest token for the master's server.
+    pub(super) seat: Option<ConnectToken>,
+    /// The worlds of a hosted game that are under way: their numbers and receivers.
+    pub(super) worlds: Vec<(PeerHandle, u64, u8)>,
 }
 
 /// The settings for dialling.
@@ -104,13 +106,13 @@ pub struct PeerConfig {
 }
 
 /// The connection to an admitted player.
-struct PlayerLink {
-    handle: PeerHandle,
-    player: u8,
+pub(super) struct PlayerLink {
+    pub(super) handle: PeerHandle,
+    pub(super) player: u8,
     joined: u32,
     /// Whether the application has had its first event, and its last.
     came: bool,
-    over: bool,
+    pub(super) over: bool,
     /// How many of the core's packets carried the settings.
     said: u8,
 }
@@ -138,6 +140,8 @@ impl PeerPart {
             told: Vec::new(),
             links: Vec::new(),
             payloads: Vec::new(),
+            seat: None,
+            worlds: Vec::new(),
         };
         // A host is in its game from the first tick on.
         part.hear(now);
@@ -208,12 +212,16 @@ impl PeerPart {
         self.players.iter().find(|it| it.handle == handle).map(|it| (it.player, it.joined))
     }
 
+    /// The other players, with the addresses of the links to them.
+    pub fn neighbours(&self) -> impl Iterator<Item = Neighbour> {
+        self.mesh.known().map(|((player, joined), address)| Neighbour { player, joined, address })
+    }
+
     /// Tells who carries for others of the players, and where they are.
     pub fn tell_neighbours(&self, relay: &mut MemberRelay) {
-        let neighbours = self.mesh.known().map(|((player, joined), address)| Neighbour {
-            player,
-            joined,
-            address: address.filter(|address| member_of(*address).is_none()),
+        let neighbours = self.neighbours().map(|it| Neighbour {
+            address: it.address.filter(|address| member_of(*address).is_none()),
+            ..it
         });
         relay.set_neighbours(self.mesh.number(), neighbours);
     }
@@ -355,12 +363,11 @@ impl PeerPart {
                     let addresses = self.ways_to((of, of_joined), addresses);
                     let Some(token) = self.token(now, &addresses, key, Some(ticket)) else { continue };
                     self.send(now, host, member, &Message::Expect { player, joined, ticket }, out);
-                    let mut pass = token.to_bytes();
-                    pass.truncate(MAX_PASS_BYTES);
-                    pass.truncate(pass.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
+                    let pass = pass_of(&token);
                     let intro = Message::Intro { player: of, joined: of_joined, pass };
                     self.send(now, host, newcomer, &intro, out);
                 }
+                Action::TakeSeat { host, pass } => self.keep_seat(host, pass),
                 Action::Admit { link, player, joined } => {
                     let handle = PeerHandle::from_number(link);
                     host.admit(handle);

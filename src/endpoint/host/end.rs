@@ -120,6 +120,15 @@ impl Host {
         }
     }
 
+    /// Ends a peer's connection, or the dial to it, without a goodbye: the layer above knows that the peer is gone.
+    pub fn lose(&mut self, peer: PeerHandle, reason: DisconnectReason) {
+        let is_dialled = self.links.dialled(peer).is_some_and(Dial::is_pending);
+        if is_dialled || self.peers.find_mut(peer).is_some() {
+            self.links.forget(peer);
+            self.report(peer, reason, None, None);
+        }
+    }
+
     /// Gives up everything that is being dialled.
     fn hang_up(&mut self, now: Instant, out: &mut Datagrams) {
         let detail = self.closing.as_ref().and_then(|goodbye| goodbye.detail.clone());

@@ -146,12 +146,23 @@ impl Host {
         token: ConnectToken,
         now: Instant,
     ) -> Result<(Self, PeerHandle), ConfigError> {
+        let netcode = config.netcode;
+        let mut host = Self::idle_client(config, protocol)?;
+        let server = host.dial(now, netcode, token, 0)?;
+        Ok((host, server))
+    }
+
+    /// A client that dials nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// When a setting is out of its bounds.
+    pub fn idle_client(config: ClientConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
         let seed = config.connection.skip_seed;
         let mut host = Self::over(Links::new(None, 0), 1, config.connection, config.chunks, protocol)?;
         // Each connection skips packet numbers by a seed of its own, so that no server knows another's.
         host.skip_seeds = seed.map(Rng::seeded);
-        let server = host.dial(now, config.netcode, token, 0)?;
-        Ok((host, server))
+        Ok(host)
     }
 
     fn over(

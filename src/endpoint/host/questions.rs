@@ -19,6 +19,11 @@ impl Host {
         self.peers.iter().filter(|peer| peer.closing.is_none()).map(|peer| peer.handle)
     }
 
+    /// The connected peer with this client id.
+    pub fn find(&self, id: u64) -> Option<PeerHandle> {
+        self.peers.iter().find(|peer| peer.id == id).map(|peer| peer.handle)
+    }
+
     /// The connection to a peer; None if it is not connected.
     pub fn connection(&self, peer: PeerHandle) -> Option<&Connection> {
         Some(&self.peers.live(peer)?.connection)

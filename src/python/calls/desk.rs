@@ -13,6 +13,7 @@ use super::declared::{Declared, Role};
 use super::objects::request_class;
 use crate::calls::Requests;
 use crate::endpoint::DisconnectReason;
+use crate::python::endpoint::EndpointKind;
 use crate::python::errors::{NotConnectedError, StaleClientError};
 use crate::python::ghosts::Population;
 use crate::python::log::LogPace;
@@ -80,6 +81,7 @@ pub(super) struct Pending {
 pub(in crate::python) struct Desk {
     pub(super) protocol: Py<Protocol>,
     pub(super) is_server: bool,
+    has_world: bool,
     /// The functions that run the calls.
     pub(super) handlers: Mutex<Vec<Py<PyAny>>>,
     pub(super) queue: Mutex<Queue>,
@@ -101,7 +103,7 @@ impl Desk {
     pub(in crate::python) fn new(
         py: Python<'_>,
         protocol: &Py<Protocol>,
-        is_server: bool,
+        kind: &'static EndpointKind,
         counts: Arc<CallCounts>,
         state: Weak<Shared<State>>,
         population: Arc<Population>,
@@ -110,7 +112,8 @@ impl Desk {
         let handlers = declared.iter().map(|declared| declared.function.clone_ref(py)).collect();
         Desk {
             protocol: protocol.clone_ref(py),
-            is_server,
+            is_server: kind.is_server,
+            has_world: kind.has_world,
             handlers: Mutex::new(handlers),
             queue: Mutex::default(),
             waiting: Mutex::default(),
@@ -131,7 +134,7 @@ impl Desk {
     /// Decides about a received call before an object is made of it.
     pub(in crate::python) fn admit(&self, peer: PeerHandle, place: u16, now: Instant) -> Admission {
         let declared = self.declared(place);
-        if declared.runs_on_server() != self.is_server {
+        if !self.has_world || declared.runs_on_server() != self.is_server {
             return Admission::Violation(format!("{}: a call that runs on the other side", declared.name));
         }
         if !self.is_server {

@@ -129,11 +129,11 @@ impl World {
         self.waiting_of(class_)
     }
 
-    fn load(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(in crate::python) fn load(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
         self.continue_saved(data)
     }
 
-    fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    pub(in crate::python) fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         self.saved(py)
     }
 

@@ -38,6 +38,11 @@ impl Player {
     }
 
     #[getter]
+    fn client_id(&self) -> u64 {
+        client_id((self.number, self.joined))
+    }
+
+    #[getter]
     fn address(&self) -> Option<Address> {
         self.address
     }
@@ -156,6 +161,30 @@ impl MasterChanged {
     }
 }
 
+#[pyclass(frozen, get_all, module = "tickwire.peers")]
+#[derive(Debug)]
+pub(crate) struct HostChanged {
+    pub(super) host: Py<Player>,
+    pub(super) age: Option<f64>,
+}
+
+#[pymethods]
+impl HostChanged {
+    #[classattr]
+    fn __match_args__() -> (&'static str, &'static str) {
+        ("host", "age")
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.host)
+    }
+
+    fn __repr__(&self) -> String {
+        let age = self.age.map_or("None".into(), |age| format!("{age:.3}"));
+        format!("HostChanged(host={}, age={age})", self.host.get().__repr__())
+    }
+}
+
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Started {
@@ -204,6 +233,11 @@ impl GameEnded {
     fn __repr__(&self) -> String {
         format!("GameEnded(reason={})", reason_name(self.reason))
     }
+}
+
+/// The id of a player's client at every host's server.
+pub(super) fn client_id((player, joined): (u8, u32)) -> u64 {
+    u64::from(joined) << 8 | u64::from(player)
 }
 
 /// The name of a reason in `tickwire._connection.LeaveReason`.

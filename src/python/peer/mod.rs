@@ -1,6 +1,7 @@
 //! A peer of a game without a server, for Python: it hosts or joins, and is connected to all other players.
 
 mod events;
+mod hosted;
 mod open;
 mod path;
 mod states;
@@ -15,12 +16,16 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::{PyDict, PyTuple};
 
 use self::events::reason_to_python;
-pub(crate) use self::events::{GameEnded, MasterChanged, Player, PlayerJoined, PlayerLeft, Started};
+pub(crate) use self::events::{
+    GameEnded, HostChanged, MasterChanged, Player, PlayerJoined, PlayerLeft, Started,
+};
+use self::hosted::HostedGame;
 use self::open::{Opening, open};
 pub(crate) use self::path::PlayerPath;
 use super::address::{Address, AddressLike};
 use super::arguments::a_protocol;
 use super::chunks::{Chunk, Transfer};
+use super::client::Client;
 use super::endpoint::Endpoint;
 use super::errors::value_error;
 use super::fields::within;
@@ -30,13 +35,14 @@ use super::log::{Level, log};
 use super::network::SimulatedNetwork;
 use super::protocol::{Protocol, seconds};
 use super::rendezvous::{self, Rendezvous};
+use super::server::Server;
 use super::settings::{Given, Settings};
 use super::setup::{class_name, entropy, random, send_options};
 use super::stats::ConnectionStats;
 use crate::endpoint::{ChunkLimits, Event, PeerHandle};
 use crate::mesh::{Happening, Phase, Start};
 use crate::python::tick::{Tick, Ticking};
-use crate::session::PeerPart;
+use crate::session::{Carried, PeerPart};
 use crate::time::Instant;
 
 /// The longest countdown, in seconds.
@@ -50,6 +56,8 @@ pub(crate) struct Peer {
     players: Mutex<Known>,
     /// Worlds of a lockstep game that came.
     states: Mutex<states::States>,
+    /// The game that players host, if the protocol is of such a game.
+    hosted: Option<Box<HostedGame>>,
 }
 
 /// The players that events have told the game of.
@@ -62,11 +70,9 @@ struct Known {
 #[pymethods]
 impl Peer {
     #[staticmethod]
-    #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, key = None, **settings))]
-    #[pyo3(
-        text_signature = "(protocol, *, name='', players=4, late_joining=False, key=None, rendezvous=None, \
-                             network=None, transfers=None, tuning=None, debugging=None)"
-    )]
+    #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, key = None, ghosts = None, **settings))]
+    #[pyo3(text_signature = "(protocol, *, name='', players=4, late_joining=False, key=None, ghosts=None, \
+                             rendezvous=None, network=None, transfers=None, tuning=None, debugging=None)")]
     fn host<'py>(
         py: Python<'py>,
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
@@ -74,29 +80,35 @@ impl Peer {
         #[int] players: i128,
         #[truth] late_joining: bool,
         key: Option<&Bound<'py, PyAny>>,
+        ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
+        let hosted = hosted::settings_of(py, settings.as_ref(), protocol.get())?;
         let given = Given::new(py, "Peer.host", settings)?;
         let rendezvous = given.settings("rendezvous")?;
         let settings = Self::settings(given, &protocol)?;
         let (places, contact) = (players, None);
         let opening =
             Opening { key, name, places, late: late_joining, contact, rendezvous: rendezvous.get() };
-        Ok(Self::over(open(py, protocol, opening, settings)?))
+        let peer = Self::over(py, open(py, protocol, opening, settings)?, hosted, ghosts)?;
+        peer.host_game(py)?;
+        Ok(peer)
     }
 
     #[staticmethod]
-    #[pyo3(signature = (address, protocol, *, name = "", key = None, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, name='', key=None, rendezvous=None, network=None, \
-                             transfers=None, tuning=None, debugging=None)")]
+    #[pyo3(signature = (address, protocol, *, name = "", key = None, ghosts = None, **settings))]
+    #[pyo3(text_signature = "(address, protocol, *, name='', key=None, ghosts=None, rendezvous=None, \
+                             network=None, transfers=None, tuning=None, debugging=None)")]
     fn join<'py>(
         py: Python<'py>,
         address: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         name: &str,
         key: Option<&Bound<'py, PyAny>>,
+        ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
+        let hosted = hosted::settings_of(py, settings.as_ref(), protocol.get())?;
         let given = Given::new(py, "Peer.join", settings)?;
         let meeting = given.settings::<Rendezvous>("rendezvous")?;
         let meeting = meeting.get();
@@ -112,7 +124,7 @@ impl Peer {
         let settings = Self::settings(given, &protocol)?;
         let contact = Some(address);
         let opening = Opening { key, name, places: 1, late: false, contact, rendezvous: meeting };
-        Ok(Self::over(open(py, protocol, opening, settings)?))
+        Self::over(py, open(py, protocol, opening, settings)?, hosted, ghosts)
     }
 
     #[getter]
@@ -163,6 +175,21 @@ impl Peer {
     #[getter]
     fn is_master(&self) -> PyResult<bool> {
         self.part(|part, _| part.mesh().is_master() && part.mesh().master() == part.mesh().me())
+    }
+
+    #[getter]
+    fn server(&self, py: Python<'_>) -> PyResult<Option<Py<Server>>> {
+        let Some(game) = &self.hosted else { return Ok(None) };
+        let is_host = !self.closed()? && self.part(|part, now| part.is_host(now))?;
+        Ok(game.server(py).filter(|_| is_host))
+    }
+
+    #[getter]
+    fn client(&self, py: Python<'_>) -> PyResult<Py<Client>> {
+        let game = self.hosted.as_ref().ok_or_else(|| {
+            value_error("protocol must have ghosts, calls, inputs or a tick_rate for peers to have clients")
+        })?;
+        Ok(game.client.clone_ref(py))
     }
 
     #[getter]
@@ -333,6 +360,7 @@ impl Peer {
     }
 
     fn close(&self, py: Python<'_>, #[number] linger: f64, #[truth] wait: bool) -> PyResult<()> {
+        self.close_hosted(py)?;
         self.endpoint.close(py, linger, None, wait)
     }
 
@@ -341,9 +369,17 @@ impl Peer {
     }
 
     #[pyo3(signature = (kind, value, traceback, /))]
-    fn __exit__(&self, kind: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>, traceback: &Bound<'_, PyAny>) {
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: &Bound<'_, PyAny>,
+        value: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         let _ = (kind, value, traceback);
+        let closed = self.close_hosted(py);
         self.endpoint.state.close();
+        closed
     }
 
     fn __repr__(&self) -> String {
@@ -370,6 +406,7 @@ impl Peer {
                 .chain(known.by_handle.values())
                 .try_for_each(|player| visit.call(player))?;
         }
+        self.hosted.as_ref().map_or(Ok(()), |game| game.traverse(visit.clone()))?;
         self.endpoint.traverse(visit)
     }
 }
@@ -382,14 +419,28 @@ impl Peer {
         Ok(settings)
     }
 
-    fn over(endpoint: Endpoint) -> Self {
+    fn over<'py>(
+        py: Python<'py>,
+        endpoint: Endpoint,
+        hosted: Option<Bound<'py, PyDict>>,
+        ghosts: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Self> {
         static PEERS: AtomicU64 = AtomicU64::new(0);
-        Peer {
+        if ghosts.is_some() && hosted.is_none() {
+            return Err(value_error("ghosts must be None with a protocol without ghosts"));
+        }
+        let hosted = hosted.map(|settings| HostedGame::new(py, &endpoint, settings, ghosts)).transpose()?;
+        Ok(Peer {
             id: PEERS.fetch_add(1, Ordering::Relaxed),
             endpoint,
             players: Mutex::default(),
             states: Mutex::default(),
-        }
+            hosted: hosted.map(Box::new),
+        })
+    }
+
+    fn close_hosted(&self, py: Python<'_>) -> PyResult<()> {
+        self.hosted.as_ref().map_or(Ok(()), |game| game.close(py))
     }
 
     /// Runs `work` on the mesh part at the current time.
@@ -398,6 +449,19 @@ impl Peer {
         let now = state.carrier.now();
         let part = state.carrier.session.peers().ok_or_else(|| self.endpoint.closed_error())?;
         Ok(work(part, now))
+    }
+
+    /// Sets the core of a game that all players run. Returns the former one, to be dropped without a lock.
+    ///
+    /// # Errors
+    /// A player hosts the game.
+    pub(super) fn set_core(&self, core: Box<dyn Carried>) -> PyResult<Option<Box<dyn Carried>>> {
+        if self.hosted.is_some() {
+            return Err(value_error(
+                "peer must have a protocol without ghosts, calls, inputs and tick_rate for this game: with them a player hosts it",
+            ));
+        }
+        self.part(|part, now| part.set_core(now, Some(core)))
     }
 
     /// The player with this number, if the game knows it.
@@ -459,6 +523,7 @@ impl Peer {
             let event = self.make_event(py, happening)?;
             pending.events.extend(event);
         }
+        pending.events.append(&mut self.host_game(py)?);
         self.keep_states(&mut pending.tick.chunks)?;
         let player_of =
             |handle| lock(&self.players).by_handle.get(&handle).map(|player| player.clone_ref(py));

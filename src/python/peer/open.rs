@@ -1,6 +1,7 @@
 //! Makes a peer: a host that listens and dials on one port, and its mesh.
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 
@@ -20,8 +21,10 @@ use crate::python::setup::open_driver;
 use crate::python::token::extract_key;
 use crate::rendezvous::MemberRelay;
 use crate::rng::Entropy;
+use crate::session::hosting::Hosting;
 use crate::session::{PeerConfig, PeerPart};
 use crate::time::Duration;
+use crate::transport;
 
 /// Connections kept free for newcomers, beside those of players.
 const GUESTS: usize = 8;
@@ -106,7 +109,7 @@ pub(super) fn open(
     let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
     let config = ServerConfig { netcode: listener, connection, chunks };
     let mut recorded = crate::driver::Recorded::new(&mut *source);
-    let core = protocol.get().core.clone();
+    let core = core_of(protocol.get())?;
     let mut host = Host::server(config, core, &mut recorded, driver.unix()).map_err(value_error)?;
     if let Some(capture) = capture {
         let secrets = Secrets::Server { key: &join_key, entropy: recorded.drawn() };
@@ -142,24 +145,27 @@ pub(super) fn open(
         None => Mesh::host(of_mesh),
         Some(contact) => Mesh::join(of_mesh, vec![contact]),
     };
-    let part = PeerPart::new(mesh, config, source, driver.now(), driver.unix());
+    let now = driver.now();
+    let mut part = PeerPart::new(mesh, config, source, now, driver.unix());
+    if protocol.get().is_hosted() {
+        part.set_core(now, Some(Box::new(Hosting::new(Duration::from_secs(timeout.into())))));
+    }
     let endpoint = Endpoint::new(py, &PEER, host, driver, protocol, settings)?;
-    endpoint.state.lock()?.carrier.session.set_peers(part);
+    endpoint.state.lock()?.carrier.session.set_peers(now, part);
     Ok(endpoint)
 }
 
-/// Refuses protocols with features that need a server.
 fn check_protocol(protocol: &Protocol) -> PyResult<()> {
     if protocol.core.peer_channel().is_none() {
-        return Err(value_error("protocol must be made with peers=True for a game without a server"));
-    }
-    let has_more =
-        !protocol.ghosts.is_empty() || protocol.core.time().is_some() || !protocol.calls.is_empty();
-    if has_more {
-        return Err(value_error(
-            "protocol must have no ghosts, calls, inputs or tick_rate for a game without a server: they are between a server and \
-             its clients",
-        ));
+        return Err(value_error("protocol must be made with peers=True for a game of peers"));
     }
     Ok(())
+}
+
+/// The protocol on the links between players.
+fn core_of(protocol: &Protocol) -> PyResult<Arc<transport::Protocol>> {
+    if !protocol.is_hosted() {
+        return Ok(protocol.core.clone());
+    }
+    protocol.core.between_players().map(Arc::new).map_err(value_error)
 }

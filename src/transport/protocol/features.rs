@@ -115,6 +115,24 @@ impl Protocol {
         Ok(self.compiled())
     }
 
+    /// The protocol on the links between the players of a game that one of them hosts: ghosts, inputs and the server's
+    /// time pass between its server and clients instead. The game's types and channels keep their numbers. It has a
+    /// channel of chunks, for the world.
+    ///
+    /// # Errors
+    /// When there are too many channels, or the framing has none but the game's.
+    pub fn between_players(&self) -> Result<Self, FramingError> {
+        self.refuse_yojimbo(PEERS)?;
+        let mut channels = self.channels[..self.game_channels()].to_vec();
+        if !self.has_chunks() {
+            channels.push(ChannelConfig::new(ChannelKind::Chunks));
+        }
+        let types = self.messages.len() - usize::from(self.peers);
+        let mut protocol = Self::compile(self.messages[..types].to_vec(), channels, 0)?;
+        protocol.whole = Some(self.hash);
+        protocol.with_peers()
+    }
+
     /// Adds channels of a feature after all others.
     fn add_channels<const N: usize>(
         &mut self,

@@ -75,6 +75,8 @@ pub struct Protocol {
     time: Option<ServerTime>,
     /// Peers may play it without a server: the last two channels are of what they say of the game, and of a game core.
     peers: bool,
+    /// The hash of the whole protocol, of which this is the part between players.
+    whole: Option<u64>,
     framing: Framing,
     holds_packets: bool,
     hash: u64,
@@ -115,6 +117,7 @@ impl Protocol {
             ghosts: None,
             time: None,
             peers: false,
+            whole: None,
             framing: Framing::Native,
             holds_packets: false,
             hash: 0,
@@ -238,6 +241,7 @@ impl Protocol {
         let Protocol { messages, channels, framing, ghosts, .. } = self;
         let mut layers = ghosts.clone().unwrap_or_default();
         layers += &self.time.as_ref().map(ServerTime::describe).unwrap_or_default();
+        layers += &self.whole.map(|hash| format!("hosted {hash:016x}\n")).unwrap_or_default();
         describe(messages, self.peer_type(), &layers, channels, framing)
     }
 
