@@ -792,13 +792,12 @@ impl Server {
 
 /// The endpoint of a server.
 fn listen(
-    mut netcode: netcode::ServerConfig,
+    netcode: netcode::ServerConfig,
     protocol: &Protocol,
     settings: &mut Settings<'_>,
     entropy: &mut dyn Entropy,
     unix: UnixSeconds,
 ) -> PyResult<Host> {
-    netcode.replay_window = REPLAY_WINDOW;
     let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
     let config = ServerConfig { netcode, connection, chunks };
     let mut host = Host::server(config, protocol.core.clone(), entropy, unix).map_err(value_error)?;
