@@ -302,7 +302,7 @@ pub(super) fn optimistic_acks() -> Figures {
     let mut member = Member::join(&mut arena);
     member.acks = false;
     let content = Arc::new(vec![1; 2_000_000]);
-    let client = client_of(arena.server.listener().unwrap(), 66).unwrap().into();
+    let client = client_of(arena.server.listener().unwrap(), 66).unwrap();
     let source = Box::new(BytesSource(content));
     arena.server.connection_mut(client).unwrap().send_chunk(arena.now, source, [0; 32], "", false).unwrap();
     for tick in 0..1200u32 {
@@ -332,7 +332,7 @@ pub(super) fn never_acks() -> Figures {
     let mut arena = Arena::new();
     let mut member = Member::join(&mut arena);
     member.acks = false;
-    let client = client_of(arena.server.listener().unwrap(), 66).unwrap().into();
+    let client = client_of(arena.server.listener().unwrap(), 66).unwrap();
     let mut full = 0;
     for tick in 0..600 {
         for channel in [ORDERED, UNORDERED, 6] {

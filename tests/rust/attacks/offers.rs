@@ -62,7 +62,7 @@ fn flood(store: Box<dyn ChunkStore>, places: &AtomicUsize, packets: usize) -> (F
     let mut arena = Arena::new();
     arena.server.set_chunk_store(store);
     let mut member = Member::join(&mut arena);
-    let client = client_of(arena.server.listener().unwrap(), 66).unwrap().into();
+    let client = client_of(arena.server.listener().unwrap(), 66).unwrap();
     let (mut next, mut offers) = (0u16, true);
     for _ in 0..TICKS {
         for _ in 0..packets {
