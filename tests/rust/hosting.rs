@@ -23,6 +23,9 @@ enum Parcel {
     Saved(WorldId, WorldBytes),
 }
 
+/// Changes the world that a player sends; true: the player sends nothing.
+type Lie = fn(&mut WorldBytes) -> bool;
+
 struct Peer {
     hosting: Hosting,
     agreed: Agreed,
@@ -45,7 +48,7 @@ struct Game {
     parts: Vec<Players>,
     most_hosts: usize,
     /// Changes the worlds that a player sends.
-    liar: Option<(usize, fn(&mut WorldBytes) -> bool)>,
+    liar: Option<(usize, Lie)>,
     /// Takes the place of the notes that a player sends about the worlds.
     forged: Option<(usize, Vec<u8>)>,
 }

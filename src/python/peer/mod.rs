@@ -406,7 +406,7 @@ impl Peer {
                 .chain(known.by_handle.values())
                 .try_for_each(|player| visit.call(player))?;
         }
-        self.hosted.as_ref().map_or(Ok(()), |game| game.traverse(visit.clone()))?;
+        self.hosted.as_ref().map_or(Ok(()), |game| game.traverse(visit))?;
         self.endpoint.traverse(visit)
     }
 }
