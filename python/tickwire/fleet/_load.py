@@ -18,7 +18,7 @@ from typing import Any
 import tickwire as tw
 from tickwire._arguments import Parser
 
-SETTLING = 2.0
+SETTLING = 3.0
 """Seconds for connecting, before anything is measured."""
 LATE = 1.0
 """Of a tick's time: a pass over a process's rooms that takes longer makes ticks late."""
