@@ -5,11 +5,13 @@
 //! a `#[pyo3(signature = ...)]` in Rust wins over the stub.
 //!
 //! In `#[pymethods]`, a block `properties! { name: Type = expression; }` declares getters, and special methods
-//! by their names; the expressions may use `self` and `py`. A block `aliases! { name = method; }` declares other names of methods, and `closes!()` a
-//! context manager that closes. Parameters may name their check: `#[within(low, high)]`, `#[seconds(high)]`,
+//! by their names; the expressions may use `self` and `py`. A block `aliases! { name = method; }` declares other names of methods,
+//! `closes!()` a context manager that closes, `traverses!(self.field)` what the garbage collector visits, and `endpoint!()` the
+//! methods of all endpoints. Parameters may name their check: `#[within(low, high)]`, `#[seconds(high)]`,
 //! `#[instant]`, `#[int]`, `#[number]` or `#[truth]`; an `Option` takes None as well.
 
 mod check;
+mod endpoint;
 mod properties;
 mod stub;
 

@@ -2,45 +2,44 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ffi::CString;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyResourceWarning, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyDict, PyRange, PyTuple};
+use pyo3::exceptions::PyResourceWarning;
+use pyo3::types::PyRange;
 
 use super::address::Address;
 use super::arguments::{a_protocol, argument};
-use super::arrays::Rows;
 use super::capture::{Capture, Secrets};
-use super::chunks::{Chunk, IncomingChunk, Transfer};
 use super::congestion::Congestion;
 use super::development::{self, Development};
 use super::endpoint::{CLIENT, Endpoint};
-use super::errors::{not_connected, value_error};
+use super::errors::not_connected;
 use super::events::{Connected, Disconnected, reason_to_python, reconnecting_state, state_to_python};
+use super::facade::Facade;
 use super::fields::within;
 use super::ghosts::{ClientWorld, Ghost, made_classes};
-use super::inbox::{Inbox, Pending, payload};
+use super::inbox::{Inbox, Pending};
 use super::log::{Level, log, log_end};
-use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
 use super::reconnect::{Reconnecting, Tokens, tokens};
 use super::rendezvous::{self, Destination};
+use super::sending::Sending;
 use super::server::Server;
 use super::settings::{Given, Settings};
-use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver, random, send_options, skip_seed};
+use super::setup::{REPLAY_WINDOW, entropy, open_driver, random, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock, Latency};
 use super::token::{ConnectToken, extract_key};
 use crate::driver::{Carrier, ClaimedToken, Driver, VirtualNetwork, claim_token};
-use crate::endpoint::{
-    ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, Event, Host, PeerHandle, ReconnectConfig,
-};
+use crate::endpoint::ChunkLimits;
+use crate::endpoint::ClientConfig;
+use crate::endpoint::DEVELOPMENT_KEY;
+use crate::endpoint::Dial;
+use crate::endpoint::Event;
+use crate::endpoint::Host;
+use crate::endpoint::ReconnectConfig;
 use crate::netcode::{self, TokenUse};
-use crate::python::tick::{Tick, Ticking};
-use crate::time::Instant;
 use crate::transport::BudgetConfig;
 
 /// A client that wasn't ticked for this long was forgotten by mistake.
@@ -191,11 +190,6 @@ impl Client {
     }
 
     #[getter]
-    fn closed(&self) -> PyResult<bool> {
-        self.endpoint.closed()
-    }
-
-    #[getter]
     fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         if !self.is_over()? {
             return Ok(None);
@@ -213,11 +207,6 @@ impl Client {
     }
 
     #[getter]
-    fn address(&self) -> Address {
-        self.endpoint.address
-    }
-
-    #[getter]
     fn server_address(&self) -> PyResult<Address> {
         self.asked(|dial| Address(dial.server_address()))
     }
@@ -225,16 +214,6 @@ impl Client {
     #[getter]
     fn slot(&self) -> PyResult<Option<u32>> {
         self.asked(|dial| dial.slot())
-    }
-
-    #[getter]
-    fn network(&self, py: Python<'_>) -> Option<Py<SimulatedNetwork>> {
-        self.endpoint.network.as_ref().map(|network| network.clone_ref(py))
-    }
-
-    #[getter]
-    fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
-        self.endpoint.protocol.clone_ref(py)
     }
 
     #[getter]
@@ -306,67 +285,17 @@ impl Client {
         time::configure(self, delay, min_lead, max_lead, redundancy)
     }
 
-    #[getter]
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.endpoint.counters(py)
-    }
-
-    fn tick(slf: Py<Self>) -> Tick {
-        Tick(Ticking::Client(slf))
-    }
-
-    pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
-        self.reconnect(py)?;
-        self.endpoint.receive(py, || Ok(()), |pending, events| self.make_objects(py, pending, events))
-    }
-
-    fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.endpoint.flush(py)
-    }
-
-    fn pump(&self, py: Python<'_>) -> PyResult<()> {
-        self.reconnect(py)?;
-        self.endpoint.pump(py)
-    }
-
-    fn _step(&self, py: Python<'_>) -> PyResult<f64> {
-        self.reconnect(py)?;
-        let wait = self.endpoint.step(py)?;
-        let Some(reconnecting) = &self.reconnecting else { return Ok(wait) };
-        let now = self.now()?;
-        Ok(reconnecting.next_poll(now).map_or(wait, |poll| wait.min(poll.as_secs_f64())))
-    }
-
-    #[getter]
-    fn _moves_chunks(&self) -> PyResult<bool> {
-        self.endpoint.moves_chunks()
-    }
-
-    #[getter]
-    fn _has_news(&self) -> PyResult<bool> {
-        let has_events = self.reconnecting.as_ref().is_some_and(|reconnecting| reconnecting.has_events());
-        Ok(has_events || self.endpoint.has_news()?)
-    }
-
-    fn _fileno(&self, py: Python<'_>) -> PyResult<i64> {
-        self.endpoint.fileno(py)
-    }
-
+    #[pyo3(signature = (message, channel = None, *, key = None, tag = None, notify = false))]
+    #[pyo3(text_signature = "($self, message, channel=None, *, key=0, tag=0, notify=False)")]
     fn send(
         &self,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
-        #[int] key: i128,
-        #[int] tag: i128,
+        key: Option<&Bound<'_, PyAny>>,
+        tag: Option<&Bound<'_, PyAny>>,
         #[truth] notify: bool,
     ) -> PyResult<Py<PyAny>> {
-        let options = send_options(key, tag, notify)?;
-        let encoded = self.endpoint.protocol.get().encode_message(message)?;
-        let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
-        let sent = self
-            .endpoint
-            .with(|core, driver| core.send(driver.now(), self.server(), channel, encoded, options))?;
-        self.endpoint.answer(message.py(), sent, channel, || class_name(message))
+        self.endpoint.send(self.server(), Sending { message, channel, key, tag, notify })
     }
 
     fn call<'py>(
@@ -377,75 +306,6 @@ impl Client {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         self.endpoint.call(py, self.server(), call, args, kwargs)
-    }
-
-    fn request<'py>(
-        &self,
-        py: Python<'py>,
-        call: &Bound<'py, PyAny>,
-        args: &Bound<'py, PyTuple>,
-        kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.endpoint.request(py, self.server(), call, args, kwargs)
-    }
-
-    fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.endpoint.implement(call, function)
-    }
-
-    #[pyo3(signature = (class_, rows, channel = None, *, arena = None, key = None, tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, class_, rows, channel=None, *, arena=None, key=0, tag=0, notify=False)")]
-    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
-    fn send_rows(
-        &self,
-        class_: &Bound<'_, PyAny>,
-        rows: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
-        arena: Option<&Bound<'_, PyAny>>,
-        key: Option<&Bound<'_, PyAny>>,
-        tag: Option<&Bound<'_, PyAny>>,
-        #[truth] notify: bool,
-    ) -> PyResult<Vec<usize>> {
-        let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
-        self.endpoint.with(|core, driver| {
-            if self.endpoint.strict && !core.is_connected(self.server()) {
-                return Err(not_connected());
-            }
-            let now = driver.now();
-            rows.queue(|_, channel, message, options| {
-                core.send(now, self.server(), channel, message, options)
-            })
-        })?
-    }
-
-    fn send_payload(
-        &self,
-        py: Python<'_>,
-        data: &[u8],
-        channel: &Bound<'_, PyAny>,
-        #[int] tag: i128,
-    ) -> PyResult<Py<PyAny>> {
-        let tag = within("tag", tag, 0, u32::MAX)?;
-        let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
-        let sent = self.endpoint.with(|core, driver| {
-            core.send_payload(driver.now(), self.server(), channel, payload(data), tag)
-        })?;
-        self.endpoint.answer(py, sent, channel, || "the payload".into())
-    }
-
-    fn send_chunk(
-        &self,
-        data: &Bound<'_, PyAny>,
-        label: &str,
-        #[truth] burst: bool,
-        #[truth] ask_first: bool,
-    ) -> PyResult<Transfer> {
-        self.endpoint.check_open(self.server())?;
-        self.endpoint.send_chunk(self.server(), None, &Chunk::given(data)?, label, burst, ask_first)
-    }
-
-    fn incoming_chunks(&self, py: Python<'_>) -> PyResult<Vec<IncomingChunk>> {
-        self.endpoint.incoming_chunks(py, self.server(), None)
     }
 
     fn set_budget(
@@ -468,36 +328,6 @@ impl Client {
         self.endpoint.stats(self.server(), None)
     }
 
-    fn close(
-        &self,
-        py: Python<'_>,
-        #[number] linger: f64,
-        reason: Option<&Bound<'_, PyAny>>,
-        #[truth] wait: bool,
-    ) -> PyResult<()> {
-        self.endpoint.close(py, linger, reason, wait)?;
-        let stopped = self.stop_reconnecting(py);
-        self.endpoint.end_calls(py).and(stopped)
-    }
-
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (kind, value, traceback, /))]
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let _ = (kind, value, traceback);
-        self.endpoint.state.close();
-        let stopped = self.stop_reconnecting(py);
-        self.endpoint.end_calls(py).and(stopped)
-    }
-
     fn __repr__(&self) -> String {
         let asked = self.asked(|dial| (dial.server_address(), dial.state()));
         let (Ok((address, state)), Ok(closed)) = (asked, self.endpoint.closed()) else {
@@ -506,14 +336,40 @@ impl Client {
         let closed = if closed { ", closed" } else { "" };
         format!("<Client of {}, {state:?}{closed}>", rendezvous::described(address))
     }
+    traverses!(self.world, self.capture, self.reconnecting, self.endpoint);
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.world)?;
-        visit.call(&self.capture)?;
-        if let Some(reconnecting) = &self.reconnecting {
-            reconnecting.traverse(visit)?;
+    endpoint!();
+}
+
+impl Facade for Client {
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn receive_tick(&self, py: Python<'_>) -> PyResult<Inbox> {
+        self.prepare(py)?;
+        self.endpoint.receive(py, || Ok(()), |pending, events| self.make_objects(py, pending, events))
+    }
+
+    fn prepare(&self, py: Python<'_>) -> PyResult<()> {
+        match &self.reconnecting {
+            Some(reconnecting) if !self.is_closed()? => reconnecting.poll(self, py),
+            _ => Ok(()),
         }
-        self.endpoint.traverse(visit)
+    }
+
+    fn next_work(&self) -> PyResult<f64> {
+        let Some(reconnecting) = &self.reconnecting else { return Ok(f64::INFINITY) };
+        Ok(reconnecting.next_poll(self.now()?).map_or(f64::INFINITY, |poll| poll.as_secs_f64()))
+    }
+
+    fn has_own_news(&self) -> PyResult<bool> {
+        Ok(self.reconnecting.as_ref().is_some_and(|reconnecting| reconnecting.has_events()))
+    }
+
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        let stopped = self.reconnecting.as_ref().map_or(Ok(()), |reconnecting| reconnecting.stop(py));
+        self.endpoint.end_calls(py).and(stopped)
     }
 }
 
@@ -619,6 +475,11 @@ impl Client {
         Ok(Client { endpoint, server, netcode, capture, reconnecting, world, made_at, warned })
     }
 
+    /// The only peer: see `endpoint!()`.
+    fn peer(&self) -> PyResult<PeerHandle> {
+        Ok(self.server())
+    }
+
     /// The core's handle of the server.
     fn server(&self) -> PeerHandle {
         PeerHandle::from_number(self.server.load(Ordering::Relaxed))
@@ -646,17 +507,6 @@ impl Client {
     fn is_over(&self) -> PyResult<bool> {
         let Some(reconnecting) = &self.reconnecting else { return Ok(true) };
         Ok(reconnecting.is_over() || self.is_closed()?)
-    }
-
-    fn reconnect(&self, py: Python<'_>) -> PyResult<()> {
-        match &self.reconnecting {
-            Some(reconnecting) if !self.is_closed()? => reconnecting.poll(self, py),
-            _ => Ok(()),
-        }
-    }
-
-    fn stop_reconnecting(&self, py: Python<'_>) -> PyResult<()> {
-        self.reconnecting.as_ref().map_or(Ok(()), |reconnecting| reconnecting.stop(py))
     }
 
     /// A fresh token for the next dial.
@@ -709,22 +559,6 @@ impl Client {
         let state = self.endpoint.state.lock()?;
         // It is the only connection, so no other has its place.
         state.host().dialled(self.server()).map(ask).ok_or_else(not_connected)
-    }
-
-    /// [`Endpoint::break_thread`] for this client.
-    #[cfg(feature = "faults")]
-    pub(super) fn break_thread(&self) -> PyResult<()> {
-        self.endpoint.break_thread()
-    }
-
-    /// [`Endpoint::run_calls`] for this client.
-    pub(super) fn run_calls(&self, py: Python<'_>) -> PyResult<()> {
-        self.endpoint.run_calls(py)
-    }
-
-    /// [`Endpoint::transmit`] for this client.
-    pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
-        self.endpoint.transmit(py)
     }
 
     /// Makes Python objects of a tick's arrivals. Locks are held briefly, never while Python runs.

@@ -111,10 +111,6 @@ impl Class {
         }
     }
 
-    pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.slots.traverse(visit)
-    }
-
     /// The core's description of the class.
     pub(super) fn message_type(&self) -> MessageType {
         let body = match &self.kind {
@@ -266,3 +262,5 @@ pub(super) fn while_reading<T>(object: &Bound<'_, PyAny>, read: impl FnOnce() ->
 fn reading_marker(py: Python<'_>) -> &Bound<'_, PyString> {
     intern!(py, "_tickwire_reading")
 }
+
+holds!(Class: slots);

@@ -7,7 +7,6 @@ use std::ffi::CString;
 use crate::python::prelude::*;
 use pyo3::exceptions::PyUserWarning;
 
-use super::errors::value_error;
 use super::protocol::Protocol;
 use super::setup::entropy;
 use crate::driver::{VirtualNetwork, unix_now};

@@ -5,17 +5,18 @@
 //! driver's thread, everything except hooks and Python objects goes on without the game.
 
 use std::ffi::CString;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use crate::python::prelude::*;
+use pyo3::exceptions::PyRuntimeWarning;
 
 use super::address::Address;
 use super::calls::Desk;
-use super::errors::{channel_error, closed_error, not_connected, os_error, stale_client, value_error};
+use super::errors::channel_error;
+use super::errors::closed_error;
+use super::errors::not_connected;
+use super::errors::os_error;
+use super::errors::stale_client;
 use super::forks::Process;
 use super::ghosts::{self, Copies, Population};
 use super::hooks::{AskedAt, Candidates, ask_priority};
@@ -24,7 +25,7 @@ use super::log::{Dropped, Level, log};
 use super::network::SimulatedNetwork;
 use super::protocol::Protocol;
 use super::rendezvous;
-use super::sent::Sent;
+use super::sending::Sent;
 use super::settings::Settings;
 use super::setup::network_id_key;
 use super::shared::Shared;
@@ -32,8 +33,11 @@ use super::state::State;
 use super::stats::ConnectionStats;
 use crate::driver::udp::UdpSocket;
 use crate::driver::{BETWEEN_TURNS, Driver, Next, Poller};
-use crate::endpoint::{DisconnectReason, Event, Host, PeerHandle, PeerStats, SendError};
-use crate::time::{Duration, Instant};
+use crate::endpoint::DisconnectReason;
+use crate::endpoint::Event;
+use crate::endpoint::Host;
+use crate::endpoint::PeerStats;
+use crate::endpoint::SendError;
 
 /// The longest wait that event loops are given: not all of them can wait forever.
 const MAX_STEP: Duration = Duration::from_secs(3600);
@@ -265,7 +269,7 @@ impl Endpoint {
     /// The second half: sends what is queued.
     pub(super) fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.run_calls(py)?;
-        if self.transmit(py)? { Ok(()) } else { Err(self.closed_error()) }
+        if self.sends(py)? { Ok(()) } else { Err(self.closed_error()) }
     }
 
     /// Does what [`Endpoint::step`] does, and logs drops as a tick does. A game that pumps makes no tick of its world.
@@ -283,8 +287,13 @@ impl Endpoint {
         state.receive()
     }
 
-    /// Sends everything queued, in the order of the priority hook; false once closed.
-    pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
+    /// Sends everything queued, in the order of the priority hook, unless it is closed.
+    pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<()> {
+        self.sends(py).map(drop)
+    }
+
+    /// [`Endpoint::transmit`]; false once closed.
+    fn sends(&self, py: Python<'_>) -> PyResult<bool> {
         self.ticked.store(true, Ordering::Relaxed);
         self.received_alone.store(SENT, Ordering::Relaxed);
         let answer = self.ask_priority(py);
@@ -511,16 +520,6 @@ impl Endpoint {
             log(py, Level::Warning, || format!("{} {ended}", self.described()));
         }
     }
-
-    pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.protocol)?;
-        visit.call(&self.factory)?;
-        visit.call(&self.priority)?;
-        self.desk.as_ref().map_or(Ok(()), |desk| desk.traverse(visit))?;
-        match self.state.try_lock() {
-            Some(state) => state.pending.iter().try_for_each(|pending| pending.traverse(visit)),
-            // A locked mutex is in use, so its objects are reachable anyway.
-            None => Ok(()),
-        }
-    }
 }
+
+holds!(Endpoint: protocol, factory, priority, desk, state);

@@ -89,9 +89,7 @@ impl ClientHandle {
         drop(before);
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.data.try_lock().map_or(Ok(()), |data| visit.call(&*data))
-    }
+    traverses!(self.data);
 
     fn __clear__(&self) {
         let before = lock(&self.data).take();
@@ -135,9 +133,7 @@ impl Connected {
         ("client",)
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.client)
-    }
+    traverses!(self.client);
 
     properties! {
         __repr__: String = format!("Connected(client={})", shown_client(self.client.as_ref()));
@@ -165,9 +161,7 @@ impl Disconnected {
         detail: Option<&str> = self.detail.as_deref();
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.client)
-    }
+    traverses!(self.client);
 
     fn __repr__(&self) -> String {
         let (client, reason) = (shown_client(self.client.as_ref()), reason_name(self.reason));

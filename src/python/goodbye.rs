@@ -13,7 +13,6 @@ use super::endpoint::Endpoint;
 use super::protocol::{Protocol, seconds};
 use crate::driver::Next;
 use crate::endpoint::{Detail, Goodbye, MAX_LINGER};
-use crate::time::Duration;
 
 /// How often a linger checks for arrivals and the thread's end.
 const POLL: Duration = Duration::from_millis(2);

@@ -202,14 +202,18 @@ impl Inbox {
         format!("<Inbox of {events} events and {messages} messages>")
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let lists = [&self.events, &self.messages, &self.latest, &self.payloads, &self.missed];
-        let lists = lists.into_iter().chain([&self.chunks, &self.chunk_failures, &self.ghosts]);
-        lists.into_iter().try_for_each(|list| visit.call(list.0.get()))?;
-        let kept = self.calls.iter().flat_map(|calls| calls.order.values());
-        kept.into_iter().try_for_each(|(_, message)| visit.call(message))?;
-        self.columns.iter().try_for_each(|columns| visit.call(&columns.class))
-    }
+    traverses!(
+        self.events.0,
+        self.messages.0,
+        self.latest.0,
+        self.payloads.0,
+        self.missed.0,
+        self.chunks.0,
+        self.chunk_failures.0,
+        self.ghosts.0,
+        self.calls,
+        self.columns
+    );
 }
 
 /// Iterates an inbox: its events, its messages, and its values of latest channels. A tick with an event about a client
@@ -276,9 +280,7 @@ impl Everything {
         }
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.inbox)
-    }
+    traverses!(self.inbox);
 }
 
 /// Received data that wasn't handed over yet.
@@ -484,15 +486,11 @@ impl Pending {
         let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts];
         objects.iter().all(|objects| objects.is_empty()) && self.calls.is_empty() && tick.is_empty()
     }
-
-    pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Pending { events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, .. } = self;
-        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts];
-        objects.into_iter().flatten().try_for_each(|object| visit.call(object))?;
-        self.calls.traverse(visit)?;
-        self.columns.iter().try_for_each(|(class, _)| visit.call(class))
-    }
 }
+
+holds!(Pending: events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, calls, columns);
+holds!(Calls: order);
+holds!(Columns: class);
 
 impl Endpoint {
     /// Makes the object of a message that arrived. None if it comes too often; an error of the peer's is the reason to

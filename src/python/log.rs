@@ -10,7 +10,6 @@ use pyo3::sync::PyOnceLock;
 use super::events::reason_to_python;
 use super::stats::Counted;
 use crate::endpoint::DisconnectReason;
-use crate::time::{Duration, Instant};
 use crate::transport::Violation;
 
 /// How often dropped datagrams are reported.

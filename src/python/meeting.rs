@@ -3,18 +3,13 @@
 //! Promises: the thread never enters Python, and nobody waits for it while attached; it ends with `close`, with its
 //! object, or with the interpreter, whichever comes first.
 
-use std::sync::{Arc, Mutex};
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::PyDict;
 
 use super::address::{Address, AddressLike};
-use super::errors::{os_error, value_error};
+use super::errors::os_error;
 use super::exit::{Exit, close_at_exit};
 use super::fields::within;
 use super::forks::Process;
-use super::lock;
 use super::network::SimulatedNetwork;
 use super::token::extract_key;
 use crate::driver::VirtualNetwork;

@@ -4,12 +4,10 @@ use core::net::IpAddr;
 use std::io::ErrorKind;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::{PyDict, PyTuple};
 
 use super::address::{Address, AddressLike};
 use super::conditions::{MAX_DELAY_SECONDS, one_conditions};
-use super::errors::{os_error, value_error};
+use super::errors::os_error;
 use super::fields::within;
 use super::parts::counts;
 use super::protocol::seconds;
@@ -17,7 +15,7 @@ use super::setup::random;
 use crate::driver::VirtualNetwork;
 use crate::netsim::NatKind;
 use crate::netsim::network::NetworkCounters;
-use crate::time::{Duration, Instant, UnixSeconds};
+use crate::time::UnixSeconds;
 
 /// A year: more virtual time at once is a mistake.
 const MAX_STEP: f64 = 366.0 * 86_400.0;

@@ -11,6 +11,7 @@ pub(super) use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple, PyType}
 pub(super) use tickwire_macros::{pyclass, pyfunction, pymethods};
 
 pub(super) use super::errors::{refuse, value_error};
+pub(super) use super::garbage::{Traverse, holds};
 pub(super) use super::lock;
 pub(super) use crate::endpoint::PeerHandle;
 pub(super) use crate::time::{Duration, Instant};

@@ -178,12 +178,7 @@ impl Protocol {
         Ok(transport::alone_bits(&self.core, number, body))
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.ghosts.iter().try_for_each(|(class, _)| visit.call(class))?;
-        self.calls.traverse(visit)?;
-        self.input_class.iter().try_for_each(|class| class.traverse(visit))?;
-        self.classes.iter().try_for_each(|class| class.traverse(visit))
-    }
+    traverses!(self.ghosts, self.calls, self.input_class, self.classes);
 }
 
 impl Protocol {

@@ -84,7 +84,3 @@ pub(super) fn class_name(message: &Bound<'_, PyAny>) -> String {
     message.get_type().name().map_or_else(|_| "the message".into(), |name| name.to_string())
 }
 
-/// Reads a message's options.
-pub(super) fn send_options(key: i128, tag: i128, notify: bool) -> PyResult<SendOptions> {
-    Ok(SendOptions { key: within("key", key, 0, u32::MAX)?, tag: within("tag", tag, 0, u32::MAX)?, notify })
-}

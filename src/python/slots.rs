@@ -54,12 +54,6 @@ impl Slots {
         &self.class
     }
 
-    pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.class)?;
-        visit.call(&self.new)?;
-        self.members.iter().try_for_each(|member| visit.call(member))
-    }
-
     /// An object whose `__init__` didn't run.
     #[inline]
     #[allow(unsafe_code)] // A call of the interpreter's allocator.
@@ -126,3 +120,5 @@ fn functions(kind: &Bound<'_, PyType>) -> (Option<ffi::descrgetfunc>, Option<ffi
         )
     }
 }
+
+holds!(Slots: class, new, members);

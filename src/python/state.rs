@@ -3,7 +3,7 @@
 //! Promises: a turn of the driver's thread is bounded, and leaves the session unchanged while the priority hook is
 //! asked about its messages.
 
-use std::sync::Arc;
+use crate::python::prelude::*;
 
 use super::calls::CallCounts;
 use super::chunks::Transfers;
@@ -14,11 +14,11 @@ use super::refusals::Refusals;
 use super::shared::Shared;
 use super::stats::Counted;
 use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Driver, Next, Service};
-use crate::endpoint::{Goodbye, Host, PeerHandle};
+use crate::endpoint::Goodbye;
+use crate::endpoint::Host;
 use crate::replication::Interests;
 use crate::session::{Ghosts, Session, Tick};
 use crate::store::Datagrams;
-use crate::time::Instant;
 use crate::transport::{Attribute, Column, Read};
 
 pub(super) struct State {
@@ -193,3 +193,5 @@ impl Source for Shared<State> {
         same.then(|| state.host().describe_candidates(asked_at.now, attribute))
     }
 }
+
+holds!(State: pending);

@@ -14,6 +14,7 @@ mod taken;
 pub(super) use received::Received;
 pub(super) use row_type::{RowTypes, cell_format, numpy};
 pub(crate) use rows::Rows as ReceivedRows;
+pub(crate) use send::Batch;
 pub(super) use send::{Recipients, Rows, check_message};
 
 use crate::python::prelude::*;

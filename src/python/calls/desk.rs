@@ -20,7 +20,6 @@ use crate::python::protocol::Protocol;
 use crate::python::shared::Shared;
 use crate::python::state::State;
 use crate::store::Bucket;
-use crate::time::Instant;
 
 /// A received call that hasn't run yet.
 pub(in crate::python) struct Arrived {
@@ -47,12 +46,10 @@ impl Taken {
     pub(in crate::python) fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.replies.is_empty() && self.ended.is_empty()
     }
-
-    pub(in crate::python) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.calls.iter().try_for_each(|call| visit.call(&call.item))?;
-        self.replies.iter().try_for_each(|(_, _, reply)| visit.call(reply))
-    }
 }
+
+holds!(Taken: calls, replies);
+holds!(Arrived: item);
 
 /// The decision about a received call.
 pub(in crate::python) enum Admission {
@@ -330,24 +327,15 @@ impl Desk {
         };
         drop(request);
     }
+}
 
-    pub(in crate::python) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.protocol)?;
-        // A locked mutex is in use, so its objects are reachable anyway.
-        if let Ok(handlers) = self.handlers.try_lock() {
-            handlers.iter().try_for_each(|handler| visit.call(handler))?;
-        }
-        if let Ok(queue) = self.queue.try_lock() {
-            queue.calls.iter().try_for_each(|call| visit.call(&call.item))?;
-        }
-        if let Ok(waiting) = self.waiting.try_lock() {
-            waiting.iter().try_for_each(|(_, call)| visit.call(&call.item))?;
-        }
-        if let Ok(pending) = self.requests.try_lock() {
-            let mut all = pending.of.values().flat_map(Requests::iter);
-            all.try_for_each(|request| visit.call(request))?;
-        }
-        Ok(())
+holds!(Desk: protocol, handlers, queue, waiting, requests);
+holds!(Queue: calls);
+holds!(Pending: of);
+
+impl<T: Traverse> Traverse for Requests<T> {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.iter().try_for_each(|request| request.traverse(visit))
     }
 }
 

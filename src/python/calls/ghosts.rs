@@ -15,7 +15,6 @@ use super::objects::Outcome;
 use crate::python::endpoint::Endpoint;
 use crate::python::errors::{ClosedError, FieldTypeError};
 use crate::python::ghosts::{Found, Ghost, number_for};
-use crate::time::{Duration, Instant};
 use crate::transport::ChannelKind;
 
 /// How many calls may wait for their ghosts: more than a server makes while a ghost is in flight.

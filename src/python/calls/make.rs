@@ -7,7 +7,7 @@ use super::desk::Desk;
 use crate::calls::MAX_REQUESTS;
 use crate::python::endpoint::Endpoint;
 use crate::python::errors::{ChannelFullError, GhostError};
-use crate::python::sent::Sent;
+use crate::python::sending::Sent;
 use crate::transport::{Message, SendOptions};
 
 impl Endpoint {

@@ -32,16 +32,23 @@ use crate::transport::chunks::{ChunkError, Offer};
 const NEVER_QUEUED: u64 = u64::MAX;
 
 impl Endpoint {
-    /// Queues a chunk; `client` is the peer as a server's game knows it.
+    /// Queues a chunk: a [`Chunk`], or the data to make one of. `client` is the peer as a server's game knows it.
+    ///
+    /// # Errors
+    /// If the endpoint is closed, or strict and without this peer, raised before the data is read and hashed in vain.
     pub(super) fn send_chunk(
         &self,
         peer: PeerHandle,
         client: Option<Py<ClientHandle>>,
-        chunk: &Chunk,
+        data: &Bound<'_, PyAny>,
         label: &str,
         burst: bool,
         ask_first: bool,
     ) -> PyResult<Transfer> {
+        if !self.with(|core, _| core.is_connected(peer))? && self.strict {
+            return Err((self.kind.missing)());
+        }
+        let chunk = &Chunk::given(data)?;
         let mut state = self.state.lock()?;
         let State { carrier, transfers, .. } = &mut *state;
         let (session, driver) = carrier.parts().ok_or_else(|| self.closed_error())?;
@@ -70,16 +77,6 @@ impl Endpoint {
         drop(state);
         let transfer = Transfer::new(peer, client, number, chunk, label, status, Arc::downgrade(&self.state));
         Ok(transfer)
-    }
-
-    /// Whether chunks can be sent at all.
-    ///
-    /// # Errors
-    /// Raised before the content is read and hashed in vain: the endpoint is closed, or strict and without
-    /// this peer.
-    pub(super) fn check_open(&self, peer: PeerHandle) -> PyResult<()> {
-        let connected = self.with(|core, _| core.is_connected(peer))?;
-        if connected || !self.strict { Ok(()) } else { Err((self.kind.missing)()) }
     }
 
     /// A peer's chunks in transfer.

@@ -75,9 +75,7 @@ impl IncomingChunk {
         paused: bool = self.paused.load(Ordering::Relaxed);
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.client)
-    }
+    traverses!(self.client);
 
     fn pause(&self) -> PyResult<bool> {
         self.set_paused(true)

@@ -45,9 +45,7 @@ impl ReceivedChunk {
         reused: bool = matches!(self.stored, Stored::Reused(_));
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.client)
-    }
+    traverses!(self.client);
 
     #[getter]
     fn path(&self) -> Option<&Path> {

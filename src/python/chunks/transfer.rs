@@ -189,9 +189,7 @@ impl Transfer {
         paused_by_peer: bool = self.progress().paused_by_peer;
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.client)
-    }
+    traverses!(self.client);
 
     #[getter]
     fn time_left(&self) -> Option<f64> {

@@ -91,10 +91,7 @@ impl ClientWorld {
         __repr__: String = format!("<ClientWorld of {}>", counted(&self.population));
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.view)?;
-        self.population.traverse(visit)
-    }
+    traverses!(self.view, self.population);
 
     fn __clear__(&self) {
         self.population.forget_objects();

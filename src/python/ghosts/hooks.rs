@@ -26,13 +26,7 @@ pub(super) struct Hooks {
     pub(super) condition: Option<Py<PyAny>>,
 }
 
-impl Hooks {
-    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.relevancy)?;
-        visit.call(&self.priority)?;
-        visit.call(&self.condition)
-    }
-}
+holds!(Hooks: relevancy, priority, condition);
 
 /// Marks that hooks run, also until one of them panics.
 struct Asking<'a>(&'a AtomicBool);

@@ -148,11 +148,9 @@ impl Population {
         write(&mut columns.collect::<Vec<_>>())
     }
 
-    pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.classes.iter().try_for_each(|rows| rows.traverse(visit))
-    }
-
     pub(super) fn forget_objects(&self) {
         self.classes.iter().for_each(|rows| rows.forget_objects());
     }
 }
+
+holds!(Population: classes);

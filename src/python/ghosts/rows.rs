@@ -513,20 +513,13 @@ impl GhostRows {
 
     // --- the garbage collector ---------------------------------------------------------------------------
 
-    /// Visits the objects, for the world that owns them.
-    pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.class)?;
-        self.slots.traverse(visit)?;
-        visit.call(&self.properties)?;
-        match self.held.try_lock() {
-            Ok(held) => held.objects.values().try_for_each(|object| visit.call(object)),
-            Err(_) => Ok(()),
-        }
-    }
-
     /// Drops all objects: they refer to this, and this to them.
     pub(super) fn forget_objects(&self) {
         let objects = ::core::mem::take(&mut lock(&self.held).objects);
         drop(objects);
     }
 }
+
+// Visited by the world that owns them.
+holds!(GhostRows: class, slots, properties, held);
+holds!(Held: objects);

@@ -175,9 +175,7 @@ impl WorldView {
         cells(py, &memory, count, true, (c"?", None))
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.population.traverse(visit)
-    }
+    traverses!(self.population);
 
     fn __clear__(&self) {
         self.population.forget_objects();

@@ -301,19 +301,7 @@ impl World {
         ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.population.traverse(visit)?;
-        if let Ok(hooks) = self.hooks.try_lock() {
-            hooks.iter().try_for_each(|hooks| hooks.traverse(&visit))?;
-        }
-        if let Some(judgements) = self.judgements.get() {
-            visit.call(judgements)?;
-        }
-        match self.owners.try_lock() {
-            Ok(owners) => owners.values().try_for_each(|handle| visit.call(handle)),
-            Err(_) => Ok(()),
-        }
-    }
+    traverses!(self.population, self.hooks, self.judgements, self.owners);
 
     fn __clear__(&self) {
         self.population.forget_objects();

@@ -35,8 +35,6 @@ pub(super) use virtual_connection::VirtualConnection;
 
 use crate::python::prelude::*;
 
-use crate::time::{Duration, Instant};
-
 /// Seconds that [`Instant`] turns into this instant or the next nanosecond, never an earlier one.
 fn to_seconds(at: Instant) -> f64 {
     let nearest = at.as_secs_f64();

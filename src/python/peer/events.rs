@@ -2,16 +2,12 @@
 
 use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
-use std::sync::Mutex;
 
 use crate::python::prelude::*;
-use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyTuple, PyType};
 
 use crate::mesh::LeaveReason;
 use crate::python::address::Address;
-use crate::python::lock;
 
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
@@ -95,9 +91,7 @@ impl PlayerJoined {
         ("player",)
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.player)
-    }
+    traverses!(self.player);
 
     fn __repr__(&self) -> String {
         format!("PlayerJoined(player={})", self.player.get().__repr__())
@@ -124,9 +118,7 @@ impl PlayerLeft {
         reason_to_python(py, self.reason)
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.player)
-    }
+    traverses!(self.player);
 
     fn __repr__(&self) -> String {
         format!("PlayerLeft(player={}, reason={})", self.player.get().__repr__(), reason_name(self.reason))
@@ -147,9 +139,7 @@ impl MasterChanged {
         ("player",)
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.player)
-    }
+    traverses!(self.player);
 
     fn __repr__(&self) -> String {
         format!("MasterChanged(player={})", self.player.get().__repr__())

@@ -3,7 +3,6 @@
 use core::net::SocketAddr;
 
 use crate::python::prelude::*;
-use pyo3::gc::{PyTraverseError, PyVisit};
 
 use super::events::Player;
 use crate::driver::Driver;
@@ -38,9 +37,7 @@ impl PlayerPath {
         format!("PlayerPath(kind='{}', through={through})", self.kind())
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.through)
-    }
+    traverses!(self.through);
 }
 
 /// How the peer at this address is reached, and the number of the player who carries.

@@ -92,13 +92,7 @@ impl Save {
         Ok(())
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // A locked mutex is in use, so its objects are reachable anyway.
-        for held in [&self.state, &self.checksum] {
-            held.try_lock().map_or(Ok(()), |held| visit.call(&*held))?;
-        }
-        Ok(())
-    }
+    traverses!(self.state, self.checksum);
 
     fn __clear__(&self) {
         for held in [&self.state, &self.checksum] {

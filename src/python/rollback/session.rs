@@ -315,10 +315,7 @@ impl Rollback {
         stats: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.inner).game.lock().counters().iter());
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.peer)?;
-        self.acts.traverse(&visit)
-    }
+    traverses!(self.peer, self.acts);
 
     fn __repr__(&self) -> String {
         let inner = lock(&self.inner);

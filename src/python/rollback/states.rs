@@ -272,3 +272,12 @@ pub(super) fn differing(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> PyR
     }
     Ok(if equal(one, other)? { Vec::new() } else { vec!["state".into()] })
 }
+
+impl Traverse for StateKind {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let StateKind::Calls { save, load, check } = self else { return Ok(()) };
+        visit.call(save)?;
+        visit.call(load)?;
+        check.traverse(visit)
+    }
+}

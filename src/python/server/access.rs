@@ -45,9 +45,7 @@ impl Access {
         })
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.admission)
-    }
+    traverses!(self.admission);
 }
 
 impl Access {

@@ -9,7 +9,7 @@ use crate::endpoint::{Host, PeerHandle, SendError};
 use crate::python::arrays::Recipients;
 use crate::python::events::ClientHandle;
 use crate::python::lock;
-use crate::python::sent::Sent;
+use crate::python::sending::Sent;
 use crate::transport::SendOptions;
 
 impl Server {

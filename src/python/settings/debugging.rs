@@ -47,10 +47,7 @@ impl Debugging {
         replaced(slf, &FIELDS, changes)
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.conditions)?;
-        visit.call(&self.capture)
-    }
+    traverses!(self.conditions, self.capture);
 }
 
 impl Debugging {

@@ -96,11 +96,7 @@ impl Tuning {
         replaced(slf, &FIELDS, changes)
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.priority)?;
-        visit.call(&self.factory)?;
-        self.columns.iter().try_for_each(|class| visit.call(class))
-    }
+    traverses!(self.priority, self.factory, self.columns);
 }
 
 impl Tuning {
