@@ -129,8 +129,9 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, "utf-8")
 
 
-def _attach(_app: object, _page: str, source: list[str]) -> None:
-    """Files elsewhere in the repository, to which pages link, go with the pages."""
+def _prepare(_app: object, _page: str, source: list[str]) -> None:
+    """Drops what only the tests run, and attaches files elsewhere in the repository to which pages link."""
+    source[0] = re.sub(r"^<!-- run\n.*?^-->\n", "", source[0], flags=re.M | re.S)
 
     def attached(link: re.Match[str]) -> str:
         target = link[1]
@@ -160,5 +161,5 @@ def setup(app: Any) -> None:
     GoogleDocstring._consume_inline_attribute = _consume_sentence
     _write_reference()
     app.connect("missing-reference", _resolve)
-    app.connect("source-read", _attach)
+    app.connect("source-read", _prepare)
     app.connect("html-page-context", _anchor)

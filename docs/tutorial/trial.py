@@ -23,7 +23,7 @@ logging.getLogger("tickwire").setLevel(logging.WARNING)
 
 HERE = Path(__file__).parent
 CHAPTERS = sorted(HERE.glob("[0-9]_*.md"))
-BLOCK = re.compile(r"^```python\n(?:# (\w+\.py)\n)?(.*?)^```", re.M | re.S)
+BLOCK = re.compile(r"^(?:```python|<!-- run)\n(?:# (\w+\.py)\n)?(.*?)^(?:```|-->)", re.M | re.S)
 TABLE = re.compile(r"^\| after chapter \|.*\n\|---.*\n((?:\|.*\n)*)", re.M)
 RATE, SPEED, RADIUS = 60, 5.0, 14.0
 SETTLING, MEASURED = 300, 3600

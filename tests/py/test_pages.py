@@ -4,6 +4,9 @@ A Python block whose first line is a comment with a file name is a file: the fil
 order, each to its end in a process of its own, in one folder with those of docs/first.md, which every page
 may import, and say nothing on standard error. One named test_*.py is run by pytest; server.py runs beside the
 others of its page. All other blocks of a page run one behind the other, in one namespace.
+
+A comment between ``<!-- run`` and ``-->`` is a block that readers don't see: what an example needs before it, and
+the checks after it. One that names a file is appended to it.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ import tickwire
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 PATIENCE = 60.0
-BLOCK = re.compile(r"^```python\n(?:# (\w+\.py)\n)?(.*?)^```", re.M | re.S)
+BLOCK = re.compile(r"^(?:```python|<!-- run)\n(?:# (\w+\.py)\n)?(.*?)^(?:```|-->)", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#\s]+)?(?:#([\w-]+))?\)")
 
 # Those that go on until they are ended: tests below play them together, and test_visitors.py visits servers.
@@ -66,7 +69,11 @@ PRINTS = {
 
 
 def named(page: Path) -> dict[str, str]:
-    return {name: code for name, code in BLOCK.findall(page.read_text("utf-8")) if name}
+    files: dict[str, str] = {}
+    for name, code in BLOCK.findall(page.read_text("utf-8")):
+        if name:
+            files[name] = files.get(name, "") + code
+    return files
 
 
 # The tutorial's pages are one program, which test_tutorial.py runs.
@@ -143,7 +150,7 @@ def test_the_other_blocks_of_a_page_run_one_behind_the_other(
 def test_every_block_of_python_is_run() -> None:
     for page in PAGES:
         text = page.read_text("utf-8")
-        assert text.count("```py") == len(BLOCK.findall(text)), page.name
+        assert len(re.findall(r"```py|^<!-- run", text, re.M)) == len(BLOCK.findall(text)), page.name
     files = {(page.stem, name) for page in PAGES for name in named(page)}
     known = {name for _, name in files} | {f"{stem}/{name}" for stem, name in files}
     assert known >= {*PRINTS, *ENDLESS}
