@@ -1,4 +1,4 @@
-//! `properties! { name: Type = expression; }`, `aliases! { name = method; }`, `closes!()` and `traverses!(self.field)` in `#[pymethods]`.
+//! `properties! { name: Type = expression; }`, `aliases! { name = method; }`, `closes!()`, `replaces!()` and `traverses!(self.field)` in `#[pymethods]`.
 
 use crate::{endpoint, stub};
 use proc_macro2::{TokenStream as Tokens, TokenTree};
@@ -67,6 +67,7 @@ pub(crate) fn expand(class: &str, items: &mut Vec<ImplItem>) -> syn::Result<()> 
                 expanded.extend(properties.into_iter().map(getter));
             }
             ImplItem::Macro(block) if block.mac.path.is_ident("closes") => expanded.extend(context()),
+            ImplItem::Macro(block) if block.mac.path.is_ident("replaces") => expanded.push(replace(class)),
             ImplItem::Macro(block) if block.mac.path.is_ident("traverses") => {
                 expanded.push(traverse(&block.mac.parse_body_with(Punctuated::parse_terminated)?));
             }
@@ -124,6 +125,21 @@ fn context() -> [ImplItem; 2] {
             }
         },
     ]
+}
+
+/// Makes the method that makes an object anew with some of the constructor's arguments changed.
+fn replace(class: &str) -> ImplItem {
+    let entry = stub::entries().get(&format!("{class}.__new__"));
+    let fields = entry.and_then(|entry| entry.parameters.as_ref()).into_iter().flatten();
+    let fields = fields.map(|it| it.name.as_str()).filter(|name| *name != "*");
+    parse_quote! {
+        fn replace<'py>(
+            slf: &Bound<'py, Self>,
+            changes: Option<&Bound<'py, ::pyo3::types::PyDict>>,
+        ) -> PyResult<Bound<'py, PyAny>> {
+            crate::python::settings::replaced(slf.as_any(), &[#(#fields),*], changes)
+        }
+    }
 }
 
 /// Makes the method by which the garbage collector visits what an object holds: objects, or what says so itself.

@@ -1,10 +1,8 @@
 //! Addresses: `core::net::SocketAddr` with Python's manners. Never resolves names.
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::IpAddr;
 
 use crate::python::prelude::*;
-
-use super::fields::bounded;
 
 #[pyclass(frozen, eq, ord, hash, module = "tickwire")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,27 +1,26 @@
 //! A client for Python: the sans-IO client, its tokens, messages and events.
 
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::net::IpAddr;
+use core::net::Ipv4Addr;
+use core::net::Ipv6Addr;
 use std::ffi::CString;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use crate::python::prelude::*;
 use pyo3::exceptions::PyResourceWarning;
 use pyo3::types::PyRange;
 
-use super::address::Address;
-use super::arguments::{a_protocol, argument};
+use super::arguments::a_protocol;
 use super::capture::{Capture, Secrets};
 use super::congestion::Congestion;
 use super::development::{self, Development};
-use super::endpoint::{CLIENT, Endpoint};
+use super::endpoint::CLIENT;
 use super::errors::not_connected;
 use super::events::{Connected, Disconnected, reason_to_python, reconnecting_state, state_to_python};
 use super::facade::Facade;
-use super::fields::within;
 use super::ghosts::{ClientWorld, Ghost, made_classes};
 use super::inbox::{Inbox, Pending};
 use super::log::{Level, log, log_end};
-use super::protocol::Protocol;
 use super::reconnect::{Reconnecting, Tokens, tokens};
 use super::rendezvous::{self, Destination};
 use super::sending::Sending;
@@ -31,15 +30,17 @@ use super::setup::{REPLAY_WINDOW, entropy, open_driver, random, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock, Latency};
 use super::token::{ConnectToken, extract_key};
-use crate::driver::{Carrier, ClaimedToken, Driver, VirtualNetwork, claim_token};
+use crate::driver::Carrier;
+use crate::driver::ClaimedToken;
+use crate::driver::claim_token;
 use crate::endpoint::ChunkLimits;
 use crate::endpoint::ClientConfig;
 use crate::endpoint::DEVELOPMENT_KEY;
 use crate::endpoint::Dial;
 use crate::endpoint::Event;
-use crate::endpoint::Host;
 use crate::endpoint::ReconnectConfig;
 use crate::netcode::{self, TokenUse};
+use crate::timeline::packet::MAX_INPUTS;
 use crate::transport::BudgetConfig;
 
 /// A client that wasn't ticked for this long was forgotten by mistake.
@@ -97,7 +98,7 @@ impl Client {
         address: Destination,
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
-        #[int] client_id: Option<i128>,
+        #[within(0, u64::MAX)] client_id: Option<u64>,
         reconnect: Option<&Bound<'py, PyAny>>,
         ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
@@ -126,10 +127,7 @@ impl Client {
         let development = Development {
             address,
             key: key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?,
-            client_id: match client_id {
-                Some(id) => within("client_id", id, 0, u64::MAX)?,
-                None => random(&mut *entropy(network.clone())),
-            },
+            client_id: client_id.unwrap_or_else(|| random(&mut *entropy(network.clone()))),
             timeout: settings.tuning.get().timeout.unwrap_or(TIMEOUT),
         };
         if destination.rendezvous.is_some() && reconnect.is_some() {
@@ -151,7 +149,7 @@ impl Client {
     fn local<'py>(
         py: Python<'py>,
         server: &Bound<'py, Server>,
-        #[int] client_id: Option<i128>,
+        #[within(0, u64::MAX)] client_id: Option<u64>,
         ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
@@ -160,10 +158,7 @@ impl Client {
         let mut settings = Self::settings(Given::new(py, "Client.local", settings)?, ghosts, &protocol)?;
         settings.share_memory_with(py, server)?;
         let mut entropy = entropy(settings.network.clone());
-        let client_id = match client_id {
-            Some(id) => within("client_id", id, 0, u64::MAX)?,
-            None => random(&mut *entropy),
-        };
+        let client_id = client_id.unwrap_or_else(|| random(&mut *entropy));
         let timeout = Some(settings.tuning.get().timeout.unwrap_or(TIMEOUT));
         let (token, driver) = server.with(|host, driver| {
             let (unix, address) = (driver.unix(), driver.local_address());
@@ -206,19 +201,10 @@ impl Client {
         self.asked(|dial| dial.disconnect_detail().map(Into::into))
     }
 
-    #[getter]
-    fn server_address(&self) -> PyResult<Address> {
-        self.asked(|dial| Address(dial.server_address()))
-    }
-
-    #[getter]
-    fn slot(&self) -> PyResult<Option<u32>> {
-        self.asked(|dial| dial.slot())
-    }
-
-    #[getter]
-    fn world(&self, py: Python<'_>) -> Py<ClientWorld> {
-        self.world.clone_ref(py)
+    properties! {
+        server_address: PyResult<Address> = self.asked(|dial| Address(dial.server_address()));
+        slot: PyResult<Option<u32>> = self.asked(|dial| dial.slot());
+        world: Py<ClientWorld> = self.world.clone_ref(py);
     }
 
     #[getter]
@@ -277,10 +263,10 @@ impl Client {
 
     fn set_inputs(
         &self,
-        #[int] delay: i128,
+        #[within(0, time::MAX_TICKS)] delay: u32,
         #[number] min_lead: f64,
         #[number] max_lead: f64,
-        #[int] redundancy: i128,
+        #[within(1, MAX_INPUTS as u32)] redundancy: u32,
     ) -> PyResult<()> {
         time::configure(self, delay, min_lead, max_lead, redundancy)
     }

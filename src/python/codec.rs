@@ -12,7 +12,6 @@ use std::cell::Cell;
 use crate::python::prelude::*;
 
 use super::errors::{MessageTooLargeError, StreamError};
-use super::fields::bounded;
 use super::schema::Schema;
 use super::slots::Slots;
 use super::stream::Stream;

@@ -5,17 +5,15 @@
 //! driver's thread, everything except hooks and Python objects goes on without the game.
 
 use std::ffi::CString;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
 use crate::python::prelude::*;
 use pyo3::exceptions::PyRuntimeWarning;
 
-use super::address::Address;
 use super::calls::Desk;
 use super::errors::channel_error;
 use super::errors::closed_error;
 use super::errors::not_connected;
-use super::errors::os_error;
 use super::errors::stale_client;
 use super::forks::Process;
 use super::ghosts::{self, Copies, Population};
@@ -23,19 +21,17 @@ use super::hooks::{AskedAt, Candidates, ask_priority};
 use super::inbox::{Inbox, Pending};
 use super::log::{Dropped, Level, log};
 use super::network::SimulatedNetwork;
-use super::protocol::Protocol;
 use super::rendezvous;
 use super::sending::Sent;
 use super::settings::Settings;
 use super::setup::network_id_key;
-use super::shared::Shared;
-use super::state::State;
 use super::stats::ConnectionStats;
+use crate::driver::BETWEEN_TURNS;
+use crate::driver::Next;
+use crate::driver::Poller;
 use crate::driver::udp::UdpSocket;
-use crate::driver::{BETWEEN_TURNS, Driver, Next, Poller};
 use crate::endpoint::DisconnectReason;
 use crate::endpoint::Event;
-use crate::endpoint::Host;
 use crate::endpoint::PeerStats;
 use crate::endpoint::SendError;
 

@@ -2,12 +2,9 @@
 
 use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
-use std::sync::OnceLock;
 
 use crate::python::prelude::*;
-use pyo3::sync::PyOnceLock;
 
-use super::address::Address;
 use crate::endpoint::{self, PeerStats};
 use crate::netcode::USER_DATA_BYTES;
 

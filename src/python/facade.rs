@@ -4,7 +4,6 @@
 use crate::python::prelude::*;
 
 use super::client::Client;
-use super::endpoint::Endpoint;
 use super::inbox::Inbox;
 use super::peer::Peer;
 use super::server::Server;

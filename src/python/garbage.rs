@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
-use super::calls::Role;
 use crate::endpoint::PeerHandle;
 use crate::time::Instant;
 
@@ -86,7 +85,7 @@ macro_rules! without_objects {
     };
 }
 
-without_objects!(usize, PeerHandle, Instant, Role);
+without_objects!(usize, PeerHandle, Instant);
 
 /// Says which fields of a type hold objects.
 macro_rules! holds {
@@ -96,6 +95,7 @@ macro_rules! holds {
                 &self,
                 visit: &pyo3::gc::PyVisit<'_>,
             ) -> Result<(), pyo3::gc::PyTraverseError> {
+                let _ = visit;
                 $($crate::python::garbage::Traverse::traverse(&self.$field, visit)?;)*
                 Ok(())
             }

@@ -8,9 +8,7 @@ use std::thread;
 
 use crate::python::prelude::*;
 
-use super::arguments::argument;
-use super::endpoint::Endpoint;
-use super::protocol::{Protocol, seconds};
+use super::protocol::seconds;
 use crate::driver::Next;
 use crate::endpoint::{Detail, Goodbye, MAX_LINGER};
 

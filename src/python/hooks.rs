@@ -3,19 +3,13 @@
 //! Promises: no lock is held while a hook runs; its time is counted, and slow hooks are logged. A hook's mistake
 //! reaches the caller as an exception that says so.
 
-use std::sync::OnceLock;
-
 use crate::python::prelude::*;
-use pyo3::ffi;
-use pyo3::types::{PyMapping, PyMemoryView};
+use pyo3::types::PyMapping;
 
-use super::buffers::Raw;
 use super::columns::{Keeper, Layout, view};
-use super::events::ClientHandle;
 use super::exit;
 use super::goodbye::goodbye;
 use super::log::{Level, LogPace, log};
-use super::protocol::Protocol;
 use crate::endpoint::{self, Goodbye};
 use crate::transport::{Attribute, Column};
 

@@ -3,21 +3,16 @@
 //! Promises: received messages are handed over once. If the game's own code raises on one message, that message is
 //! dropped, and all others wait for the next receive. Calls run in order of arrival whatever the game does to the lists.
 
-use std::collections::HashMap;
-use std::sync::OnceLock;
-
 use crate::python::prelude::*;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyAttributeError;
 
 use super::arrays::{Received, declared};
-use super::calls::{Admission, Arrived, Desk, Role, Taken};
+use super::calls::{Arrived, Desk, Role, Taken};
 use super::chunks::ReceivedChunk;
 use super::columns::columns_class;
-use super::endpoint::Endpoint;
 use super::events::{Connected, Disconnected};
 use super::ghosts::call_all;
-use super::protocol::Protocol;
 use super::schema::Schema;
 use crate::endpoint;
 use crate::session;
@@ -504,9 +499,9 @@ impl Endpoint {
     ) -> PyResult<Result<Option<Bound<'py, PyAny>>, String>> {
         if let (Role::Call(place), Some(desk)) = (role, &self.desk) {
             match desk.admit(record.peer, place, record.received_at) {
-                Admission::Taken => {}
-                Admission::Dropped => return Ok(Ok(None)),
-                Admission::Violation(why) => return Ok(Err(why)),
+                Ok(true) => {}
+                Ok(false) => return Ok(Ok(None)),
+                Err(why) => return Ok(Err(why)),
             }
         }
         let factory = if role == Role::Message { self.factory.as_ref() } else { None };

@@ -5,7 +5,6 @@
 
 use crate::python::prelude::*;
 use pyo3::exceptions::PyKeyboardInterrupt;
-use pyo3::sync::PyOnceLock;
 
 use super::events::reason_to_python;
 use super::stats::Counted;

@@ -4,13 +4,10 @@ use std::collections::HashSet;
 
 use crate::python::prelude::*;
 
-use super::arguments::argument;
 use super::calls::{Calls, with_calls};
 use super::channel::Channel;
 use super::codec::Class;
 use super::errors::{ChannelError, StreamError, UnregisteredMessageError};
-use super::events::ClientHandle;
-use super::fields::bounded;
 use super::ghosts::{Properties, References};
 use super::time;
 use super::yojimbo;
@@ -64,7 +61,7 @@ impl Protocol {
         ghosts: Option<&Bound<'_, PyAny>>,
         calls: Option<&Bound<'_, PyAny>>,
         inputs: Option<&Bound<'_, PyAny>>,
-        #[int] tick_rate: Option<i128>,
+        #[within(1, time::MAX_RATE)] tick_rate: Option<u32>,
         #[truth] peers: bool,
         yojimbo: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {

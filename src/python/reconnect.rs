@@ -3,13 +3,9 @@
 //!
 //! Promises: no lock is held while the game's function runs, and that function may close the client.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use crate::python::prelude::*;
 use pyo3::exceptions::PyException;
-use pyo3::sync::PyOnceLock;
 
-use super::arguments::argument;
 use super::client::Client;
 use super::development::Development;
 use super::events::{Disconnected, reason_to_python};

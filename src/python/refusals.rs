@@ -8,7 +8,6 @@
 use crate::python::prelude::*;
 use pyo3::exceptions::PyException;
 
-use super::endpoint::Endpoint;
 use super::errors::StreamError;
 use super::log::{LogPace, log_traceback};
 

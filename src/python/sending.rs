@@ -5,11 +5,9 @@
 //! can have made is never an answer: it raises. Wrong rows are refused before any of them is queued.
 
 use crate::python::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use super::arrays::{Batch, Rows};
 use super::checks;
-use super::endpoint::Endpoint;
 use super::inbox::payload;
 use super::setup::class_name;
 use crate::endpoint::SendError;

@@ -1,18 +1,11 @@
 //! How servers and clients get a driver and randomness, and read their arguments.
 
-use core::net::SocketAddr;
-
 use crate::python::prelude::*;
 
-use super::errors::os_error;
-use super::fields::within;
 use super::settings::Settings;
+use crate::driver::OsEntropy;
 use crate::driver::udp::UdpConfig;
-use crate::driver::{Driver, OsEntropy, VirtualNetwork};
-use crate::limits::{DEFAULT_MTU, MIN_MTU};
 use crate::rng::Entropy;
-use crate::transport::ack_endpoint::AckEndpointConfig;
-use crate::transport::{ConnectionConfig, SendOptions};
 
 /// How late packets may arrive without counting as replays: a second's worth on a fast connection.
 pub(super) const REPLAY_WINDOW: usize = 1024;
@@ -30,12 +23,6 @@ pub(super) fn open_driver(py: Python<'_>, address: SocketAddr, settings: &Settin
         driver.set_link(conditions.get().core, seed).map_err(value_error)?;
     }
     Ok(driver)
-}
-
-/// The packet sizes that fit IP packets of `mtu` bytes.
-pub(super) fn packets_within(mtu: i128) -> PyResult<AckEndpointConfig> {
-    let mtu = within("mtu", mtu, MIN_MTU, DEFAULT_MTU)?;
-    ConnectionConfig::default().packets.with_mtu(mtu).map_err(value_error)
 }
 
 /// Refuses a thread on a simulated network.
@@ -83,4 +70,3 @@ pub(super) fn network_id_key(is_simulated: bool) -> u64 {
 pub(super) fn class_name(message: &Bound<'_, PyAny>) -> String {
     message.get_type().name().map_or_else(|_| "the message".into(), |name| name.to_string())
 }
-

@@ -6,7 +6,6 @@
 //! classes with anything but plain slots, and for objects of other classes.
 
 use crate::python::prelude::*;
-use pyo3::ffi;
 
 /// How objects of a class are made and their fields reached.
 #[derive(Debug)]

@@ -5,17 +5,19 @@
 
 use crate::python::prelude::*;
 
-use super::calls::CallCounts;
 use super::chunks::Transfers;
 use super::hooks::{AskedAt, HookClock, Source};
 use super::inbox::Pending;
 use super::log::{DropLog, Dropped};
 use super::refusals::Refusals;
-use super::shared::Shared;
 use super::stats::Counted;
-use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Driver, Next, Service};
+use crate::calls::CallCounts;
+use crate::driver::AFTER_ERROR;
+use crate::driver::BETWEEN_TURNS;
+use crate::driver::Carrier;
+use crate::driver::Next;
+use crate::driver::Service;
 use crate::endpoint::Goodbye;
-use crate::endpoint::Host;
 use crate::replication::Interests;
 use crate::session::{Ghosts, Session, Tick};
 use crate::store::Datagrams;

@@ -2,10 +2,10 @@
 
 use crate::python::prelude::*;
 
-use super::calls::CallCounters;
 use super::columns::columns_class;
 use super::hooks::HookCounters;
 use super::refusals::RefusalCounters;
+use crate::calls::CallCounters;
 use crate::driver::DriverCounters;
 use crate::endpoint::{ConnectionCounters, PeerStats};
 use crate::netcode::Counters;

@@ -157,7 +157,10 @@ def test_rows_have_the_bytes_of_objects_for_every_kind_of_field() -> None:
     bare = np.zeros(3, tw.columns.dtype(Everything))
     for name in bare.dtype.names:
         bare[name] = arrived[name]
-    assert server.send(server.clients[0], tw.columns.Batch(Everything, bare, arena=tw.columns.arena(arrived))) == []
+    assert (
+        server.send(server.clients[0], tw.columns.Batch(Everything, bare, arena=tw.columns.arena(arrived)))
+        == []
+    )
     inbox, _ = tick(network, clients[0], server)
     assert [ALONE.encode(message) for message in inbox.messages] == [
         ALONE.encode(message) for message in objects
@@ -561,7 +564,9 @@ def test_each_client_gets_its_row() -> None:
     handles = server.clients
     assert server.send(handles, tw.columns.Batch(Move, moves(3)), 1) == []
     numbers = np.array([handle.number for handle in handles], np.uint64)
-    assert server.send(numbers[::-1], tw.columns.Batch(Move, moves(3)), tag=np.arange(3, dtype=np.uint32)) == []
+    assert (
+        server.send(numbers[::-1], tw.columns.Batch(Move, moves(3)), tag=np.arange(3, dtype=np.uint32)) == []
+    )
     server.flush()
     network.advance(1 / 60)
     inboxes = {client.slot: client.receive().messages for client in clients}
@@ -576,13 +581,17 @@ def test_clients_that_are_gone_are_skipped_and_told_and_the_rest_is_sent() -> No
     advance(network, server, *[client for client in clients if client is not first], seconds=0.2)
     stranger = tw.Server("10.0.0.9:5", server.protocol, network=network)
     assert server.send([*handles, handles[1]], tw.columns.Batch(Move, moves(4)), 1) == [0]
-    assert server.send(np.array([2**40, handles[2].number], np.uint64), tw.columns.Batch(Move, moves(2)), 1) == [0]
+    assert server.send(
+        np.array([2**40, handles[2].number], np.uint64), tw.columns.Batch(Move, moves(2)), 1
+    ) == [0]
     assert server.broadcast(tw.columns.Batch(Move, moves(1)), 1, clients=handles[:2]) == []
     assert server.send(handles[0], tw.columns.Batch(Move, moves(2))) == [0, 1]
     settings: dict[str, Any] = {"protocol": server.protocol, "network": network}
     assert tw.Client.connect("10.0.0.9:5", **settings).send(tw.columns.Batch(Move, moves(1))) == [0]
     with pytest.raises(tw.errors.NotConnectedError):
-        tw.Client.connect("10.0.0.9:5", debugging=tw.testing.Debugging(strict=True), **settings).send(tw.columns.Batch(Move, moves(1)))
+        tw.Client.connect("10.0.0.9:5", debugging=tw.testing.Debugging(strict=True), **settings).send(
+            tw.columns.Batch(Move, moves(1))
+        )
     assert server.client(handles[0].number) is None
     assert stranger.clients == []
     rest = [client for client in clients if client is not first]

@@ -69,7 +69,9 @@ class ServerEnd(Columns):
         self.endpoint.send(peer, tw.columns.Batch(Answer, self.rows(data, 1)), self.channel)
 
     def send_all(self, data: bytes) -> None:
-        self.endpoint.send(self.peers, tw.columns.Batch(Answer, self.rows(data, len(self.peers))), self.channel)
+        self.endpoint.send(
+            self.peers, tw.columns.Batch(Answer, self.rows(data, len(self.peers))), self.channel
+        )
 
 
 class ClientEnd(Columns):

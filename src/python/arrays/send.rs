@@ -1,15 +1,11 @@
 //! Rows as messages to send.
 
 use crate::python::prelude::*;
-use pyo3::ffi;
 
 use super::{declared, taken, with_rows};
 use crate::endpoint::{self, SendError};
-use crate::python::buffers::{Number, Raw};
+use crate::python::buffers::Number;
 use crate::python::errors::channel_error;
-use crate::python::events::ClientHandle;
-use crate::python::fields::within;
-use crate::python::protocol::Protocol;
 use crate::python::sending::{Sending, Sent};
 use crate::transport::{self, ChannelKind, Message, SendOptions};
 use crate::wire::{self, BitWriter};
@@ -36,8 +32,8 @@ enum PerRow {
 impl PerRow {
     /// An argument: an int, or a buffer of uint32.
     fn new(name: &str, given: &Bound<'_, PyAny>, count: usize) -> PyResult<Self> {
-        if let Ok(number) = given.extract::<i128>() {
-            return Ok(PerRow::One(within(name, number, 0, u32::MAX)?));
+        if given.is_instance_of::<PyInt>() {
+            return Ok(PerRow::One(bounded(name, given, 0, u32::MAX)?));
         }
         let Some(each) = numbers::<u32>(name, given)? else {
             let class = given.get_type().name()?;

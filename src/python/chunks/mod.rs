@@ -19,12 +19,7 @@ pub(super) use transfer::Transfers;
 
 use crate::python::prelude::*;
 
-use super::endpoint::Endpoint;
 use super::errors::chunk_error;
-use super::events::ClientHandle;
-use super::shared::Shared;
-use super::state::State;
-use crate::driver::Driver;
 use crate::endpoint::SendChunkError;
 use crate::transport::chunks::{ChunkError, Offer};
 

@@ -1,13 +1,8 @@
 //! The progress of a chunk, and the peer's chunks in transfer.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use crate::python::prelude::*;
 
 use super::act;
-use crate::python::events::ClientHandle;
-use crate::python::shared::Shared;
-use crate::python::state::State;
 use crate::transport::chunks::{ContentHash, Offer, Progress};
 
 /// The transferred share of a chunk, from 0 to 1; an empty chunk is complete when all its slices are.

@@ -5,8 +5,6 @@ use std::path::Path;
 
 use crate::python::prelude::*;
 use pyo3::exceptions::PyBufferError;
-use pyo3::ffi;
-use pyo3::types::PyMemoryView;
 
 use super::progress::short_hash;
 use crate::transport::chunks::{Offer, Stored};

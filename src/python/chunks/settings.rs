@@ -6,10 +6,8 @@ use crate::python::prelude::*;
 
 use crate::driver::files::DirectoryStore;
 use crate::endpoint::ChunkLimits;
-use crate::python::arguments::argument;
 use crate::python::congestion::Congestion;
 use crate::python::errors::file_error;
-use crate::python::fields::within;
 use crate::transport::CongestionConfig;
 use crate::transport::chunks::MAX_CHUNK_BYTES;
 
@@ -58,20 +56,14 @@ impl TransferSettings {
     #[pyo3(signature = (*, memory = None, directory = None, file_limit = None, directory_limit = None,
                         congestion = None))]
     fn new(
-        #[int] memory: Option<i128>,
+        #[within(0, u64::MAX)] memory: Option<u64>,
         directory: Option<&Bound<'_, PyAny>>,
-        #[int] file_limit: Option<i128>,
-        #[int] directory_limit: Option<i128>,
+        #[within(0, MAX_CHUNK_BYTES)] file_limit: Option<u64>,
+        #[within(0, u64::MAX)] directory_limit: Option<u64>,
         congestion: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let within = |name, bytes: Option<i128>, most| {
-            bytes.map(|bytes| within::<u64>(name, bytes, 0, most)).transpose()
-        };
-        let memory = within("memory", memory, u64::MAX)?;
         let directory: Option<PathBuf> =
             directory.map(|given| argument("directory", given, "a path or None")).transpose()?;
-        let file_limit = within("file_limit", file_limit, MAX_CHUNK_BYTES)?;
-        let directory_limit = within("directory_limit", directory_limit, u64::MAX)?;
         let congestion =
             congestion.map(|given| argument("congestion", given, "a Congestion or None")).transpose()?;
         let limits = [("file_limit", file_limit), ("directory_limit", directory_limit)];

@@ -1,15 +1,12 @@
 //! Chunks being sent, and their state.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use crate::python::prelude::*;
 
 use super::progress::{fraction, time_left};
 use super::{Chunk, act};
-use crate::endpoint::Host;
-use crate::python::events::ClientHandle;
 use crate::python::shared;
-use crate::python::state::State;
 use crate::transport::chunks::{ChunkEvent, ChunkFailure, ContentHash, MAX_OPEN, Progress};
 
 /// The state of a transfer, written by its endpoint and readable without it.

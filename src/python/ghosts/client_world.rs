@@ -9,9 +9,6 @@ use super::population::Population;
 use super::rows::GhostRows;
 use super::view::{Playing, WorldView};
 use crate::python::errors::closed_error;
-use crate::python::fields::bounded;
-use crate::python::shared::Shared;
-use crate::python::state::State;
 
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct ClientWorld {

@@ -4,17 +4,12 @@
 //! Promises: no lock is held while a hook runs. A hook that raises or returns something unusable changes
 //! nothing: its last answer holds, everything is sent, and then the flush raises.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use crate::python::prelude::*;
-use pyo3::ffi;
 
 use super::arrays::GhostArrays;
 use super::relevancy;
 use super::rows::GhostRows;
 use super::world::World;
-use crate::python::buffers::Raw;
-use crate::python::events::ClientHandle;
 use crate::python::exit;
 use crate::replication::Interests;
 

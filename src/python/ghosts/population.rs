@@ -7,8 +7,6 @@ use super::links::{Links, References};
 use super::properties::Properties;
 use super::rows::GhostRows;
 use crate::python::errors::GhostError;
-use crate::python::shared::Shared;
-use crate::python::state::State;
 
 /// The ghosts of all classes of a protocol, on one side.
 pub(in crate::python) struct Population {

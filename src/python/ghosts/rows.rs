@@ -5,10 +5,10 @@
 //! changed since the last flush is known by property, so idle properties cost nothing. No lock is held while
 //! Python runs.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::MutexGuard;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::AtomicUsize;
 
 use crate::python::prelude::*;
 
@@ -20,9 +20,7 @@ use super::memory::Memory;
 use super::news::News;
 use super::properties::Properties;
 use crate::python::errors::GhostError;
-use crate::python::shared::Shared;
 use crate::python::slots::Slots;
-use crate::python::state::State;
 
 /// The owner of rows that have none.
 pub(super) const NOBODY: u64 = u64::MAX;

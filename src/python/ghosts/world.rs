@@ -3,10 +3,6 @@
 //! Promises: a refused spawn has changed nothing. A row with a value that can't be sent keeps its former state without
 //! affecting others; the flush raises after everything is sent.
 
-use std::collections::HashMap;
-use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
-
 use crate::python::prelude::*;
 
 use super::arrays::{GhostArrays, numbers, rows_of};
@@ -20,10 +16,7 @@ use super::properties::DEFAULT_RATE;
 use super::relevancy;
 use super::rows::{Checked, GhostRows, NOBODY};
 use crate::python::errors::{GhostError, closed_error, stale_client};
-use crate::python::events::ClientHandle;
 use crate::python::hooks;
-use crate::python::shared::Shared;
-use crate::python::state::State;
 use crate::python::time;
 use crate::replication::{GhostName, Interests, MAX_PAST, Publisher, Relevancy};
 

@@ -4,10 +4,8 @@ use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
 
 use crate::python::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use crate::mesh::LeaveReason;
-use crate::python::address::Address;
 
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
@@ -23,24 +21,11 @@ pub(crate) struct Player {
 
 #[pymethods]
 impl Player {
-    #[getter]
-    fn number(&self) -> u8 {
-        self.number
-    }
-
-    #[getter]
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    #[getter]
-    fn address(&self) -> Option<Address> {
-        self.address
-    }
-
-    #[getter]
-    fn data(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        lock(&self.data).as_ref().map(|data| data.clone_ref(py))
+    properties! {
+        number: u8 = self.number;
+        name: &str = &self.name;
+        address: Option<Address> = self.address;
+        data: Option<Py<PyAny>> = lock(&self.data).as_ref().map(|data| data.clone_ref(py));
     }
 
     #[setter]
@@ -163,13 +148,9 @@ impl Started {
         ("seed", "at")
     }
 
-    #[getter]
-    fn players<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, (0..16u8).filter(|player| self.players >> player & 1 == 1).collect::<Vec<_>>())
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Started(seed={:#x}, at={:.3})", self.seed, self.at)
+    properties! {
+        players: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, (0..16u8).filter(|player| self.players >> player & 1 == 1).collect::<Vec<_>>());
+        __repr__: String = format!("Started(seed={:#x}, at={:.3})", self.seed, self.at);
     }
 }
 
@@ -186,13 +167,9 @@ impl GameEnded {
         ("reason",)
     }
 
-    #[getter]
-    fn reason<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        reason_to_python(py, self.reason)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("GameEnded(reason={})", reason_name(self.reason))
+    properties! {
+        reason: PyResult<Bound<'py, PyAny>> = reason_to_python(py, self.reason);
+        __repr__: String = format!("GameEnded(reason={})", reason_name(self.reason));
     }
 }
 

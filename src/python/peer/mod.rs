@@ -5,8 +5,7 @@ mod open;
 mod path;
 mod states;
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use crate::python::prelude::*;
 use pyo3::IntoPyObjectExt;
@@ -15,14 +14,11 @@ use self::events::reason_to_python;
 pub(crate) use self::events::{GameEnded, MasterChanged, Player, PlayerJoined, PlayerLeft, Started};
 use self::open::{Opening, open};
 pub(crate) use self::path::PlayerPath;
-use super::address::{Address, AddressLike};
 use super::arguments::a_protocol;
-use super::endpoint::Endpoint;
 use super::facade::Facade;
-use super::fields::within;
 use super::inbox::{Inbox, Pending};
 use super::log::{Level, log};
-use super::protocol::{Protocol, seconds};
+use super::protocol::seconds;
 use super::rendezvous::{self, Rendezvous};
 use super::sending::{Sending, Sent};
 use super::settings::{Given, Settings};
@@ -30,7 +26,7 @@ use super::setup::{class_name, entropy, random};
 use super::stats::ConnectionStats;
 use crate::endpoint::ChunkLimits;
 use crate::endpoint::Event;
-use crate::mesh::{Happening, Phase, Start};
+use crate::mesh::{Happening, MAX_PLAYERS, Phase, Start};
 use crate::session::PeerPart;
 
 /// The longest countdown, in seconds.
@@ -65,7 +61,7 @@ impl Peer {
         py: Python<'py>,
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         name: &str,
-        #[int] players: i128,
+        #[within(1, MAX_PLAYERS as u8)] players: u8,
         #[truth] late_joining: bool,
         key: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
@@ -109,14 +105,9 @@ impl Peer {
         Ok(Self::over(open(py, protocol, opening, settings)?))
     }
 
-    #[getter]
-    fn code(&self) -> PyResult<Option<String>> {
-        rendezvous::code(&self.endpoint)
-    }
-
-    #[getter]
-    fn code_error(&self) -> PyResult<Option<String>> {
-        rendezvous::code_error(&self.endpoint)
+    properties! {
+        code: PyResult<Option<String>> = rendezvous::code(&self.endpoint);
+        code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint);
     }
 
     #[getter]
@@ -157,13 +148,10 @@ impl Peer {
         self.part(|_, now| now.as_secs_f64())
     }
 
-    fn start(&self, #[number] countdown: f64, #[int] seed: Option<i128>) -> PyResult<bool> {
+    fn start(&self, #[number] countdown: f64, #[within(0, u64::MAX)] seed: Option<u64>) -> PyResult<bool> {
         let countdown = seconds("countdown", countdown, MAX_COUNTDOWN)?.as_micros() as u32;
         let network = self.endpoint.network.as_ref().map(|network| network.get().0.clone());
-        let seed = match seed {
-            Some(seed) => within("seed", seed, 0, u64::MAX)?,
-            None => random(&mut *entropy(network)),
-        };
+        let seed = seed.unwrap_or_else(|| random(&mut *entropy(network)));
         self.part(|part, now| part.mesh_mut().start(now, Start { seed, countdown, players: 0 }))
     }
 

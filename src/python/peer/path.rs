@@ -1,11 +1,8 @@
 //! How a player is reached.
 
-use core::net::SocketAddr;
-
 use crate::python::prelude::*;
 
 use super::events::Player;
-use crate::driver::Driver;
 use crate::rendezvous::{PathKind, member_of};
 
 #[pyclass(frozen, module = "tickwire.peers")]

@@ -1,9 +1,8 @@
 //! The requests that a rollback game gets: save, load, advance.
 
 use crate::python::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyMapping};
+use pyo3::types::PyMapping;
 
-use crate::python::buffers::Raw;
 use crate::rollback::{MAX_FIELDS, hash};
 
 #[pyclass(frozen, module = "tickwire.rollback")]

@@ -1,11 +1,8 @@
 //! How a game's states are kept: arrays copied here, callables, or by the game itself.
 
 use crate::python::prelude::*;
-use pyo3::ffi;
 use pyo3::types::PyMapping;
 
-use crate::python::arguments::argument;
-use crate::python::buffers::Raw;
 use crate::rollback::{MAX_FIELDS, hash, hash_strided};
 
 /// How states are saved and loaded.

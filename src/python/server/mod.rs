@@ -6,8 +6,7 @@ mod objects;
 mod retained;
 mod rooms;
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use crate::python::prelude::*;
 
@@ -15,21 +14,17 @@ pub(crate) use self::access::Access;
 use self::retained::Retained;
 pub(crate) use self::rooms::Room;
 use self::rooms::{Members, Rooms};
-use super::address::AddressLike;
 use super::arguments::a_protocol;
 use super::arrays::{Batch, Recipients};
 use super::capture::Secrets;
 use super::congestion::Congestion;
 use super::development;
-use super::endpoint::{Endpoint, SERVER};
+use super::endpoint::SERVER;
 use super::errors::stale_client;
-use super::events::ClientHandle;
 use super::facade::Facade;
-use super::fields::within;
 use super::ghosts::World;
 use super::goodbye::goodbye;
 use super::inbox::Inbox;
-use super::protocol::Protocol;
 use super::rendezvous::{self, Rendezvous};
 use super::sending::{Outgoing, Sending, Sent};
 use super::settings::{Given, Settings};
@@ -37,12 +32,11 @@ use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::time::Inputs;
 use super::token::extract_key;
-use crate::driver::{Recorded, VirtualNetwork};
+use crate::driver::Recorded;
 use crate::endpoint::BudgetError;
 use crate::endpoint::ChunkLimits;
 use crate::endpoint::DEVELOPMENT_ADDRESS;
 use crate::endpoint::DEVELOPMENT_KEY;
-use crate::endpoint::Host;
 use crate::endpoint::SendError;
 use crate::endpoint::ServerConfig;
 use crate::limits::MAX_CLIENT_SLOTS;
@@ -95,11 +89,10 @@ impl Server {
         address: AddressLike,
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
-        #[int] max_clients: i128,
+        #[within(1, MAX_CLIENT_SLOTS)] max_clients: usize,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
-        let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
         let given = Given::new(py, "Server.__new__", settings)?;
         let access: Bound<'py, Access> = given.settings("access")?;
         let access = access.get();
@@ -177,19 +170,10 @@ impl Server {
         })
     }
 
-    #[getter]
-    fn code(&self) -> PyResult<Option<String>> {
-        rendezvous::code(&self.endpoint)
-    }
-
-    #[getter]
-    fn code_error(&self) -> PyResult<Option<String>> {
-        rendezvous::code_error(&self.endpoint)
-    }
-
-    #[getter]
-    fn world(&self, py: Python<'_>) -> Py<World> {
-        self.world.clone_ref(py)
+    properties! {
+        code: PyResult<Option<String>> = rendezvous::code(&self.endpoint);
+        code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint);
+        world: Py<World> = self.world.clone_ref(py);
     }
 
     #[getter]
@@ -307,9 +291,8 @@ impl Server {
         Room::new(slf)
     }
 
-    fn forget(&self, channel: &Bound<'_, PyAny>, #[int] key: Option<i128>) -> PyResult<usize> {
+    fn forget(&self, channel: &Bound<'_, PyAny>, #[within(0, u32::MAX)] key: Option<u32>) -> PyResult<usize> {
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
-        let key = key.map(|key| within("key", key, 0, u32::MAX)).transpose()?;
         Ok(lock(&self.retained).forget(channel, key))
     }
 

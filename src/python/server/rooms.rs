@@ -10,8 +10,6 @@ use pyo3::types::PyIterator;
 
 use super::retained::Retained;
 use super::{Audience, Server};
-use crate::python::events::ClientHandle;
-use crate::python::fields::within;
 use crate::python::sending::Sending;
 
 /// The members of a room. Locked alone and briefly, or inside the endpoint's lock.
@@ -122,9 +120,8 @@ impl Room {
         server.broadcast_to(message, Audience::Room(&self.members), exclude, &outgoing, Some(&self.retained))
     }
 
-    fn forget(&self, channel: &Bound<'_, PyAny>, #[int] key: Option<i128>) -> PyResult<usize> {
+    fn forget(&self, channel: &Bound<'_, PyAny>, #[within(0, u32::MAX)] key: Option<u32>) -> PyResult<usize> {
         let channel = self.server.get().endpoint.protocol.get().channel(Some(channel), None)?;
-        let key = key.map(|key| within("key", key, 0, u32::MAX)).transpose()?;
         Ok(lock(&self.retained).forget(channel, key))
     }
 

@@ -2,14 +2,9 @@
 
 use crate::python::prelude::*;
 
-use super::replaced;
-use crate::python::arguments::argument;
 use crate::python::capture::{self, Capture, CaptureLike};
 use crate::python::conditions::{Conditions, one_conditions};
-use crate::python::fields::within;
 use crate::python::hooks::HookClock;
-
-const FIELDS: [&str; 5] = ["strict", "conditions", "seed", "capture", "slow_hook"];
 
 #[pyclass(frozen, get_all, module = "tickwire.testing")]
 #[derive(Debug)]
@@ -27,12 +22,11 @@ impl Debugging {
     fn new(
         #[truth] strict: bool,
         conditions: Option<&Bound<'_, PyAny>>,
-        #[int] seed: Option<i128>,
+        #[within(0, u64::MAX)] seed: Option<u64>,
         capture: Option<&Bound<'_, PyAny>>,
         #[number] slow_hook: f64,
     ) -> PyResult<Self> {
         let conditions = conditions.map(one_conditions).transpose()?.map(Bound::unbind);
-        let seed = seed.map(|seed| within("seed", seed, 0, u64::MAX)).transpose()?;
         if let Some(capture) = capture {
             argument::<CaptureLike<'_>>("capture", capture, "a Capture, a path or None")?;
         }
@@ -40,12 +34,7 @@ impl Debugging {
         Ok(Debugging { strict, conditions, seed, capture: capture.map(|it| it.clone().unbind()), slow_hook })
     }
 
-    fn replace<'py>(
-        slf: &Bound<'py, Self>,
-        changes: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        replaced(slf, &FIELDS, changes)
-    }
+    replaces!();
 
     traverses!(self.conditions, self.capture);
 }

@@ -37,7 +37,9 @@ class Columns(Feature):
         if links:
             rows = np.zeros(len(links), tw.columns.dtype(Down))
             rows["number"] = [numbered(link, "down", "rows") for link in links]
-            failed = self.game.server.send([link.handle for link in links], tw.columns.Batch(Down, rows), "rows")
+            failed = self.game.server.send(
+                [link.handle for link in links], tw.columns.Batch(Down, rows), "rows"
+            )
             for index, link in enumerate(links):
                 if index not in failed:
                     link.flow("down", "rows").send(int(rows["number"][index]), 0, False)
