@@ -12,7 +12,7 @@ use syn::{
     parse_quote,
 };
 
-const CHECKS: [&str; 8] = ["within", "whole", "count", "seconds", "instant", "int", "number", "truth"];
+const CHECKS: [&str; 7] = ["within", "whole", "count", "seconds", "instant", "number", "truth"];
 
 /// The checks of types, by how a type begins.
 const OF_TYPES: [(&str, &str); 6] = [

@@ -8,7 +8,7 @@
 //! by their names; the expressions may use `self` and `py`. A block `aliases! { name = method; }` declares other names of methods,
 //! `closes!()` a context manager that closes, `replaces!()` a method that changes some of the constructor's arguments, `traverses!(self.field)` what the garbage collector visits, and `endpoint!()` the
 //! methods of all endpoints. Parameters may name their check: `#[within(low, high)]`, `#[whole(low, high)]`,
-//! `#[count]`, `#[seconds(high)]`, `#[instant]`, `#[int]`, `#[number]` or `#[truth]`; an `Option` takes None as well.
+//! `#[count]`, `#[seconds(high)]`, `#[instant]`, `#[number]` or `#[truth]`; an `Option` takes None as well.
 
 mod check;
 mod endpoint;

@@ -82,11 +82,6 @@ pub(super) fn instant(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResul
     seconds(name, given, or, LATEST).map(|since| Instant::ZERO + since)
 }
 
-/// An int; the caller checks its bounds.
-pub(super) fn int(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<i128> {
-    not_bool(name, given, &format!("an int{or}"))
-}
-
 /// A number; the caller checks its bounds. An int beyond all floats is infinite.
 pub(super) fn number(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<f64> {
     match given.extract() {
