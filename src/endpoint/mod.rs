@@ -22,6 +22,7 @@ mod schedule;
 mod stalled;
 mod stats;
 mod table;
+mod transfers;
 
 pub use config::{ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, ServerConfig};
 pub use dial::Dial;
@@ -38,5 +39,6 @@ pub use reconnect::{Attempt, ReconnectConfig, Reconnector};
 pub use stalled::{DEFAULT_STALLED_TIMEOUT, MAX_STALLED_TIMES};
 pub use stats::{ConnectionCounters, PeerStats};
 pub use table::{HEAD, HEAD_BYTES, HeadColumn, Table, stride};
+pub use transfers::{SharedStatus, TransferStatus, Transfers, never_queued};
 
 pub use crate::netcode::{ClientState, Key};

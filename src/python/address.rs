@@ -83,6 +83,9 @@ impl<'py> FromPyObject<'_, 'py> for AddressList {
         if object.is_instance_of::<PyString>() || object.is_instance_of::<Address>() {
             refuse!(PyTypeError, "addresses must be in a list, as [{}], not alone", object.repr()?);
         }
+        if object.try_iter().is_err() {
+            refuse!(PyTypeError, "addresses must be in a list, not {}", object.get_type().name()?);
+        }
         let addresses: Vec<AddressLike> = object.extract()?;
         Ok(AddressList(addresses.into_iter().map(|address| address.0).collect()))
     }

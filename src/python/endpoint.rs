@@ -19,8 +19,9 @@ use super::forks::Process;
 use super::ghosts::{self, Copies, Population};
 use super::hooks::{AskedAt, Candidates, ask_priority};
 use super::inbox::{Inbox, Pending};
-use super::log::{Dropped, Level, log};
+use super::log::{Level, log, log_drops};
 use super::network::SimulatedNetwork;
+use super::parts::counts;
 use super::rendezvous;
 use super::sending::Sent;
 use super::settings::Settings;
@@ -29,6 +30,7 @@ use super::stats::ConnectionStats;
 use crate::driver::BETWEEN_TURNS;
 use crate::driver::Next;
 use crate::driver::Poller;
+use crate::driver::reports::Dropped;
 use crate::driver::udp::UdpSocket;
 use crate::endpoint::DisconnectReason;
 use crate::endpoint::Event;
@@ -359,7 +361,7 @@ impl Endpoint {
         let ended = std::time::Instant::now();
         let slow = self.state.lock().ok().and_then(|mut state| state.hooks.count(started, ended));
         if let Some(slow) = slow {
-            slow.log(py, name, || self.described());
+            log(py, Level::Warning, || slow.line(name, &self.described()));
         }
         answer
     }
@@ -485,7 +487,7 @@ impl Endpoint {
 
     pub(super) fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counted = self.state.lock()?.counted();
-        counted.to_python(py)
+        counts(py, counted.iter().map(|(layer, name, count)| (format!("{layer}.{name}"), count)))
     }
 
     /// Names it in log lines.
@@ -507,7 +509,7 @@ impl Endpoint {
 
     fn log_drops(&self, py: Python<'_>, dropped: Option<Dropped>) {
         if let Some(dropped) = dropped {
-            dropped.log(py, || self.described());
+            log_drops(py, &dropped, &self.described());
         }
     }
 

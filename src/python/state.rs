@@ -5,19 +5,17 @@
 
 use crate::python::prelude::*;
 
-use super::chunks::Transfers;
-use super::hooks::{AskedAt, HookClock, Source};
+use super::hooks::{AskedAt, Source};
 use super::inbox::Pending;
-use super::log::{DropLog, Dropped};
-use super::refusals::Refusals;
-use super::stats::Counted;
 use crate::calls::CallCounts;
 use crate::driver::AFTER_ERROR;
 use crate::driver::BETWEEN_TURNS;
 use crate::driver::Carrier;
 use crate::driver::Next;
 use crate::driver::Service;
+use crate::driver::reports::{Counted, DropReport, Dropped, HookClock, Refusals};
 use crate::endpoint::Goodbye;
+use crate::endpoint::Transfers;
 use crate::replication::Interests;
 use crate::session::{Ghosts, Session, Tick};
 use crate::store::Datagrams;
@@ -25,7 +23,7 @@ use crate::transport::{Attribute, Column, Read};
 
 pub(super) struct State {
     pub(super) carrier: Carrier,
-    drops: DropLog,
+    drops: DropReport,
     pub(super) hooks: HookClock,
     pub(super) refusals: Refusals,
     pub(super) calls: Arc<CallCounts>,
@@ -58,7 +56,7 @@ impl State {
     ) -> Self {
         State {
             carrier: Carrier::new(Session::with_ghosts(host, ghosts), driver),
-            drops: DropLog::default(),
+            drops: DropReport::default(),
             hooks,
             refusals: Refusals::default(),
             calls: Arc::default(),

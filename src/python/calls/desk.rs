@@ -8,10 +8,10 @@ use super::declared::{Declared, Role};
 use super::ghosts::Ghosts;
 use super::objects::request_class;
 use crate::calls::{self, Admission, Awaited, CallCounts, CallOutcome, CallRules};
+use crate::driver::reports::LogPace;
 use crate::endpoint::DisconnectReason;
 use crate::python::errors::{NotConnectedError, StaleClientError};
 use crate::python::ghosts::Population;
-use crate::python::log::LogPace;
 
 /// A received call: its item are the arguments, on a server after the caller, in the form of messages.
 pub(in crate::python) type Arrived = calls::Arrived<PeerHandle, Py<PyAny>>;

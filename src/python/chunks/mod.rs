@@ -15,12 +15,11 @@ pub(crate) use received::ReceivedChunk;
 pub(super) use settings::Arrivals;
 pub(crate) use settings::TransferSettings;
 pub(crate) use transfer::Transfer;
-pub(super) use transfer::Transfers;
 
 use crate::python::prelude::*;
 
 use super::errors::chunk_error;
-use crate::endpoint::SendChunkError;
+use crate::endpoint::{SendChunkError, never_queued};
 use crate::transport::chunks::{ChunkError, Offer};
 
 /// Stands for a transfer that never existed: the core counts from 0.
@@ -64,7 +63,7 @@ impl Endpoint {
                     SendChunkError::NotConnected => self.kind.absent_text.to_owned(),
                     SendChunkError::Chunk(error) => error.to_string(),
                 };
-                (NEVER_QUEUED, transfer::never_queued(chunk.size, why))
+                (NEVER_QUEUED, never_queued(chunk.size, why))
             }
             Err(SendChunkError::NotConnected) => return Err((self.kind.missing)()),
             Err(SendChunkError::Chunk(error)) => return Err(chunk_error(label, &error)),

@@ -44,11 +44,11 @@ fn to_seconds(at: Instant) -> f64 {
 /// Counters by name, as a dict.
 pub(super) fn counts<'py>(
     py: Python<'py>,
-    counters: impl Iterator<Item = (&'static str, u64)>,
+    counters: impl Iterator<Item = (impl AsRef<str>, u64)>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let counted = PyDict::new(py);
     for (name, count) in counters {
-        counted.set_item(name, count)?;
+        counted.set_item(name.as_ref(), count)?;
     }
     Ok(counted)
 }

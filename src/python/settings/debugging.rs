@@ -2,9 +2,9 @@
 
 use crate::python::prelude::*;
 
+use crate::driver::reports::HookClock;
 use crate::python::capture::{self, Capture, CaptureLike};
 use crate::python::conditions::{Conditions, one_conditions};
-use crate::python::hooks::HookClock;
 
 #[pyclass(frozen, get_all, module = "tickwire.testing")]
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Debugging {
     pub(in crate::python) conditions: Option<Py<Conditions>>,
     pub(in crate::python) seed: Option<u64>,
     capture: Option<Py<PyAny>>,
-    pub(super) slow_hook: f64,
+    slow_hook: f64,
 }
 
 #[pymethods]
@@ -30,8 +30,10 @@ impl Debugging {
         if let Some(capture) = capture {
             argument::<CaptureLike<'_>>("capture", capture, "a Capture, a path or None")?;
         }
-        HookClock::new(slow_hook)?;
-        Ok(Debugging { strict, conditions, seed, capture: capture.map(|it| it.clone().unbind()), slow_hook })
+        let capture = capture.map(|it| it.clone().unbind());
+        let settings = Debugging { strict, conditions, seed, capture, slow_hook };
+        settings.hook_clock()?;
+        Ok(settings)
     }
 
     replaces!();
@@ -40,6 +42,12 @@ impl Debugging {
 }
 
 impl Debugging {
+    pub(super) fn hook_clock(&self) -> PyResult<HookClock> {
+        let slow = self.slow_hook;
+        let refused = || value_error(format!("slow_hook must be 0 or more seconds, not {slow}"));
+        HookClock::new(slow).ok_or_else(refused)
+    }
+
     /// The capture, opened if a path was given, or the process's by the environment.
     pub(in crate::python) fn capture<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, Capture>>> {
         let given = self.capture.as_ref().map(|given| given.bind(py).extract()).transpose()?;

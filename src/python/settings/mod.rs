@@ -17,10 +17,10 @@ use pyo3::{PyClass, PyTypeInfo};
 
 use super::chunks::{Arrivals, TransferSettings};
 use super::ghosts::check_columns;
-use super::hooks::HookClock;
 use super::inbox::Pending;
 use super::network::SimulatedNetwork;
 use super::setup::check_network;
+use crate::driver::reports::HookClock;
 use crate::transport::ConnectionConfig;
 
 /// The keyword arguments of a call.
@@ -151,7 +151,7 @@ impl<'py> Settings<'py> {
             replayed: network.as_ref().is_some_and(|network| network.recorded().is_some()),
             ..ConnectionConfig::default()
         };
-        let hooks = HookClock::new(debugging.get().slow_hook)?;
+        let hooks = debugging.get().hook_clock()?;
         let arrivals = transfers.get().open(py, chunk_memory)?;
         Ok(Settings { tuning, debugging, hooks, pending, arrivals, made, network, simulated, connection })
     }
