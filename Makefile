@@ -85,7 +85,7 @@ links:
 endif
 
 # Ghosts in the scenes of benches/ghosts, and the same by hand in NumPy; writes results.json and RESULTS.md there, and
-# the table in docs/ghosts.md. `make ghosts ARGS=--rivals`: beside other libraries, which are built first.
+# the table in docs/ghost_arrays.md. `make ghosts ARGS=--rivals`: beside other libraries, which are built first.
 ghosts: $(VENV)/.dev
 	$(BIN)/python benches/ghosts/run.py $(ARGS)
 

@@ -1,15 +1,19 @@
 """Sphinx's settings: `make docs` builds the guide and the reference into target/docs."""
 
+import ast
 import importlib
 import inspect
 import os
 import re
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import tickwire
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.ext.napoleon import GoogleDocstring
 
 HERE = Path(__file__).parent
@@ -27,6 +31,10 @@ extensions = ["myst_parser", "autoapi.extension", "sphinx.ext.napoleon", "charts
 myst_enable_extensions = ["attrs_inline", "colon_fence"]
 myst_heading_anchors = 3
 myst_fence_as_directive = ["mermaid"]
+
+add_module_names = False
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
 
 html_theme = "furo"
 html_title = f"Tickwire {release}"
@@ -74,11 +82,36 @@ def _entry(full: str) -> str:
     return f".. autoapi{kind}:: {full}{members}\n"
 
 
-def _links() -> str:
-    """Names the contents of `tickwire` that other pages describe."""
-    others = [name for name in tickwire.__all__ if name in topics.topics()]
-    listed = ", ".join(f":py:obj:`~tickwire.{name}`" for name in others)
-    return f"The topics describe the other names of ``tickwire``: {listed}.\n"
+def _documented_data() -> dict[str, str]:
+    """The docstrings of constants and type aliases, by name: strings after their assignment."""
+    found: dict[str, str] = {}
+    for path in sorted((ROOT / "python" / "tickwire").glob("*.py*")):
+        body = ast.parse(path.read_text("utf-8")).body if path.suffix in (".py", ".pyi") else []
+        for node, after in pairwise(body):
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+                names = [target.id for target in targets if isinstance(target, ast.Name)]
+                found |= dict.fromkeys(names, str(after.value.value))
+    return found
+
+
+DATA = _documented_data()
+
+
+def _summary(full: str) -> str:
+    """The first sentence about a name."""
+    module, _, name = full.rpartition(".")
+    item = getattr(importlib.import_module(module), name)
+    own = inspect.isclass(item) or inspect.isroutine(item)
+    text = (inspect.getdoc(item) if own else None) or DATA.get(name, "")
+    paragraph = " ".join(text.partition("\n\n")[0].split())
+    return re.split(r"(?<=[.:])(?<!e\.g\.)\s", paragraph + " ")[0].rstrip(".: ")
+
+
+def _summaries(names: list[str]) -> list[str]:
+    """A table of names, each with a link to its entry and its first sentence."""
+    rows = [line for full in names for line in (f"   * - :py:obj:`~{full}`", f"     - {_summary(full)}")]
+    return [".. list-table::", "   :widths: auto", "   :class: names", "", *rows, ""] if names else []
 
 
 def _write_reference() -> None:
@@ -88,9 +121,9 @@ def _write_reference() -> None:
     for module, names in topics.described().items():
         title = topics.MODULES[module]
         text = inspect.getdoc(importlib.import_module(module)) or ""
-        head = [title, "=" * len(title), "", f".. py:module:: {module}", "", text, ""]
+        head = [title, "=" * len(title), "", f".. py:module:: {module}", "", text, "", *_summaries(names)]
         if module == "tickwire":
-            head += [_links()]
+            head += ["Names that belong to a topic:", "", *_summaries(_shared())]
         _write(folder / f"{topics.page(module)}.rst", "\n".join([*head, *map(_entry, names)]))
     _write(folder / "index.rst", _index())
     pages = {folder / f"{name}.rst" for name in [*map(topics.page, topics.MODULES), "index"]}
@@ -98,14 +131,51 @@ def _write_reference() -> None:
         left.unlink()
 
 
+def _shared() -> list[str]:
+    """The names of `tickwire` that other pages describe."""
+    return [f"tickwire.{name}" for name in tickwire.__all__ if name in topics.topics()]
+
+
 def _index() -> str:
-    """The page that lists the modules, each with the first sentence of its docstring."""
-    title = "Reference"
+    """The page that lists the modules, and each name with the first sentence of its docstring."""
+    lines = [
+        "Reference",
+        "=========",
+        "",
+        "``import tickwire as tw`` gives all of these but the metrics.",
+        "",
+    ]
+    for module, names in topics.described().items():
+        title = topics.MODULES[module]
+        text = (inspect.getdoc(importlib.import_module(module)) or "").partition("\n")[0]
+        link = f":doc:`{module} <{topics.page(module)}>`"
+        lines += [title, "-" * len(title), "", f"{link}. {text}", "", *_summaries(names)]
     tree = "\n".join(f"   {topics.page(module)}" for module in topics.MODULES)
-    texts = {name: inspect.getdoc(importlib.import_module(name)) or "" for name in topics.MODULES}
-    lines = [f":py:mod:`{name}`\n   {text.partition(chr(10))[0]}" for name, text in texts.items()]
-    head = [title, "=" * len(title), "", "``import tickwire as tw`` gives all of these but the metrics.", ""]
-    return "\n".join([*head, *lines, "", ".. toctree::", "   :hidden:", "", tree, ""])
+    return "\n".join([*lines, ".. toctree::", "   :hidden:", "", tree, ""])
+
+
+def _link_names(_app: object, doctree: Any) -> None:
+    """Links the first mention of each public name on a page, as ``tw.world.Grid``, to the reference."""
+    linked: set[str] = set()
+    for literal in list(doctree.findall(nodes.literal)):
+        found = re.match(r"tw\.(?:[a-z_]+\.)?(\w+)", literal.astext())
+        name = found[1] if found else ""
+        if name not in HOMES or name in linked or isinstance(literal.parent, nodes.reference | nodes.title):
+            continue
+        linked.add(name)
+        link = addnodes.pending_xref(
+            "", refdomain="py", reftype="obj", reftarget=HOMES[name], refexplicit=True, refwarn=False
+        )
+        literal.replace_self(link)
+        link += literal
+
+
+def _shorten(_app: object, doctree: Any) -> None:
+    """Leaves modules of the standard library out of signatures."""
+    for signature in doctree.findall(addnodes.desc_signature):
+        for text in list(signature.findall(nodes.Text)):
+            if short := re.sub(r"\b(collections\.abc|typing)\.", "", text):
+                text.parent.replace(text, nodes.Text(short))
 
 
 def _resolve(_app: object, env: Any, node: Any, child: Any) -> Any:
@@ -162,4 +232,6 @@ def setup(app: Any) -> None:
     _write_reference()
     app.connect("missing-reference", _resolve)
     app.connect("source-read", _prepare)
+    app.connect("doctree-read", _link_names)
+    app.connect("doctree-read", _shorten)
     app.connect("html-page-context", _anchor)

@@ -10,6 +10,7 @@ from typing import Any
 
 os.environ["SDL_VIDEODRIVER"] = "dummy"  # nobody need watch
 
+import recordings
 from rich.console import Console
 from tickwire._demo.display import LiveTable
 from tickwire._demo.options import Options
@@ -44,5 +45,6 @@ def demo() -> None:
 if __name__ == "__main__":
     # The demo starts processes, which import this module again.
     demo()
+    recordings.record()
     rts(["play", "--auto", "--seconds", "90", "--screenshot", str(HERE / "rts.png")])
     sys.exit(arena(["play", "--auto", "--seconds", "12", "--screenshot", str(HERE / "arena.png")]))

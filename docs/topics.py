@@ -5,7 +5,7 @@ import importlib
 import tickwire
 
 MODULES = {
-    "tickwire": "First names",
+    "tickwire": "Core",
     "tickwire.messages": "Messages",
     "tickwire.fields": "Fields",
     "tickwire.channels": "Channels",

@@ -1,4 +1,4 @@
-"""The tables of ``results.json`` as Markdown: writes ``RESULTS.md``, and the table of ``docs/ghosts.md``."""
+"""The tables of ``results.json`` as Markdown: writes ``RESULTS.md``, and the table of ``docs/ghost_arrays.md``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
-GUIDE = HERE.parents[1] / "docs" / "ghosts.md"
+GUIDE = HERE.parents[1] / "docs" / "ghost_arrays.md"
 BEGIN = "<!-- numbers: written by benches/ghosts/report.py -->\n"
 END = "<!-- end of numbers -->\n"
 HEAD = """# Ghosts beside other libraries

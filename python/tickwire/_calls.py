@@ -53,9 +53,9 @@ class Direction(enum.Enum):
 to_server: Final = Direction.TO_SERVER
 """Clients call it, and the server runs it."""
 to_client: Final = Direction.TO_CLIENT
-"""The server calls it, and the client runs it that is named."""
+"""The server calls it, and the named client runs it."""
 to_all: Final = Direction.TO_ALL
-"""The server calls it, for one client, for some, or for all of them."""
+"""The server calls it, for one client, some clients or all clients."""
 
 
 class Call(Generic[_P, _R_co]):
@@ -123,11 +123,11 @@ def call(
     abuse: Literal["drop", "disconnect"] | None = None,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Any:
-    """Makes a function a call: the other side runs it, with the arguments given here.
+    """Makes a function a call (RPC): the other side runs it, with the arguments given on this side.
 
-    Its parameters are annotated as the fields of messages are, or with a class of ghosts. A function
-    that the server runs takes the caller first, a :class:`ClientHandle`, which Tickwire adds. Its
-    return annotation is the type of a request's reply; a function that returns ``None`` has no reply.
+    Annotate its parameters like fields of messages, or with a ghost class. The first parameter of a
+    function that the server runs is the caller, a :class:`ClientHandle`, which Tickwire adds. The return
+    annotation is the type of a request's reply; a function that returns ``None`` has no reply.
 
     ::
 
@@ -138,15 +138,16 @@ def call(
 
     Args:
         direction (Direction): :data:`to_server`, :data:`to_client` or :data:`to_all`.
-        channel (int | str | None, default None): the channel it goes on, by number or name; None: the first.
-            Replies go on the same one.
-        rate (float, default 120.0): how many of these calls a second the server takes of a client.
-        burst (float | None, default None): how many at once; None: those of two seconds, 1 to 1,000,000.
-        owned (bool, default True): whether only the owner of the ghost may call, where the first argument is
-            one. Others are counted as ``calls.refused``.
-        abuse (Literal["drop", "disconnect"], default "drop"): what becomes of a client that calls more often
-            than ``rate``, or on another's ghost: the call is dropped and counted, or its connection ends too,
-            with :attr:`DisconnectReason.PROTOCOL_VIOLATION`.
+        channel (int | str | None, default None): the channel of the call, by number or name; None: the
+            first. Replies use the same channel.
+        rate (float, default 120.0): the calls per second that the server accepts from a client.
+        burst (float | None, default None): the calls accepted at once; None: the calls of two seconds. 1
+            to 1,000,000.
+        owned (bool, default True): whether only a ghost's owner may call, if the first argument is a
+            ghost. Calls of other clients are counted as ``calls.refused``.
+        abuse (Literal["drop", "disconnect"], default "drop"): the reaction to a client that exceeds
+            ``rate`` or calls on another client's ghost. The call is dropped and counted; with
+            ``"disconnect"`` the connection also ends with :attr:`DisconnectReason.PROTOCOL_VIOLATION`.
         timeout (float, default 10.0): seconds, above 0 to 86,400, after which a request without a reply
             fails.
 

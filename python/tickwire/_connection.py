@@ -29,31 +29,34 @@ __all__ = [
 ]
 
 AddressLike: TypeAlias = Address | str | tuple[str, int]
-"""Where an address is expected: an :class:`Address`, its text, or ``(host, port)`` with a numeric host."""
+"""An address as an argument: an :class:`Address`, its text, or ``(host, port)`` with a numeric host."""
 
 
 PeerEvent: TypeAlias = PlayerJoined | PlayerLeft | MasterChanged | Started | GameEnded
-"""What ``inbox.events`` holds on a :class:`tickwire.peers.Peer`."""
+"""The events in ``inbox.events`` of a :class:`tickwire.peers.Peer`."""
 
 
 class DisconnectReason(enum.Enum):
-    """Why a connection ended. ``str(reason)`` is a sentence."""
+    """The reason why a connection ended. ``str(reason)`` is a sentence."""
 
     CLOSED = "closed by this side"
     KICKED = "the server ended the connection"
     SERVER_CLOSED = "the server closed"
     PEER_DISCONNECTED = "the other side disconnected"
-    TIMED_OUT = "nothing was heard from the other side for too long"
+    TIMED_OUT = "nothing arrived from the other side for too long"
     REPLACED = "the same client connected once more and took this connection's place"
-    STALLED = "a reliable channel to this player stayed full for too long: it acked or read nothing any more"
+    STALLED = (
+        "a reliable channel to this player stayed full for too long, because the player acked or read "
+        "too little"
+    )
     SERVER_FULL = "the server is full"
     REQUEST_TIMED_OUT = (
         "no server answered the connection request: it is down, or has another key or protocol id, "
         "or the token was used"
     )
-    REFUSED = "the server refused the connection request, and says why as it is in development mode"
+    REFUSED = "the server is in development mode and refused the connection request; the detail says why"
     UNREACHABLE = "no program listens at the server's address: the server is down, or the address is wrong"
-    UNKNOWN_CODE = "no game has the code that was dialled, or not any more"
+    UNKNOWN_CODE = "no game has this code, or the game has ended"
     NO_PATH = "no path was found to the server with the code: the detail says why"
     RESPONSE_TIMED_OUT = "the server did not confirm the connection"
     TOKEN_EXPIRED = "the connect token expired before a connection was made"
@@ -78,20 +81,18 @@ class DisconnectReason(enum.Enum):
 
 
 class LeaveReason(enum.Enum):
-    """Why a player isn't in a game of peers any more, or never got in. ``str(reason)`` is a sentence."""
+    """The reason why a player left a game of peers, or never got in. ``str(reason)`` is a sentence."""
 
     LEFT = "the player left"
-    LOST = "nothing was heard from the player for too long"
-    KICKED = "the master sent the player away"
-    UNREACHABLE = "the player and another one don't reach each other"
+    LOST = "nothing arrived from the player for too long"
+    KICKED = "the master removed the player"
+    UNREACHABLE = "the player and another player don't reach each other"
     VIOLATION = "the player sent what the protocol does not allow"
-    MINORITY = (
-        "half of the players or more are gone at once: the game goes on where the others are, if it does"
-    )
+    MINORITY = "half of the players or more are gone at once, so the game can continue only on their side"
     FULL = "all places of the game are taken"
-    STARTED = "the game has begun, and takes nobody in any more"
+    STARTED = "the game has started and accepts no new players"
     MISMATCH = "the two sides declare different messages or channels, or have another protocol id or key"
-    NO_ANSWER = "nobody answers at the address, or the peer that answered is gone"
+    NO_ANSWER = "no peer answers at the address, or the peer that answered is gone"
     CLOSED = "closed by this side"
 
     def __str__(self) -> str:
@@ -99,21 +100,21 @@ class LeaveReason(enum.Enum):
 
 
 class SendResult(enum.Enum):
-    """The result of ``send``: true if the message was queued, else the reason why not. ``str(result)`` is a
+    """The result of ``send``: true if the message was queued, else a false reason. ``str(result)`` is a
     sentence.
     """
 
     SENT = "the message was queued"
-    GONE = "the client is gone: its Disconnected event comes, or came"
+    GONE = "the client is gone: its Disconnected event has arrived or is about to"
     FULL = (
-        "the channel is full: the other side doesn't ack or read what it was sent, or this tick has sent "
-        "more than send_queue allows"
+        "the channel is full: the other side doesn't ack or read, or this tick has sent more than send_queue "
+        "allows"
     )
     NOT_CONNECTED = (
-        "the connection is not up: its Connected event hasn't come, or its Disconnected event has; "
+        "the connection is not up: its Connected event hasn't arrived, or its Disconnected event has; "
         "or a game of peers has no host now"
     )
-    HIDDEN = "the client isn't to have a ghost that the call names"
+    HIDDEN = "a ghost in the call isn't relevant to the client"
 
     def __bool__(self) -> bool:
         return self is SendResult.SENT
@@ -136,19 +137,19 @@ class ClientState(enum.Enum):
     SENDING_RESPONSE = 2
     CONNECTED = 3
     RECONNECTING = 4
-    """No connection; the client waits for its next attempt. Not a state of netcode's."""
+    """No connection; the client waits for its next attempt. Not a state of netcode."""
 
 
 @dataclass(frozen=True)
 class Reconnecting:
-    """A client with ``reconnect`` has no connection and will dial again."""
+    """A client with ``reconnect`` has no connection and will try again."""
 
     attempt: int
     """The number of the next attempt, from 1, since the last lasting connection."""
     delay: float
-    """Seconds until then."""
+    """Seconds until the next attempt."""
     reason: DisconnectReason
-    """Why the connection, or the last attempt, ended."""
+    """The reason why the connection, or the last attempt, ended."""
     detail: str | None = None
     """The server's text, as :attr:`Disconnected.detail`."""
     error: Exception | None = None
@@ -158,4 +159,4 @@ class Reconnecting:
 
 
 Event: TypeAlias = Connected | Disconnected | Reconnecting
-"""What ``inbox.events`` holds."""
+"""The events in ``inbox.events``."""

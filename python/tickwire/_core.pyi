@@ -270,8 +270,8 @@ def generate_key() -> bytes:
 
 @final
 class ConnectToken:
-    """A netcode 1.02 connect token: a login backend gives it to a client over HTTPS, and the client
-    connects with it.
+    """A netcode 1.02 connect token: a login backend gives the token to a client over HTTPS, and the client connects
+    with it.
 
     Example:
         >>> token = ConnectToken.generate(
@@ -303,15 +303,14 @@ class ConnectToken:
             key (bytes): the 32-byte private key shared with the servers.
             client_id (int): the account's number, 0 to 2**64 - 1, unique among connected players.
             servers (Sequence[AddressLike]): 1 to 32 addresses that the client tries in order.
-            internal_servers (Sequence[AddressLike] | None, default None): the same servers' own addresses, where
-                they are behind a fixed NAT mapping.
-            expires_in (int | None, default 30): seconds for which the token can start a connection; None: for
-                ever.
+            internal_servers (Sequence[AddressLike] | None, default None): the servers' own addresses, in the same
+                order, if the servers are behind a fixed NAT mapping.
+            expires_in (int | None, default 30): seconds for which the token can start a connection; None: forever.
             timeout (int | None, default 10): seconds of silence that end the connection; None: no timeout on the
                 client. A server ends a connection after 300 seconds of silence at the latest.
             user_data (bytes, default b''): up to 256 bytes for the server, encrypted.
-            now (int | None, default None): when it is made, in seconds since 1970; None: the system's clock. On a
-                simulated network, pass :attr:`SimulatedNetwork.unix`.
+            now (int | None, default None): the time of creation, in seconds since 1970; None: the system's clock.
+                On a simulated network, pass :attr:`SimulatedNetwork.unix`.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -329,16 +328,16 @@ class ConnectToken:
         """The token's 2,048 bytes, for :meth:`from_bytes`. They hold this client's keys: send them encrypted."""
     @property
     def protocol_id(self) -> int:
-        """The 64-bit id of its protocol."""
+        """The protocol's 64-bit id."""
     @property
     def servers(self) -> list[Address]:
         """The servers that the client tries, in this order."""
     @property
     def created(self) -> int:
-        """When it was made, in seconds since 1970."""
+        """The time of creation, in seconds since 1970."""
     @property
     def expires(self) -> int:
-        """When it stops being valid for new connections, in seconds since 1970."""
+        """The time from which the token can't start connections any more, in seconds since 1970."""
     @property
     def timeout(self) -> int | None:
         """Seconds of silence that end the connection; None: no timeout."""
@@ -347,7 +346,9 @@ class ConnectToken:
 
 @final
 class FieldType:
-    """How one field of a message is written. Made by :func:`bits`, :func:`ranged`, ..., used in ``Annotated``."""
+    """The encoding of one field of a message. Made by :func:`bits`, :func:`ranged` and so on, for use in
+    ``Annotated``.
+    """
 
     @property
     def default(self) -> Any:
@@ -357,10 +358,10 @@ class FieldType:
         """Whether every object needs a default of its own."""
     @property
     def min_bits(self) -> int:
-        """The least bits that the field takes."""
+        """The smallest number of bits that the field takes."""
     @property
     def max_bits(self) -> int:
-        """The most bits that the field takes, alignment included."""
+        """The largest number of bits that the field takes, including alignment."""
     @property
     def python_type(self) -> type:
         """The type of the field's values."""
@@ -369,7 +370,7 @@ def bits(count: int, /) -> FieldType:
     """An unsigned integer of ``count`` bits, 1 to 64."""
 
 def ranged(low: int, high: int, /) -> FieldType:
-    """An integer from ``low`` to ``high``, both included, in the bits that ``high - low`` takes."""
+    """An integer from ``low`` to ``high``, both included, in as few bits as ``high - low`` needs."""
 
 def uint128() -> FieldType:
     """An unsigned integer of 128 bits."""
@@ -426,7 +427,7 @@ def transform(low: float, high: float, resolution: float, /, rotation_bits: int 
     """A translation from ``low`` to ``high`` along each axis, a rotation and a scale."""
 
 def flags(*names: str) -> FieldType:
-    """An int whose bits are booleans of these names, the first the lowest."""
+    """An int with a named boolean in each bit. The first name is the lowest bit."""
 
 def network_id(highest: int = 65_535, /) -> FieldType:
     """The network id of an object, up to ``highest``; 0 is none."""
@@ -470,7 +471,7 @@ def union_of(classes: Sequence[tuple[type, Schema]], /) -> FieldType:
 def converted_of(
     class_: type, item: FieldType, to_wire: Callable[[Any], Any], from_wire: Callable[[Any], Any], /
 ) -> FieldType:
-    """An object of a type of the game's own, as what ``item`` takes."""
+    """An object of one of the game's own types, converted to a value of ``item``."""
 
 def nested_of(class_: type, schema: Schema, /) -> FieldType:
     """The fields of a message class."""
@@ -492,10 +493,10 @@ class Schema:
         """Names and types of the fields, in order."""
     @property
     def min_bits(self) -> int:
-        """The least bits that a message takes."""
+        """The smallest number of bits that a message takes."""
     @property
     def max_bits(self) -> int:
-        """The most bits that a message takes, alignment included."""
+        """The largest number of bits that a message takes, including alignment."""
     def check(self, message: object, /) -> None:
         """Raises the FieldError that sending an object with these attributes would raise, if any."""
 
@@ -519,7 +520,7 @@ class Properties:
     ) -> Properties: ...
     @property
     def references(self) -> dict[str, type | str]:
-        """What references are to, by name: a ghost class, or its name."""
+        """The targets of references, by property name: a ghost class, or its name."""
     @property
     def rules(self) -> dict[str, tuple[str, str | None, float, float]]:
         """The display rules of properties, by name: a rule, its velocity's name, and numbers."""
@@ -528,10 +529,10 @@ class Properties:
         """The ghost class's name."""
     @property
     def capacity(self) -> int:
-        """How many ghosts there may be at a time."""
+        """The most ghosts that may live at a time."""
     @property
     def coded(self) -> bool:
-        """Whether its records are coded by how likely they are."""
+        """Whether records are entropy-coded."""
     @property
     def fields(self) -> list[tuple[str, FieldType, str]]:
         """Names, types and conditions of the properties, in order."""
@@ -541,15 +542,17 @@ class Properties:
 
 @final
 class Property:
-    """How the objects of a ghost class reach a property: a plain value until they are spawned, then a cell of the world."""
+    """The descriptor of a property in a ghost class. It holds a plain value until the object is spawned, then a
+    cell of the world.
+    """
 
     def __new__(cls, properties: Properties, place: int, /) -> Property: ...
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The property's name."""
     @property
     def field_type(self) -> FieldType:
-        """How it is sent."""
+        """The property's encoding."""
     def __get__(self, instance: Any, owner: Any = None, /) -> Any: ...
     def __set__(self, instance: Any, value: Any, /) -> None: ...
 
@@ -567,7 +570,7 @@ def dtype(class_: type, /) -> Any:
     """The NumPy type of rows of a message class: ``numpy.zeros(n, tickwire.columns.dtype(Move))`` are n rows.
 
     Raises:
-        ImportError: NumPy is not installed; :func:`row_format` does without.
+        ImportError: NumPy is not installed; :func:`row_format` doesn't need it.
         TypeError: the class was not made by :func:`message`, or has no fields.
     """
 
@@ -582,7 +585,7 @@ def pack(class_: type, rows: _Array, /, *, arena: _Array | None = None) -> bytes
     """Writes messages of one class, one per row, one after the other.
 
     Raises:
-        FieldError: naming the first row that is wrong, its field, its value and what it must be.
+        FieldError: naming the first wrong row, its field, the value and the bound.
         TypeError, ValueError: the rows are not of this class.
     """
 
@@ -612,11 +615,11 @@ class Batch:
 
 @final
 class Rows:
-    """The rows of a message class where NumPy is not installed. With NumPy they are a structured array instead.
+    """The rows of a message class if NumPy isn't installed. With NumPy, rows are a structured array.
 
     ``rows[0].hp`` is one row's field and ``rows["hp"]`` the field of all rows: a memoryview without a copy for
-    numbers, else a list. ``for row in rows`` iterates over the rows. Fields of your own types have their wire
-    values. The buffer has the format of :func:`row_format`.
+    numbers, else a list. ``for row in rows`` iterates over the rows. Converted fields have their wire values. The
+    buffer has the format of :func:`row_format`.
     """
 
     @property
@@ -676,9 +679,9 @@ class Stream:
     def uint128(self, value: int | None, /) -> int:
         """An unsigned integer of 128 bits."""
     def relative(self, value: int | None, previous: int, /) -> int:
-        """An integer above ``previous``, at most 2**31 - 1; the smaller the difference, the fewer bits it takes."""
+        """An integer above ``previous``, at most 2**31 - 1. A smaller difference takes fewer bits."""
     def sequence_relative(self, value: int | None, previous: int, /) -> int:
-        """A sequence number after ``previous``, across the wrap if need be, and not equal to it."""
+        """A sequence number after ``previous``, also across the wrap. It must not equal ``previous``."""
     def float32(self, value: float | None, /) -> float:
         """A float in 32 bits."""
     def float64(self, value: float | None, /) -> float:
@@ -686,8 +689,9 @@ class Stream:
     def quantized(self, value: float | None, low: float, high: float, resolution: float, /) -> float:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
     def fixed(self, value: _Number | None, low: int, high: int, fraction_bits: int, /) -> _Number:
-        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places: a float, or a ``Fraction`` where a float
-        has too few bits (more than 53) to be exact."""
+        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places: a float, or a ``Fraction`` for
+        formats above 53 bits, which a float can't hold exactly.
+        """
     def text(self, value: str | None, max_bytes: int, /) -> str:
         """Text of at most ``max_bytes`` bytes of UTF-8, without NUL."""
     def wide_text(self, value: str | None, max_units: int, /) -> str:
@@ -733,14 +737,15 @@ class Stream:
     def serialize_bytes(self, data: _Bytes | None, bytes: int, /) -> _Bytes:
         """Like :meth:`bytes`, under its C++ name."""
     def serialize_string(self, string: str | None, buffer_size: int, /) -> str:
-        """Text of up to ``buffer_size - 1`` bytes: the last one is C++'s NUL."""
+        """Text of up to ``buffer_size - 1`` bytes: C++ needs the last byte for its NUL."""
     def serialize_wstring(self, string: str | None, buffer_size: int, /) -> str:
         """Text of up to ``buffer_size - 1`` UTF-16 units."""
     def serialize_align(self) -> None:
         """Like :meth:`align`, under its C++ name."""
     def serialize_object(self, object: _T | None, class_: Callable[[], _T] | None = None, /) -> _T:
-        """Calls ``object.serialize(self)`` and returns the object. When reading, ``class_()`` makes a new one; without it,
-        the object given is read into, so there must be one."""
+        """Calls ``object.serialize(self)`` and returns the object. When reading, ``class_()`` makes a new object.
+        Without ``class_``, the given object is read into.
+        """
     def serialize_int_relative(self, previous: int, current: int | None, /) -> int:
         """Returns ``current``."""
     def serialize_sequence_relative(self, sequence1: int, sequence2: int | None, /) -> int:
@@ -757,12 +762,12 @@ class Channel:
     Args:
         name: shown in the statistics.
         max_message_bytes: the largest message. A reliable channel cuts messages above 1,024 bytes into fragments
-            that are resent one by one. On other channels a message above about 1,180 bytes is lost if any of its
-            fragments is.
-        strict: served before all channels that are not strict, in the protocol's order. The others keep a tenth
-            of each packet, so that none of them starves.
-        weight: its share among the channels that are not strict, 1 to 1,000. A share that is not used passes to
-            the others.
+            and resends single fragments. On other channels, a message above about 1,180 bytes is lost if one of its
+            fragments is lost.
+        strict: whether the channel is served before all channels that aren't strict, in the protocol's order. The
+            other channels keep a tenth of each packet, so that none starves.
+        weight: the channel's share among the channels that aren't strict, 1 to 1,000. Other channels get an unused
+            share.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -770,28 +775,28 @@ class Channel:
 
     @property
     def kind(self) -> str:
-        """Its kind, such as ``reliable_ordered``."""
+        """The channel's kind, such as ``reliable_ordered``."""
     @property
     def name(self) -> str:
-        """Its name; empty unless given."""
+        """The channel's name; empty unless given."""
     @property
     def strict(self) -> bool:
-        """Whether it is served before the channels that are not strict."""
+        """Whether the channel is served before the channels that aren't strict."""
     @property
     def weight(self) -> int:
-        """Its share among the channels that are not strict."""
+        """The channel's share among the channels that aren't strict."""
     @property
     def max_message_bytes(self) -> int:
         """The bytes of the largest message."""
     @property
     def keys(self) -> int:
-        """How many keys a latest channel has; 0 of the other kinds."""
+        """The number of keys of a latest channel; 0 for other kinds."""
     @property
     def retain(self) -> bool:
-        """Whether newcomers get the values that were broadcast on it."""
+        """Whether newcomers get the values that were broadcast on this channel."""
     @property
     def retain_bytes(self) -> int:
-        """How many bytes of values are kept for newcomers; 0 when none are."""
+        """The bytes of values kept for newcomers; 0 if none are kept."""
 
 def reliable_ordered(
     name: str = "",
@@ -833,7 +838,7 @@ def reliable_unordered(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """Every message exactly once, as soon as it arrives: a lost one does not hold up those after it.
+    """Every message exactly once, as soon as it arrives. A lost message doesn't delay later messages.
 
     Args:
         name (str, default ''): for statistics, and for ``send``; unique in a protocol.
@@ -842,7 +847,7 @@ def reliable_unordered(
         receive_bytes (int, default 1048576): bytes the receiver buffers before its game takes them.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         resend_time (float | None, default None): seconds after which a message not yet acked is sent again. None:
-            once it counts as lost.
+            once its packets count as lost.
         early_copies (int, default 1): with ``resend_time=None``, how many packets carry each message at first, 1
             to 8.
         strict (bool, default False): whether it is served before all channels that are not strict.
@@ -927,12 +932,12 @@ def latest(
     weight: int = 1,
 ) -> Channel:
     """The newest value of each key, sent until the other side has it. A resend always carries the newest value.
-    Values arrive in ``inbox.latest``, never an older one of a key after a newer one.
+    Values arrive in ``inbox.latest``. An older value of a key never arrives after a newer one.
 
     Args:
         name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-        keys (int, default 1024): how many keys there are, 1 to 65,536; the ``key`` argument of ``send`` is 0 to
-            ``keys - 1``.
+        keys (int, default 1024): the number of keys, 1 to 65,536; the ``key`` argument of ``send`` is 0 to ``keys -
+            1``.
         retain (bool, default False): after their :class:`Connected`, newcomers get the newest value of each key
             that was broadcast to everybody. A client that is added to a :class:`Room` gets the room's values.
             Values sent to one client, or broadcast to some (``clients=``), are not kept. :meth:`Server.forget`
@@ -953,7 +958,7 @@ def payload(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """Bytes of your own instead of messages, each payload at most once, never resent: see
+    """Your own bytes instead of messages. Each payload arrives at most once and is never resent: see
     :meth:`Server.send_payload`. ``inbox.notifications`` reports each as delivered or lost, in packet order.
 
     Args:
@@ -984,10 +989,10 @@ class Capture:
 
     Args:
         path (str | PathLike[str]): the file; an existing one is overwritten.
-        max_bytes (int, default 1073741824): the largest size, 4,096 to 2**40; later datagrams are counted as
-            dropped.
-        keys (str | PathLike[str] | None, default None): another file, for the secrets that open the captured
-            packets, readable by its owner only; None: they are not written.
+        max_bytes (int, default 1073741824): the largest size, 4,096 to 2**40; later datagrams aren't captured, and
+            are counted in :attr:`dropped`.
+        keys (str | PathLike[str] | None, default None): another file, for the secrets that decrypt the captured
+            packets, readable by its owner only; None: no secrets are written.
 
     Raises:
         OSError: a file can't be made; errno says why.
@@ -1035,14 +1040,14 @@ class Capture:
             ValueError: the datagram is too long, or the time is out of its bounds.
         """
     def flush(self) -> None:
-        """Writes datagrams still in memory. That also happens by itself: with the first datagram after a second,
-        and when an endpoint closes.
+        """Writes datagrams still in memory. This also happens automatically: with the first datagram after a
+        second, and when an endpoint closes.
         """
     def close(self) -> None:
-        """Writes datagrams still in memory and closes the file. Endpoints that use it go on without capturing.
+        """Writes datagrams still in memory and closes the file. Endpoints that use it continue without capturing.
 
         Raises:
-            OSError: writing failed, now or earlier; it names the file.
+            OSError: writing failed, now or earlier; the error names the file.
         """
     def __enter__(self) -> Capture: ...
     def __exit__(
@@ -1064,30 +1069,32 @@ class PacketOpener:
 
     def __new__(cls, *, keys: Sequence[bytes] = (), tokens: Sequence[ConnectToken] = ()) -> PacketOpener: ...
     def open(self, sender: AddressLike, receiver: AddressLike, datagram: bytes) -> bytes | None:
-        """Takes the next datagram of a capture. Returns it decrypted and without its tag, or None if no key fits,
-        or it is a request, which is not encrypted.
+        """Takes the next datagram of a capture. Returns the datagram decrypted and without its tag, or None if no
+        key fits or if it is a connection request, which isn't encrypted.
         """
 
 @final
 class Protocol(Generic[_P]):
-    """What both sides must share: an id, the message classes in order, the channels in order.
+    """The agreement of both sides: an id, the message classes in order, and the channels in order.
 
     Args:
-        id (int): 64-bit netcode protocol id: any number of your game's (and of its version).
+        id (int): 64-bit netcode protocol id: any number that other games don't use. Keep it for all versions of the
+            game.
         messages (Sequence[type], default ()): classes made by :func:`tickwire.message` or derived from
-            :class:`tickwire.messages.Message`. There must be one, or ghosts, calls, a tick rate or peers.
+            :class:`tickwire.messages.Message`. It may be empty only with ghosts, calls, a tick rate or peers.
         channels (Sequence[Channel], default ...): 1 to 64 channels. The ``channel`` argument of ``send`` is the index
             in this list, or the name.
         ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: what the server's world
             consists of.
-        calls (Sequence[Call[..., Any]], default ()): functions made calls by :func:`tickwire.call`; the classes
-            of their arguments and replies stand behind the messages.
-        inputs (type | None, default None): the message class of clients' inputs, one a tick: :meth:`Client.send_input`.
-        tick_rate (int | None, default None): ticks a second that the server makes, 1 to 1,000; needed for ``inputs`` and
+        calls (Sequence[Call[..., Any]], default ()): functions decorated with :func:`tickwire.call`. The classes of
+            their arguments and replies follow the messages.
+        inputs (type | None, default None): the message class of clients' inputs, with one input a tick:
+            :meth:`Client.send_input`.
+        tick_rate (int | None, default None): the server's ticks per second, 1 to 1,000; needed for ``inputs`` and
             for :attr:`Client.clock`.
         peers (bool, default False): for games without a server, as :class:`Peer` plays them.
-        yojimbo (Profile | None, default None): to talk to that C++ library: a :class:`tickwire.yojimbo.Profile`
-            (``docs/yojimbo.md``).
+        yojimbo (Profile | None, default None): speaks the wire format of this C++ library: a
+            :class:`tickwire.yojimbo.Profile` (``docs/yojimbo.md``).
 
     Raises:
         TypeError, ValueError: naming the class or argument, its value and its bound.
@@ -1115,10 +1122,10 @@ class Protocol(Generic[_P]):
         """The class of clients' inputs; None if the protocol has none."""
     @property
     def tick_rate(self) -> int | None:
-        """Ticks a second that the server makes; None if the sides share no time."""
+        """The server's ticks per second; None if the sides share no time."""
     @property
     def framing(self) -> Literal["native", "yojimbo"]:
-        """How packets look."""
+        """The packets' format."""
     @property
     def hash(self) -> int:
         """A 64-bit hash of the messages and channels. Both sides compare it when they connect, except with
@@ -1156,17 +1163,18 @@ class Protocol(Generic[_P]):
         """Reads what :meth:`encode` wrote.
 
         Raises:
-            StreamError: the bytes are invalid; it says why.
+            StreamError: the bytes are invalid; the error tells why.
         """
     def measure(self, message: _P, /) -> int:
-        """The most bits that :meth:`encode` would take (7 for each alignment)."""
+        """The largest number of bits that :meth:`encode` would take (7 for each alignment)."""
 
 # --- connections -------------------------------------------------------------------------------------
 
 @final
 class ClientHandle:
-    """One player's connection on the server. Equal and hashed by identity of the connection: a handle of a
-    player who left never reaches the next player in the same slot."""
+    """One player's connection on the server. Handles are equal if they stand for the same connection. The handle of
+    a player who left never stands for the next player in the same slot.
+    """
 
     @property
     def id(self) -> int:
@@ -1176,13 +1184,13 @@ class ClientHandle:
         """The client slot, 0 to max_clients - 1."""
     @property
     def generation(self) -> int:
-        """How many clients had the slot before."""
+        """The number of clients that had the slot before."""
     @property
     def number(self) -> int:
-        """Slot and generation in one number, as the ``client`` column of rows has it."""
+        """Slot and generation as one number, as in the ``client`` column of rows."""
     @property
     def address(self) -> Address:
-        """The address that its packets come from."""
+        """The address from which the client's packets come."""
     @property
     def user_data(self) -> bytes:
         """The 256 bytes of the connect token."""
@@ -1217,16 +1225,16 @@ class Disconnected:
         """The player, on a server; None on the client's side."""
     @property
     def reason(self) -> DisconnectReason:
-        """Why."""
+        """The reason."""
     @property
     def detail(self) -> str | None:
-        """The text that ``close`` or ``disconnect`` was given as ``reason``, on both sides: 1 to 128 bytes in
-        UTF-8, or None. The peer can send any text here: treat it like chat.
+        """The ``reason`` that was passed to ``close`` or ``disconnect``, on both sides: 1 to 128 bytes in UTF-8, or
+        None. The peer can send any text here: treat it like chat.
         """
 
 @final
 class ChannelStats:
-    """Counts of one channel of one connection since it began."""
+    """Counts of one channel of a connection since the connection started."""
 
     @property
     def name(self) -> str:
@@ -1242,22 +1250,22 @@ class ChannelStats:
         """Messages sent, each counted once."""
     @property
     def resent(self) -> int:
-        """Times a message was sent again."""
+        """The number of resends of messages."""
     @property
     def delivered(self) -> int:
         """Messages that the other side has acked."""
     @property
     def lost(self) -> int:
-        """Messages given up as lost; none of a reliable channel."""
+        """Messages declared lost; 0 on a reliable channel."""
     @property
     def received(self) -> int:
         """Messages received, each counted once."""
     @property
     def duplicates(self) -> int:
-        """Messages received again, or too old to be of use, and dropped."""
+        """Messages dropped because they had been received before, or were too old."""
     @property
     def missed(self) -> int:
-        """Messages that the other side sent and that never arrived; redundant channels only."""
+        """Messages from the other side that never arrived; redundant channels only."""
     @property
     def dropped(self) -> int:
         """Messages dropped before they were sent or read: the queue was full, the tick's budget was used up, or a
@@ -1268,15 +1276,15 @@ class ChannelStats:
         """Bytes of messages sent, resends included."""
     @property
     def latency_ms(self) -> float:
-        """Smoothed time from send to ack, in milliseconds; 0 before the first."""
+        """Smoothed time from send to ack, in milliseconds; 0 before the first ack."""
 
 @final
 class ConnectionStats:
-    """How one connection is doing. Times in milliseconds, rates in kilobits per second with UDP/IP headers."""
+    """Statistics of one connection. Times are in milliseconds, rates in kilobits per second with UDP/IP headers."""
 
     @property
     def rtt_ms(self) -> float:
-        """Round trip time, smoothed."""
+        """The smoothed round trip time."""
     @property
     def rtt_min_ms(self) -> float:
         """The shortest of the last 128 round trips."""
@@ -1285,22 +1293,22 @@ class ConnectionStats:
         """The longest of the last 128 round trips."""
     @property
     def jitter_ms(self) -> float:
-        """Smoothed difference of consecutive round trips."""
+        """The smoothed difference of consecutive round trips."""
     @property
     def packet_loss_percent(self) -> float:
-        """Share of the packets we sent that were lost, in percent."""
+        """The share of this side's packets that were lost, in percent."""
     @property
     def packet_loss_received_percent(self) -> float:
-        """Share of the packets the other side sent that were lost, in percent."""
+        """The share of the other side's packets that were lost, in percent."""
     @property
     def sent_kbps(self) -> float:
-        """Rate of sending."""
+        """The rate of sending."""
     @property
     def received_kbps(self) -> float:
-        """Rate of receiving."""
+        """The rate of receiving."""
     @property
     def acked_kbps(self) -> float:
-        """Rate of data acked by the other side."""
+        """The rate of data that the other side acked."""
     @property
     def packets_sent(self) -> int:
         """Packets sent."""
@@ -1312,30 +1320,33 @@ class ConnectionStats:
         """Packets that the other side has acked."""
     @property
     def packets_lost(self) -> int:
-        """Packets given up as lost."""
+        """Packets declared lost."""
     @property
     def budget_bytes_per_second(self) -> float:
-        """The budget, in bytes a second, UDP/IP headers included."""
+        """The budget, in bytes per second, including UDP/IP headers."""
     @property
     def budget_burst_bytes(self) -> float:
         """The most bytes that may be sent at once after a pause."""
     @property
     def budget_adaptive(self) -> bool:
-        """Whether less is sent while the link is congested."""
+        """Whether the connection sends less while the link is congested."""
     @property
     def bulk_rate(self) -> float:
-        """The current rate of chunks, in bytes a second, UDP/IP headers included; 0 without a channel of chunks."""
+        """The current rate of chunks, in bytes per second, including UDP/IP headers; 0 without a channel of
+        chunks.
+        """
     @property
     def chunks(self) -> ChunkStats:
-        """Counts of its chunks."""
+        """Counts of chunks."""
     @property
     def channels(self) -> list[ChannelStats]:
         """Counts by channel, in the protocol's order."""
 
 @final
 class ChunkStats:
-    """Counts of the chunks of one connection since it began, both directions. A slice is a piece of a chunk that fills
-    a packet."""
+    """Counts of chunks in both directions since the connection started. A slice is a part of a chunk that fills a
+    packet.
+    """
 
     @property
     def slices_sent(self) -> int:
@@ -1351,7 +1362,7 @@ class ChunkStats:
         """Slices received, each counted once."""
     @property
     def slice_duplicates(self) -> int:
-        """Slices received again, and dropped."""
+        """Slices dropped because they had been received before."""
     @property
     def slices_unexpected(self) -> int:
         """Slices dropped because their chunk is unknown, ended or not yet accepted."""
@@ -1363,10 +1374,10 @@ class ChunkStats:
         """Offers dropped because they are out of order or contradict themselves."""
     @property
     def offers_too_fast(self) -> int:
-        """Packets dropped unacked because offers and withdrawals arrived too fast."""
+        """Packets dropped, and not acked, because offers and withdrawals arrived too fast."""
     @property
     def chunks_reused(self) -> int:
-        """Chunks that were already here when they were offered, and so were not sent."""
+        """Chunks that weren't sent because this side had them already."""
     @property
     def answers_invalid(self) -> int:
         """Answers dropped because their chunk was never offered or has no such slices."""
@@ -1416,12 +1427,12 @@ class ChannelSnapshot:
 
 @final
 class Candidates:
-    """Queued messages that may go out in any order, as columns: the argument of a priority hook. They belong to
+    """Queued messages that may be sent in any order, as columns: the argument of a priority hook. They belong to
     unreliable, latest and payload channels.
 
     Each column is a read-only memoryview, which ``numpy.asarray`` wraps without copying. A column is made when it
-    is first read, so unread ones cost nothing. Read it while the hook runs, before anything is sent or received;
-    later it raises RuntimeError. A column that you keep does not change.
+    is first read, so unread columns cost nothing. Read columns only while the hook runs; later, reading raises
+    RuntimeError. A column that you keep doesn't change.
     """
 
     def __len__(self) -> int: ...
@@ -1433,30 +1444,30 @@ class Candidates:
         """The channel's index."""
     @property
     def message_type(self) -> memoryview[int]:
-        """Index into ``protocol.messages``; 0 for payloads."""
+        """The index in ``protocol.messages``; 0 for payloads."""
     @property
     def age(self) -> memoryview[float]:
         """Seconds since ``send``."""
     @property
     def size(self) -> memoryview[int]:
-        """Bytes of its body."""
+        """Bytes of the message's body."""
     @property
     def key(self) -> memoryview[int]:
         """The key, on latest channels; else 0."""
     @property
     def resends(self) -> memoryview[int]:
-        """How often this value was sent before."""
+        """The number of times that this value was sent before."""
     @property
     def tag(self) -> memoryview[int]:
         """The ``tag`` given to ``send``."""
 
 @final
 class Notifications:
-    """Whether messages sent with ``notify=True``, and payloads, were delivered or lost: columns (read-only
-    memoryviews), in packet order per connection. A message that finds no room in its tick's packets is lost at
-    once, and so is a value that a newer one replaces before any packet carried it. When a connection ends, all
-    open messages are reported lost with its :class:`Disconnected` event, before anything of the slot's next
-    client. An endpoint that the game closes reports nothing more.
+    """Reports of messages sent with ``notify=True``, and of payloads, as delivered or lost. The columns are
+    read-only memoryviews, in packet order for each connection. A message that finds no room in its tick's packets
+    is lost at once. So is a value that a newer value replaces before any packet carried it. When a connection ends,
+    all open messages are reported as lost together with its :class:`Disconnected` event. An endpoint that the game
+    closes reports nothing more.
 
     Example:
         >>> for slot, tag, delivered in zip(told.slot, told.tag, told.delivered):  # doctest: +SKIP
@@ -1479,8 +1490,8 @@ class Notifications:
 
 @final
 class PacketNotifications:
-    """Whether packets were delivered or lost, as columns (read-only memoryviews), in the order in which each
-    connection sent them.
+    """Reports of packets as delivered or lost, as columns (read-only memoryviews), in each connection's sending
+    order.
     """
 
     def __len__(self) -> int: ...
@@ -1489,7 +1500,7 @@ class PacketNotifications:
         """The client slot of the receiver; 0 on a client."""
     @property
     def sequence(self) -> memoryview[int]:
-        """The low 16 bits of its number."""
+        """The low 16 bits of the packet's number."""
     @property
     def delivered(self) -> memoryview[bool]:
         """True: delivered. False: counted as lost."""
@@ -1500,7 +1511,8 @@ class PacketNotifications:
 class Chunk:
     """Large data to send to one client or many. It is read and hashed (SHA-256) once, when this object is made.
 
-    Hashing takes 0.5 to 4 ms per MiB, depending on the processor; above 64 KiB other threads run meanwhile.
+    Hashing takes 0.5 to 4 ms per MiB, depending on the processor; other threads run meanwhile if the data is above
+    64 KiB.
 
     Args:
         data: bytes (not copied), another contiguous buffer (copied once), or a path. A file is opened here and
@@ -1526,17 +1538,17 @@ class Chunk:
         """The SHA-256 of the content, 32 bytes."""
     @property
     def path(self) -> Path | None:
-        """The file; None when the content is in memory."""
+        """The file; None if the content is in memory."""
 
 @final
 class Transfer:
-    """A chunk being sent to the peer. Its attributes are updated by its endpoint's ticks; reading them never
-    blocks. It doesn't keep its endpoint alive, and dropping it doesn't cancel the transfer.
+    """A chunk that is being sent to the peer. The endpoint's ticks update its attributes. It doesn't keep its
+    endpoint alive, and deleting it doesn't cancel the transfer.
     """
 
     @property
     def client(self) -> ClientHandle | None:
-        """The client it goes to; None on a client."""
+        """The receiving client; None on a client."""
     @property
     def label(self) -> str:
         """The ``label`` given to ``send_chunk``."""
@@ -1557,49 +1569,47 @@ class Transfer:
         """Slices that the peer has acked."""
     @property
     def fraction(self) -> float:
-        """The share that is done, 0 to 1."""
+        """The share that the peer has acked, 0 to 1."""
     @property
     def rate(self) -> float:
-        """Bytes a second, over about the last second; the last value once it is over."""
+        """Bytes per second, over about the last second. After the end, the last value."""
     @property
     def time_left(self) -> float | None:
-        """Seconds until it is done at this rate; None while the rate is 0, and after a failure."""
+        """Seconds until the transfer is done at this rate; None while the rate is 0, and after a failure."""
     @property
     def done(self) -> bool:
         """Whether the peer has all of it and has verified the hash."""
     @property
     def error(self) -> str | None:
-        """Why it failed, as a sentence; None while it is running and when it is done."""
+        """The reason of the failure, as a sentence; None if the transfer runs or is done."""
     @property
     def over(self) -> bool:
-        """Whether it is done or failed."""
+        """Whether the transfer is done or has failed."""
     @property
     def paused(self) -> bool:
-        """Whether it is paused here, by :meth:`pause`."""
+        """Whether this side has paused the transfer by :meth:`pause`."""
     @property
     def paused_by_peer(self) -> bool:
-        """Whether the receiver has paused it."""
+        """Whether the receiver has paused the transfer."""
     def pause(self) -> bool:
-        """Stops sending it until :meth:`resume`. Slices in flight may still arrive, and the receiver keeps what
-        it has. Up to three chunks after it go on meanwhile, but are handed over after it. Returns False if it is
-        over.
+        """Stops sending until :meth:`resume`. Slices in flight may still arrive, and the receiver keeps what it
+        has. Up to three later chunks continue, but arrive in the inbox only after this chunk. Returns False if the
+        transfer is over.
         """
     def resume(self) -> bool:
-        """Sends the slices that the peer doesn't have. Does no harm if it isn't paused. Returns False if it is
-        over.
-        """
+        """Continues with the slices that the peer lacks. Returns False if the transfer is over."""
     def cancel(self) -> bool:
-        """Ends it for good: the peer discards what it has. To go on later, use :meth:`pause`. Returns False if it
-        is over.
+        """Ends the transfer for good; the peer discards what it has. To continue later, use :meth:`pause`. Returns
+        False if the transfer is over.
         """
 
 @final
 class IncomingChunk:
-    """A chunk that the peer is sending: its state at the time of the call."""
+    """A chunk that the peer is sending, as it was at the time of the call."""
 
     @property
     def client(self) -> ClientHandle | None:
-        """The client that sends it; None on a client."""
+        """The sending client; None on a client."""
     @property
     def label(self) -> str:
         """The peer's name for it, which can be any text."""
@@ -1620,23 +1630,23 @@ class IncomingChunk:
         """Slices received."""
     @property
     def fraction(self) -> float:
-        """The share that is done, 0 to 1."""
+        """The share that has arrived, 0 to 1."""
     @property
     def rate(self) -> float:
-        """Bytes a second, over about the last second."""
+        """Bytes per second, over about the last second."""
     @property
     def time_left(self) -> float | None:
-        """Seconds until it is done at this rate; None while the rate is 0."""
+        """Seconds until the chunk is complete at this rate; None while the rate is 0."""
     @property
     def paused(self) -> bool:
-        """Whether it is paused here, by :meth:`pause`."""
+        """Whether this side has paused the chunk by :meth:`pause`."""
     def pause(self) -> bool:
         """Asks the sender to stop until :meth:`resume`; see :meth:`Transfer.pause`."""
     def resume(self) -> bool:
-        """Asks the sender for the missing slices. Returns False if it is over."""
+        """Asks the sender for the missing slices. Returns False if the chunk is over."""
     def cancel(self) -> bool:
-        """Ends it for good and discards what arrived. The sender is notified, and ``inbox.chunk_failures``
-        reports it. Returns False if it is over.
+        """Ends the chunk for good and discards what arrived. The sender is notified, and ``inbox.chunk_failures``
+        reports the chunk. Returns False if the chunk is over.
         """
 
 @final
@@ -1645,12 +1655,12 @@ class ReceivedChunk:
     ``memoryview(chunk)``, ``numpy.frombuffer(chunk, ...)``.
 
     Raises:
-        BufferError: its buffer was asked for, but it is in a file.
+        BufferError: the buffer was requested, but the chunk is in a file.
     """
 
     @property
     def client(self) -> ClientHandle | Any:
-        """The client that sent it, on a :class:`Peer` the :class:`Player`; None on a client."""
+        """The client that sent the chunk; on a :class:`Peer`, the :class:`Player`; None on a client."""
     @property
     def label(self) -> str:
         """The peer's name for it, which can be any text."""
@@ -1659,13 +1669,13 @@ class ReceivedChunk:
         """Bytes of the content."""
     @property
     def hash(self) -> bytes:
-        """The SHA-256 of the content, 32 bytes: verified."""
+        """The verified SHA-256 of the content, 32 bytes."""
     @property
     def path(self) -> Path | None:
-        """The file it is in; None when it is in memory."""
+        """The file that holds the chunk; None if the chunk is in memory."""
     @property
     def reused(self) -> bool:
-        """Whether the file was already in the ``directory`` of :class:`Transfers`, so that it was not sent."""
+        """Whether the chunk wasn't sent because the ``directory`` of :class:`Transfers` had the file already."""
     @property
     def data(self) -> memoryview:
         """The content, read-only and without copying."""
@@ -1673,7 +1683,7 @@ class ReceivedChunk:
 
 @final
 class Congestion:
-    """How fast chunks may be sent. Messages have a budget of their own and don't wait for this rate (except with
+    """The rate limit for chunks. Messages have a budget of their own and don't wait for this rate (except with
     :meth:`good_bad`), but their bytes count against it.
     """
 
@@ -1685,26 +1695,26 @@ class Congestion:
         initial_bytes: int = 32_768,
         max_burst_bytes: int = 262_144,
     ) -> Congestion:
-        """The default: as fast as the link allows with a queue of only some milliseconds. It backs off when
-        packets take longer or get lost.
+        """The default: as fast as the link allows while its queue stays at a few milliseconds. It slows down when
+        packets take longer or are lost.
 
         Args:
-            min_bytes_per_second (float, default 4000.0): never slower, UDP/IP headers included.
-            max_bytes_per_second (float, default 125000000.0): never faster, UDP/IP headers included.
+            min_bytes_per_second (float, default 4000.0): the lowest rate, including UDP/IP headers.
+            max_bytes_per_second (float, default 125000000.0): the highest rate, including UDP/IP headers.
             initial_bytes (int, default 32768): bytes that may be in flight before the first measurement of the
                 link.
-            max_burst_bytes (int, default 262144): the most bytes sent at once, and so per tick.
+            max_burst_bytes (int, default 262144): the most bytes sent at once, and therefore per tick.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
         """
     @staticmethod
     def fixed(bytes_per_second: float, burst_bytes: float) -> Congestion:
-        """A fixed rate, for a link that is known, or that something else keeps uncongested.
+        """A fixed rate, for a link whose capacity you know.
 
         Args:
-            bytes_per_second (float): UDP/IP headers included.
-            burst_bytes (float): the most bytes sent at once after a pause, and so per tick.
+            bytes_per_second (float): the rate, including UDP/IP headers.
+            burst_bytes (float): the most bytes sent at once after a pause, and therefore per tick.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -1721,8 +1731,8 @@ class Congestion:
         double_below: float = 10.0,
         halve_every: float = 10.0,
     ) -> Congestion:
-        """Gaffer's good/bad mode: a fixed packet rate while the RTT is low, a lower one while it is high. It
-        covers all packets of the connection, those of messages included. See :class:`GoodBad`.
+        """Gaffer's good/bad mode: a fixed packet rate while the RTT is low, a lower one while it is high. It covers
+        all packets of the connection, including packets with messages. See :class:`GoodBad`.
 
         Args:
             bad_rtt (float, default 0.25): the RTT in seconds above which the link counts as bad.
@@ -1768,14 +1778,14 @@ class GhostChanged:
         """The ghost, with its new values."""
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of those properties."""
+        """The names of the changed properties."""
     @property
     def old(self) -> dict[str, Any]:
-        """The values that those properties had before this tick, by name."""
+        """The values of the changed properties before this tick, by name."""
 
 @final
 class GhostOwned:
-    """This client has become the owner of a ghost that it had already, or is no longer its owner."""
+    """This client has become the owner of a known ghost, or is no longer its owner."""
 
     __match_args__: Final = ("ghost", "owned")
     @property
@@ -1783,11 +1793,11 @@ class GhostOwned:
         """The ghost."""
     @property
     def owned(self) -> bool:
-        """Whether it is this client's."""
+        """Whether this client owns the ghost now."""
 
 @final
 class GhostLinked:
-    """A ghost has come that a reference to it waited for, or one is gone that a reference is to."""
+    """The target of a reference has arrived, or is gone."""
 
     __match_args__: Final = ("ghost", "name", "target")
     @property
@@ -1798,11 +1808,11 @@ class GhostLinked:
         """The name of the property."""
     @property
     def target(self) -> Any:
-        """The ghost that the property is now; None: the one that it was is gone."""
+        """The property's new value; None if the target is gone."""
 
 @final
 class GhostDespawned:
-    """A ghost is gone: it was despawned, or is no longer relevant. It keeps its last values."""
+    """A ghost is gone, because it was despawned or is no longer relevant. Its object keeps the last values."""
 
     __match_args__: Final = ("ghost",)
     @property
@@ -1814,10 +1824,10 @@ class GhostArrays:
     """The ghosts of a class as columns, with a row for each ghost: from :meth:`World.arrays` and
     :meth:`ClientWorld.arrays`.
 
-    ``arrays["position"]`` is the world's own memory: with NumPy an array, otherwise a memoryview. Write to it
-    on a server, and the next flush finds what changed; on a client it is read-only. A row belongs to one
-    ghost as long as that lives, so views stay valid; a view made before the world grew has only the rows of
-    that time. Cells of rows without a ghost have no meaning, and may be written to.
+    ``arrays["position"]`` is the world's own memory: with NumPy an array, otherwise a memoryview. On a server,
+    write to it, and the next flush finds the changes. On a client, it is read-only. A row belongs to one ghost as
+    long as the ghost lives, so views stay valid. When the world grows, older views keep their number of rows. Cells
+    of rows without a ghost have no meaning.
     """
 
     @property
@@ -1829,31 +1839,32 @@ class GhostArrays:
         like."""
     @property
     def capacity(self) -> int:
-        """How many ghosts there may be at a time."""
+        """The most ghosts that may live at a time."""
     @property
     def living(self) -> int:
-        """How many ghosts live."""
+        """The number of living ghosts."""
     @property
     def alive(self) -> Any:
-        """A column of bool that says which rows live."""
+        """A column of bool: True for rows with a ghost."""
     @property
     def rows(self) -> Any:
         """The living rows in rising order, as uint32."""
     @property
     def network_ids(self) -> Any:
-        """The network ids of the rows, by which references know them, as uint32: ``tanks["target"][3] =
-        crates.network_ids[7]``. They mean nothing where no ghost lives.
+        """The network ids of the rows, as uint32. References hold these ids: ``tanks["target"][3] =
+        crates.network_ids[7]``. Ids of rows without a ghost have no meaning.
 
         Raises:
-            GhostError: no :data:`Ref` of the protocol is to this class, so that its ghosts have none.
+            GhostError: the class's ghosts have no ids, because no :data:`Ref` of the protocol points to this class.
         """
     @property
     def owners(self) -> Any:
-        """The owner of each row: on a server a client's :attr:`ClientHandle.number`, or 2^64 - 1
-        for none; on a client whether it owns the row."""
+        """The owner of each row. On a server: the client's :attr:`ClientHandle.number`, or 2^64 - 1 for no owner.
+        On a client: whether the client owns the row.
+        """
     @property
     def spawned(self) -> Any:
-        """The rows of ghosts that appeared in the last tick, on a client to which the class comes as columns."""
+        """The rows of ghosts that appeared in the last tick, on a client that takes the class as columns."""
     @property
     def changed(self) -> Any:
         """The rows of ghosts that changed in the last tick; like :attr:`spawned`."""
@@ -1862,7 +1873,7 @@ class GhostArrays:
         """The rows of ghosts that disappeared in the last tick; like :attr:`spawned`. Their cells have the
         last values."""
     def ghost(self, row: int, /) -> Any:
-        """The object of a row, made when it is first asked for.
+        """The object of a row. It is made at the first request.
 
         Raises:
             GhostError: no ghost lives in this row.
@@ -1875,49 +1886,47 @@ class GhostArrays:
 
 @final
 class World:
-    """A server's ghosts: objects that are spawned here appear at its clients. It is
-    :attr:`Server.world`."""
+    """A server's ghosts. Objects that you spawn here appear at the clients. See :attr:`Server.world`."""
 
     @overload
     def spawn(self, ghost: type[_T], /, *, owner: ClientHandle | None = None) -> _T: ...
     @overload
     def spawn(self, ghost: _T, /, *, owner: ClientHandle | None = None) -> _T:
-        """Puts a ghost into the world: an object, which is live from then on, or one of the class with its defaults. Returns
-        it.
+        """Spawns a ghost: the given object, or a new object of the given class with its defaults. Returns the
+        ghost.
 
         Args:
             ghost: an object, or a class.
-            owner: the client that owns it; None, or a client that is gone: nobody.
+            owner: the client that owns the ghost. None, or a client that is gone: no owner.
 
         Raises:
             FieldError: a property's value is not in its range.
-            GhostError: it lives already, or the class is at its capacity.
+            GhostError: the ghost is already spawned, or the class is at its capacity.
             StaleClientError: with ``strict=True``, the owner is gone.
         """
     def spawn_rows(self, ghost: object, count: int, /, *, owner: ClientHandle | None = None) -> Any:
-        """Puts many identical ghosts into the world, without an object for each. Returns their
-        rows, as uint32.
+        """Spawns many ghosts with equal values, without making an object for each. Returns their rows, as uint32.
 
         Args:
-            ghost: an object whose values they begin with, or a class for its defaults.
-            count: how many.
+            ghost: an object with the first values, or a class for its defaults.
+            count: the number of ghosts.
             owner: the client that owns them.
 
         Raises:
             As :meth:`spawn`; if there isn't room for all of them, none is spawned.
         """
     def despawn(self, ghost: object, /) -> None:
-        """Removes a ghost from the world, and from all clients. Its object keeps its last values and is never
-        live again.
+        """Removes a ghost from the world and from all clients. Its object keeps the last values and can't be
+        spawned again.
 
         Raises:
-            GhostError: the ghost is not in this world, or not any more.
+            GhostError: the ghost isn't in this world.
         """
     def despawn_rows(self, class_: type, rows: Any, /) -> None:
         """Removes many ghosts of a class from the world, by row.
 
         Raises:
-            GhostError: one of the rows has no ghost, or is given twice; none was removed.
+            GhostError: a row has no ghost or is given twice. No ghost was removed.
         """
     def objects(self, class_: type[_T], /) -> list[_T]:
         """The ghosts of a class, as objects, by row.
@@ -1926,33 +1935,33 @@ class World:
             GhostError: the class is not among the protocol's ghosts.
         """
     def arrays(self, class_: type, /) -> GhostArrays:
-        """The ghosts of a class, as columns to write to: the flush finds what changed.
+        """The ghosts of a class, as writable columns. The next flush finds what changed.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def owner(self, ghost: object, /) -> ClientHandle | None:
-        """The client that owns a ghost; None if nobody does, or its owner is gone.
+        """The client that owns a ghost; None if the ghost has no owner or the owner is gone.
 
         Raises:
-            GhostError: the ghost is not in this world, or not any more.
+            GhostError: the ghost isn't in this world.
         """
     def set_owner(self, ghost: object, owner: ClientHandle | None, /) -> None:
-        """Gives a ghost to a client, or to nobody.
+        """Gives a ghost to a client, or to no client.
 
         Raises:
-            GhostError: the ghost is not in this world, or not any more.
+            GhostError: the ghost isn't in this world.
             StaleClientError: with ``strict=True``, the client has left.
         """
     def row(self, ghost: object, /) -> int:
         """The row of a ghost in the columns of its class.
 
         Raises:
-            GhostError: the ghost is not in this world, or not any more.
+            GhostError: the ghost isn't in this world.
         """
     def set_relevancy(self, class_: type, rule: Always | Owner | Grid | Chosen | Hook, /) -> None:
-        """Sets which clients get which ghosts of a class: :class:`Always`, the default, :class:`Owner`,
-        :class:`Grid`, :class:`Chosen` or :class:`Hook`.
+        """Sets the rule that decides which clients get which ghosts of a class: :class:`Always`, the default,
+        :class:`Owner`, :class:`Grid`, :class:`Chosen` or :class:`Hook`.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -1965,37 +1974,37 @@ class World:
         hook: Callable[[list[ClientHandle], GhostArrays], Any] | None,
         /,
     ) -> None:
-        """Sets a function that decides in each flush which clients are sent the properties with a condition
-        :func:`when`. Like the function of :class:`Hook` it is called with the clients and the class's
-        :class:`GhostArrays`, and returns a bool for each client and row. None removes it; the last masks stay.
+        """Sets a function that decides in each flush which clients get the properties with a condition
+        :func:`when`. It is called with the clients and the class's :class:`GhostArrays`, like the function of
+        :class:`Hook`, and returns a bool for each client and row. None removes the function; the last masks stay.
 
         Args:
             class_: the ghost class.
-            name: of the condition.
+            name: the condition's name.
             hook: the function.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or has no such condition.
-            TypeError: this can't be called.
+            TypeError: the hook can't be called.
         """
     def set_condition(self, client: ClientHandle, class_: type, name: str, rows: _Array, /) -> bool:
-        """Sets of which ghosts of a class a client is sent the properties with a condition :func:`when` from now on, by a
-        bool for each row. Rows beyond the mask aren't in it, nor are ghosts that spawn later. False if the client is gone.
+        """Selects the ghosts of a class whose properties with a condition :func:`when` a client gets from now on.
+        Ghosts beyond the mask, and ghosts that spawn later, aren't selected. Returns False if the client is gone.
 
         Args:
-            client: who is sent them.
+            client: the receiving client.
             class_: the ghost class.
-            name: of the condition.
-            rows: the mask.
+            name: the condition's name.
+            rows: the mask, a bool for each row.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or has no such condition.
             StaleClientError: with ``strict=True``, the client is gone.
         """
     def set_priority(self, class_: type, hook: Callable[[GhostArrays], Any] | None, /) -> None:
-        """Sets a function that returns the weights of :meth:`set_weights` in each flush: it is
-        called with the class's :class:`GhostArrays`, and returns a buffer of float32, one per row,
-        or None to keep the last ones. None as the hook removes it.
+        """Sets a function that returns the weights of :meth:`set_weights` in each flush. It is called with the
+        class's :class:`GhostArrays`, and returns a buffer of float32, one per row, or None to keep the last
+        weights. A hook of None removes the function.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2004,52 +2013,51 @@ class World:
     def look_from(
         self, client: ClientHandle, class_: type, places: Iterable[Sequence[float]] | None, /
     ) -> bool:
-        """Sets the places from which a client sees the ghosts of a class with a :class:`Grid`: two
-        or three numbers each. None, or no places: its own ghosts' places. False when the client is
+        """Sets the places from which a client sees the ghosts of a class with a :class:`Grid`. A place is two or
+        three numbers. None, or no places: the places of the client's own ghosts. Returns False if the client is
         gone.
 
         Raises:
-            GhostError: the class is not among the protocol's ghosts, or has another rule.
+            GhostError: the class is not among the protocol's ghosts, or doesn't have this rule.
             StaleClientError: with ``strict=True``, the client has left.
         """
     def show(self, client: ClientHandle, class_: type, rows: _Array, /) -> bool:
-        """Sets which ghosts of a :class:`Chosen` class a client is sent from now on: a buffer of bool, one
-        per row. Rows beyond the mask aren't sent, nor are ghosts that spawn later. Returns False if the client
-        is gone.
+        """Sets which ghosts of a :class:`Chosen` class a client gets from now on: a buffer of bool, one per row.
+        Ghosts beyond the mask, and ghosts that spawn later, aren't sent. Returns False if the client is gone.
 
         Raises:
-            GhostError: the class is not among the protocol's ghosts, or has another rule.
+            GhostError: the class is not among the protocol's ghosts, or doesn't have this rule.
             StaleClientError: with ``strict=True``, the client is gone.
         """
     def id_of(self, client: ClientHandle, ghost: object, /) -> int | None:
-        """The number by which a client knows a ghost, for a message to it: :meth:`ClientWorld.ghost_of` takes
-        it. It means this ghost and no other, for 32,768 flushes. None if the client isn't sent the ghost, or
-        is gone.
+        """The number under which a client knows a ghost, for use in a message to this client.
+        :meth:`ClientWorld.ghost_of` turns the number into the ghost. It stands for no other ghost for 32,768
+        flushes. None if the client doesn't get the ghost, or is gone.
 
         Raises:
-            GhostError: the ghost is not in this world, or not any more.
+            GhostError: the ghost isn't in this world.
             StaleClientError: with ``strict=True``, the client is gone.
         """
     def ghost_of(self, client: ClientHandle, class_: type[_T], number: int, /) -> _T | None:
-        """The ghost that a client knows by this number, from :meth:`ClientWorld.id_of`. None if the
-        ghost is gone or was never the client's, or if the client is gone.
+        """The ghost that a client knows under this number, from :meth:`ClientWorld.id_of`. None if the ghost is
+        gone, if the client never got it, or if the client is gone.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
             StaleClientError: with ``strict=True``, the client has left.
         """
     def set_weights(self, class_: type, weights: _Array, /) -> None:
-        """Sets the factors of the priorities of a class's ghosts, for ticks that have no room for everything
-        that is due: a buffer of float32, one per row; missing rows and ghosts that spawn later have 1. They
-        stay until they are set again.
+        """Sets factors for the priorities of a class's ghosts, used in ticks that have no room for everything that
+        is due: a buffer of float32, one per row. Missing rows and ghosts that spawn later have 1. The factors stay
+        until you set them again.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def set_must_know(self, class_: type, rows: _Array | None, /) -> None:
-        """Sets which ghosts of a class clients must know soon: the score, flags, doors. If there isn't room for everything
-        that is due, these are created and updated before all others, in up to half of the client's budget; beyond that
-        they go by priority like the others. Which clients get them is decided by :meth:`relevancy` alone.
+        """Marks ghosts of a class that clients must know soon, such as the score, flags or doors. If there isn't
+        room for everything that is due, these ghosts are created and updated first, in up to half of the client's
+        budget. Beyond it they are sent by priority like the others. Relevancy still decides which clients get them.
 
         Args:
             class_: the ghost class.
@@ -2061,17 +2069,18 @@ class World:
         """
     @property
     def costs(self) -> dict[str, dict[str, int]]:
-        """The bits that ghosts have sent, by class and then by property. Names in parentheses are the
-        overhead of records and packets. The sum equals the payloads on the wire."""
+        """The bits that were sent for ghosts, by class and then by property. Names in parentheses are the overhead
+        of records and packets. The sum equals the payloads on the wire.
+        """
     def client_bits(self, client: ClientHandle, /) -> int:
-        """The bits that ghosts have sent to a connected client."""
+        """The bits that were sent for ghosts to a connected client."""
     def remember(self, seconds: float) -> None:
         """Remembers the world from now on, for :meth:`rewind`. Takes 4 bytes (8 if a value needs more than 32
         bits) for each number, ghost and tick.
 
         Args:
-            seconds: how far back :meth:`rewind` may go, at most 250 ticks of the protocol's ``tick_rate``, or of 60 a second
-                if it has none; 0 forgets all.
+            seconds: the time that :meth:`rewind` may go back, at most 250 ticks at the protocol's ``tick_rate`` (60
+                a second if it has none); 0 forgets everything.
 
         Raises:
             ValueError: naming the bound.
@@ -2081,20 +2090,20 @@ class World:
         """Bytes of memory that :meth:`remember` takes."""
     @property
     def tick(self) -> int:
-        """The tick that was sent last: a client's :attr:`WorldView.tick` counts the same ticks, by their low
-        16 bits."""
+        """The tick that was sent last. A client's :attr:`WorldView.tick` counts the same ticks, by their low 16
+        bits.
+        """
     def rewind(self, client: ClientHandle, /, *, seen: float | None = None) -> Past:
         """The world as a client saw it: a :class:`tickwire.predict.Past`, for a ``with`` statement.
 
         Args:
             client: the client whose view it is; :meth:`WorldView.shown` says which ghosts it was shown.
-            seen: the tick that it looked at, by its :attr:`WorldView.tick`. None: the tick that it reported
-                with its input of the current tick (:meth:`Inputs.seen`), or the newest tick if it reported
-                none.
+            seen: the tick that the client saw (its :attr:`WorldView.tick`). None: the tick that the client reported
+                with its input of the current tick (:meth:`Inputs.seen`), or the newest tick if it reported none.
 
         Raises:
             GhostError: nothing is remembered.
-            ValueError: ``seen`` is not a finite number, or None and the protocol has no inputs.
+            ValueError: ``seen`` isn't a finite number, or it is None and the protocol has no inputs.
         """
     def rewind_to(self, tick: float, /) -> Past:
         """The world as it was at a tick, independent of clients; otherwise like :meth:`rewind`.
@@ -2113,28 +2122,28 @@ class World:
 
 @final
 class Latency:
-    """Where the time from a key to another player's screen goes, in seconds: it is :attr:`Client.latency`.
-
-    The parts are those of this client; the other player has a line and a view of its own.
+    """Where the time from a key to another player's screen goes, in seconds: see :attr:`Client.latency`. The
+    figures are this client's own; another player's line and view may differ.
     """
 
     @property
     def line(self) -> float:
-        """The round trip, with the waiting of both programs for their frames and ticks."""
+        """The round trip, including the time that both programs wait for their frames and ticks."""
     @property
     def lead(self) -> float:
-        """How far inputs are ahead of the server's clock: the way to the server, its jitter and losses, and the
-        waiting for a tick. 0.0 without inputs."""
+        """The time by which inputs are ahead of the server's clock. It covers the way to the server, jitter,
+        losses, and the wait for a tick. 0.0 without inputs.
+        """
     @property
     def view(self) -> float:
-        """How long the view waits with what arrived, so that the next state is there in time."""
+        """The time by which the view delays arrived states, so that the next state arrives in time."""
     @property
     def total(self) -> float:
         """The sum of the lead, half of the line and the view."""
 
 @final
 class Clock:
-    """A client's estimate of its server's time: it is :attr:`Client.clock`.
+    """A client's estimate of its server's time: see :attr:`Client.clock`.
 
     Its values are None until packets of both directions have arrived, some two round trips after the
     connection came up. From then on it runs within a few per cent of the server's rate, and never backwards.
@@ -2146,26 +2155,27 @@ class Clock:
         """The server's tick now, with its fraction; None before it is known."""
     @property
     def input_tick(self) -> int | None:
-        """The tick of an input that is sent now; None before it is known."""
+        """The tick for which an input is sent now; None before it is known."""
     @property
     def error(self) -> float | None:
-        """Seconds by which ``tick`` may be off, except for the difference between the two
-        directions; None before it is known."""
+        """Seconds by which ``tick`` may be wrong, apart from the difference between the two directions; None before
+        it is known.
+        """
     @property
     def settled(self) -> bool:
         """Whether ``tick`` has converged."""
     @property
     def rate(self) -> float:
-        """Ticks a second, from the protocol."""
+        """The protocol's ticks per second."""
     @property
     def speed(self) -> float:
-        """How fast it runs now: 1 if it makes up for nothing."""
+        """The current speed: 1 unless the clock makes up for an error."""
     @property
     def drift(self) -> float:
-        """The drift of the server's clock against this one, as a fraction."""
+        """The drift of the server's clock against this machine's clock, as a fraction."""
     @property
     def lead(self) -> float | None:
-        """Ticks by which inputs are ahead of ``tick``, besides their delay; None before it is known."""
+        """Ticks by which inputs are ahead of ``tick``, without their delay; None before it is known."""
     @property
     def delay(self) -> int:
         """Ticks between sending an input and predicting it, as set by :meth:`Client.set_inputs`."""
@@ -2177,7 +2187,7 @@ class Clock:
         """The newest tick whose input the server has acked; None before."""
     @property
     def restarts(self) -> int:
-        """How often it started again because it was off by more than a quarter of a second."""
+        """The number of restarts because of an error above a quarter of a second."""
 
 @final
 class InputColumns:
@@ -2191,10 +2201,10 @@ class InputColumns:
         """The :attr:`ClientHandle.number` of the client."""
     @property
     def here(self) -> memoryview:
-        """Whether the tick's own input has arrived."""
+        """Whether the input for this very tick has arrived."""
     @property
     def present(self) -> memoryview:
-        """Whether there is an input to run with, its own or the previous one repeated."""
+        """Whether the client has an input for this tick: its own, or a repeated earlier one."""
     @property
     def seen_tick(self) -> memoryview:
         """The tick that the player saw; 0 if the client didn't send it."""
@@ -2205,11 +2215,11 @@ class InputColumns:
 
 @final
 class InputStatus:
-    """How a client's inputs arrive: :meth:`Inputs.status` returns it."""
+    """Counts of a client's inputs: see :meth:`Inputs.status`."""
 
     @property
     def state(self) -> Literal["here", "late", "missing"] | None:
-        """The outcome of the current tick's input; None before there were any."""
+        """The outcome of the current tick's input; None before the first input."""
     @property
     def early(self) -> float | None:
         """The smoothed number of ticks by which inputs are early; negative if they are late. None before the
@@ -2231,10 +2241,10 @@ class InputStatus:
         """Copies of inputs that had arrived already."""
     @property
     def far_ahead(self) -> int:
-        """Inputs that were refused because their ticks were more than 128 ahead."""
+        """Inputs refused because their ticks were more than 128 ticks ahead."""
     @property
     def far_behind(self) -> int:
-        """Inputs that were refused because their ticks were 128 or more ago."""
+        """Inputs refused because their ticks were 128 or more ticks ago."""
     @property
     def skipped(self) -> int:
         """Inputs of ticks in which the server flushed without receiving."""
@@ -2242,25 +2252,26 @@ class InputStatus:
 @final
 class Inputs:
     """A server's inputs for the current tick, from ``receive`` until the next one after a flush:
-    :attr:`Server.inputs`. Iterating gives ``(client, input)`` of each client that ever sent one; the input is
-    None if it is missing and not repeated. It raises ValueError if the protocol has no ``inputs``. See
-    ``docs/time.md``."""
+    :attr:`Server.inputs`. Iterating yields ``(client, input)`` for each client that ever sent an input. The input
+    is None if it is missing and no earlier input is repeated. It raises ValueError if the protocol has no
+    ``inputs``. See ``docs/time.md``.
+    """
 
     @property
     def tick(self) -> int:
-        """The number of the current tick, which the next flush sends: the same on clients and on the
-        server."""
+        """The number of the current tick, which the next flush sends. Clients and server count the same ticks."""
     def __iter__(self) -> Iterator[tuple[ClientHandle, Any]]: ...
     def __len__(self) -> int: ...
     def get(self, client: ClientHandle, /) -> Any:
         """The input of a client for the current tick; None if there is none."""
     def seen(self, client: ClientHandle, /) -> float | None:
-        """The tick, with its fraction, that the player saw when giving the input of the current tick; None if
-        the client didn't report it (:meth:`Client.set_seen`). The client may lie: bound it."""
+        """The tick, with its fraction, that the player saw when giving the input for the current tick. None if the
+        client didn't report it (:meth:`Client.set_seen`). A client may lie, so limit how far back it may be.
+        """
     def status(self, client: ClientHandle, /) -> InputStatus:
         """How a client's inputs arrive."""
     def set_policy(self, missing: Literal["repeat", "none"], *, ticks: int = 8) -> None:
-        """Sets what a tick without an input gets.
+        """Sets the replacement for a missing input.
 
         Args:
             missing (Literal['repeat', 'none']): ``"repeat"``: the newest earlier input; ``"none"``: None.
@@ -2278,8 +2289,9 @@ class Inputs:
 
 @final
 class ClientWorld:
-    """The ghosts that a server shows to a client, as objects and as columns. Only the server changes
-    them. It is :attr:`Client.world`."""
+    """The ghosts that a server shows to a client, as objects and as columns. Only the server changes them. See
+    :attr:`Client.world`.
+    """
 
     def objects(self, class_: type[_T], /) -> list[_T]:
         """The ghosts of a class, as objects, by row.
@@ -2288,8 +2300,8 @@ class ClientWorld:
             GhostError: the class is not among the protocol's ghosts.
         """
     def arrays(self, class_: type, /) -> GhostArrays:
-        """The ghosts of a class, as columns that can only be read. When :meth:`Client.receive` returns, they
-        show the newest tick; the next call changes them in place.
+        """The ghosts of a class, as read-only columns. After :meth:`Client.receive` they show the newest tick. The
+        next call of it changes them in place.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2298,11 +2310,11 @@ class ClientWorld:
         """Whether this client owns a ghost.
 
         Raises:
-            GhostError: the ghost is gone, or another client's.
+            GhostError: the ghost is gone, or belongs to another client's world.
         """
     def mine(self, class_: type[_T], /) -> _T | None:
-        """The ghost of a class that this client owns, such as its avatar; None if it owns none. If it owns
-        several, the one in the first row: find all by :meth:`owns`.
+        """The ghost of a class that this client owns, such as its avatar; None if it owns none. If it owns several,
+        returns the ghost in the first row; :meth:`owns` finds the others.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2317,33 +2329,33 @@ class ClientWorld:
         """The row of a ghost in the columns of its class.
 
         Raises:
-            GhostError: the ghost is gone, or another client's.
+            GhostError: the ghost is gone, or belongs to another client's world.
         """
     def id_of(self, ghost: object, /) -> int:
-        """The number by which this client knows a ghost, for a message to its server: :meth:`World.ghost_of` takes it. It means this
-        ghost and no other.
+        """The number under which this client knows a ghost, for use in a message to its server.
+        :meth:`World.ghost_of` turns the number into the ghost. It stands for no other ghost.
 
         Raises:
-            GhostError: the ghost is gone, or another client's.
+            GhostError: the ghost is gone, or belongs to another client's world.
             ClosedError: the client is closed.
         """
     def ghost_of(self, class_: type[_T], number: int, /) -> _T | None:
-        """The ghost that the server means by this number, from :meth:`World.id_of`. None if it is
-        gone, or isn't there yet: see :meth:`awaits`.
+        """The ghost for a number from the server's :meth:`World.id_of`. None if the ghost is gone, or hasn't
+        arrived yet: see :meth:`awaits`.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def awaits(self, class_: type, number: int, /) -> bool:
-        """Whether the ghost with this number of the server's hasn't arrived yet.
+        """Whether the ghost with this number hasn't arrived yet.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def view(self) -> WorldView:
-        """The world to show now, between two ticks of the server: always the same object, brought up to date.
+        """The world to show now, between two ticks of the server. Returns the same object each time, updated.
 
-        If the protocol has inputs, they report from now on that the player saw this, as by
+        If the protocol has inputs, they report this view's tick to the server from now on, as with
         :meth:`Client.set_seen`.
 
         Raises:
@@ -2352,13 +2364,13 @@ class ClientWorld:
     def set_playout(
         self, *, delay: float | None = None, extrapolation: float = 0.0, rest: float = 0.0
     ) -> None:
-        """Sets how the view's time is chosen.
+        """Sets how far the view stays behind the server.
 
         Args:
-            delay: seconds between arrival and display; None: measured. Never below a tick.
-            extrapolation: for how many seconds beyond the newest tick properties with a velocity move on.
-            rest: for how many seconds a ghost without updates keeps moving, for worlds that exceed the
-                budget; 0: it stands still.
+            delay: seconds between arrival and display; None: measured. At least one tick.
+            extrapolation: seconds for which properties with a velocity continue to move beyond the newest tick.
+            rest: seconds for which a ghost without updates continues to move, for worlds that exceed the budget; 0:
+                it stops.
 
         Raises:
             ValueError: naming the bound.
@@ -2372,11 +2384,11 @@ class WorldView:
     :meth:`World.rewind` what a client saw.
 
     Between two states of a ghost, each property is shown by its rule. A ghost appears in its first tick and
-    disappears in its last. Columns belong to the view, and the next view changes them in place.
+    disappears in its last. The next view changes the columns in place.
     """
 
     def arrays(self, class_: type, /) -> GhostArrays:
-        """The ghosts of a class as columns, at the view's tick: they change in place with the next view.
+        """The ghosts of a class as columns, at the view's tick. The next view changes them in place.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2389,8 +2401,8 @@ class WorldView:
             GhostError: the class is not among the protocol's ghosts.
         """
     def mine(self, class_: type[_T], /) -> _T | None:
-        """The ghost of a class that this client owns, at the view's tick; None if there is none. Draw
-        :meth:`Prediction.seen` instead where the client predicts it.
+        """The ghost of a class that this client owns, at the view's tick; None if there is none. If the client
+        predicts this ghost, draw :meth:`Prediction.seen` instead.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2405,11 +2417,11 @@ class WorldView:
         """Whether this client owns a ghost of this view.
 
         Raises:
-            GhostError: the ghost is not of this view.
+            GhostError: the ghost isn't in this view.
         """
     def ghost(self, ghost: _T, /) -> _T | None:
-        """A ghost of the world as it is at the view's tick; None if it doesn't exist yet, or not any more.
-        Strings and the like have their present value.
+        """A ghost as it is at the view's tick; None if it doesn't exist at this tick. Strings and the like have
+        their present value.
 
         Raises:
             GhostError: the ghost was never in a world, or is in another one.
@@ -2419,25 +2431,24 @@ class WorldView:
         :meth:`ClientWorld.view`. Returns the view.
 
         Raises:
-            ValueError: this is not a tick.
-            GhostError: this is a server's view, which shows one tick only.
+            ValueError: ``tick`` isn't a valid tick.
+            GhostError: the view belongs to a server and shows only one tick.
         """
     @property
     def tick(self) -> float:
-        """Its tick, with its fraction: the one that a client reports to the server as seen. 0
-        before anything arrived."""
+        """The view's tick, with its fraction. A client reports it to the server as seen. 0 before anything arrived."""
     @property
     def delay(self) -> float:
         """Seconds between arrival and display; 0 on a server."""
     @property
     def period(self) -> float:
-        """Seconds of a tick of the server, as measured; 0 on a server."""
+        """The measured length of a server tick, in seconds; 0 on a server."""
     @property
     def stood(self) -> float:
         """Seconds in which the view stood still because updates were late; 0 on a server."""
     def shown(self, class_: type, /) -> Any:
-        """A column of bool: which rows of a class the client was shown, in a rewound world; all if
-        it is no client's view.
+        """A column of bool, in a rewound world: True for the rows of a class that the client was shown. True for
+        all rows in a world without a client.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2445,10 +2456,10 @@ class WorldView:
 
 @final
 class Inbox(Generic[_M, _W, _L, _V]):
-    """What arrived since the last tick.
+    """Everything that arrived since the last tick.
 
-    A player's :class:`Connected` comes at least a tick before anything else from that player, and its
-    :class:`Disconnected` at least a tick after, so the lists can be read in any order. Iterating yields events,
+    A player's :class:`Connected` arrives at least a tick before everything else from this player, and its
+    :class:`Disconnected` at least a tick later. So you can read the lists in any order. Iterating yields events,
     messages and values of latest channels::
 
         for client, what in inbox:  # on a client: for what in inbox
@@ -2461,11 +2472,12 @@ class Inbox(Generic[_M, _W, _L, _V]):
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def events(self) -> list[_V]:
-        """Connections made and ended, in order; on a :class:`Peer` what happened to players."""
+        """Connections that started or ended, in order; on a :class:`Peer`, events about players."""
     @property
     def messages(self) -> list[_M]:
-        """``(client, message)`` pairs on a server, messages on a client; in order within a channel. Those of latest
-        channels are in :attr:`latest`."""
+        """``(client, message)`` pairs on a server, messages on a client; in order within a channel. Values of
+        latest channels are in :attr:`latest` instead.
+        """
     @property
     def latest(self) -> list[_L]:
         """Values of latest channels: ``(client, key, message)`` on a server, ``(key, message)`` on a client."""
@@ -2474,65 +2486,69 @@ class Inbox(Generic[_M, _W, _L, _V]):
         """Payloads: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client."""
     @property
     def missed(self) -> list[Any]:
-        """Gaps in redundant channels: how many messages never arrived, as ``(client, channel, count)`` on a
-        server, ``(channel, count)`` on a client.
+        """Gaps in redundant channels: the number of messages that never arrived, as ``(client, channel, count)`` on
+        a server, ``(channel, count)`` on a client.
         """
     @property
     def chunks(self) -> list[ReceivedChunk]:
-        """Chunks that the peer sent, whole and verified, in the order of its calls of ``send_chunk``."""
+        """Chunks that the peer sent, whole and verified, in the order in which the peer sent them."""
     @property
     def chunk_failures(self) -> list[Any]:
-        """Chunks of the peer that failed: ``(client, label, error)`` on a server, ``(label, error)`` on a client.
+        """Chunks from the peer that failed: ``(client, label, error)`` on a server, ``(label, error)`` on a client.
         The error is a sentence.
         """
     @property
     def ghosts(self) -> list[GhostSpawned | GhostChanged | GhostOwned | GhostLinked | GhostDespawned]:
-        """Events of a client's ghosts: first spawns and despawns in order, then changes. None for
-        classes taken as columns, and none on a server."""
+        """Events of a client's ghosts: first spawns and despawns in order, then changes. There are none for classes
+        taken as columns, and none on a server.
+        """
     @property
     def notifications(self) -> Notifications:
-        """Whether messages sent with ``notify=True``, and payloads, arrived: each is reported
-        exactly once while its connection lasts."""
+        """Reports of messages sent with ``notify=True``, and of payloads, as delivered or lost. Each is reported
+        exactly once while its connection lasts.
+        """
     @property
     def has_calls(self) -> bool:
-        """Whether calls that came with it wait to be run."""
+        """Whether this inbox has calls that haven't run yet."""
     def run_calls(self, before: int | None = None) -> int:
-        """Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival, and returns
-        how many. Going through
-        the inbox and :meth:`Handlers.dispatch` do this by themselves, each call in its place; what is left then runs when the
-        tick is flushed, or with the next one. In an inbox that is not the newest there are none left.
+        """Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival. Returns how many ran.
+        Iterating over the inbox and :meth:`Handlers.dispatch` run each call in its place automatically. The
+        remaining calls run when the tick is flushed, or in the next tick. An older inbox has no calls left.
 
         Args:
-            before (int | None, default None): only those that arrived before
-            ``messages[before]``; None: all.
+            before (int | None, default None): only the calls that arrived before ``messages[before]``; None: all.
         """
     def columns(self, class_: type, /) -> Any:
         """All messages of a class listed in the endpoint's ``columns``, one per row, read-only: with NumPy a
         structured array, else :class:`Rows`.
 
-        In front of the class's fields are ``client`` (see :meth:`Server.client`; 0 on a client), ``received``
-        (when its packet arrived, in seconds since the endpoint's start), ``slot``, ``key`` (latest channels),
-        ``sequence`` (of its packet), ``missed`` (how many messages in front of it never arrived; redundant
-        channels) and ``channel``. If the class has a field of such a name, ours ends in an underscore.
+        The columns before the class's fields are ``client`` (see :meth:`Server.client`; 0 on a client),
+        ``received`` (when its packet arrived, in seconds since the endpoint's start), ``slot``, ``key`` (latest
+        channels), ``sequence`` (of its packet), ``missed`` (the number of messages before it that never arrived;
+        redundant channels) and ``channel``. If the class has a field of the same name, the added column ends in an
+        underscore.
 
         Raises:
             ValueError: the class is delivered as objects.
         """
     @property
     def packets(self) -> PacketNotifications:
-        """Whether packets were delivered or lost, each reported once; at most the newest 1,024 of a connection.
+        """Reports of packets as delivered or lost, each once; at most the newest 1,024 of a connection.
 
         Raises:
             AttributeError: the endpoint was made without ``packet_notifications=True``.
         """
     def __iter__(self) -> Iterator[_W]:
-        """Events, messages, and the messages of :attr:`latest`, one after the other: on a server each as ``(client,
-        what)``, on a client alone. Of each client :class:`Connected` comes first and :class:`Disconnected` last, as
-        always: a tick that has one of them has nothing else of that client."""
+        """Events, messages, and the messages of :attr:`latest`, in this order. On a server, each is a pair
+        ``(client, what)``. A tick with a client's :class:`Connected` or :class:`Disconnected` has nothing else from
+        this client.
+        """
 
 @final
 class Tick(Generic[_M, _W, _L, _V]):
-    """Receives on entry and sends on exit, even if the body raises, so that connections stay alive."""
+    """A context manager that receives on entry and sends on exit, even if the body raises, so that connections
+    stay alive.
+    """
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     def __enter__(self) -> Inbox[_M, _W, _L, _V]: ...
@@ -2546,30 +2562,31 @@ class Tick(Generic[_M, _W, _L, _V]):
 
 @final
 class Tuning:
-    """How an endpoint runs: its socket, its thread, its hooks. Servers, clients and peers take the same object.
+    """Settings of an endpoint's socket, thread and hooks. Servers, clients and peers can share one object.
 
     Args:
         driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
             the game ticks. ``"thread"``: a native thread also serves connections between ticks and while the game
             is busy: it acks, resends and paces chunks. A tick's messages still go out together, at its flush.
         bind (AddressLike | None, default None): the local address of a client or peer; None: any free port. A
-            server is at its address, and takes none.
-        timeout (int | None, default None): seconds of silence that end a connection, and a dial; None: 10, and 5
-            between peers. For :meth:`Client.connect`, and for peers, where it is at most 60. Connect tokens have a
-            timeout of their own. A server ends a connection after 300 seconds of silence at the latest.
+            server has its address already, and takes none.
+        timeout (int | None, default None): seconds of silence that end a connection or an attempt to connect; None:
+            10, and 5 between peers. Used by :meth:`Client.connect` and by peers (there at most 60). Connect tokens
+            have a timeout of their own. A server ends a connection after 300 seconds of silence at the latest.
         mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
-            For paths that silently lose larger ones. Each side sets its own.
+            Lower it for paths that silently drop larger packets. Each side sets it for its own packets.
         stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A server drops a player, with
-            :attr:`DisconnectReason.STALLED` on both sides, if a reliable channel to it is full and delivers
-            nothing for this long, or if the channel goes on refusing messages and delivering a full queue takes
-            more than twelve times as long. ``counters["connections.stalled"]`` counts them. None: never.
+            :attr:`DisconnectReason.STALLED` on both sides, if a reliable channel to it is full and delivers nothing
+            for this long, or if the channel continues to refuse messages and takes more than twelve times as long
+            to deliver a full queue. ``counters["connections.stalled"]`` counts these players. None: no player is
+            dropped for this reason.
         packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
-            or lost; otherwise no such records are kept.
-        priority (PriorityHook | None, default None): called once per flush if unordered messages are queued, with
-            their :class:`Candidates`, for all receivers at once. Returns a buffer of float32 scores, one per
-            candidate: within a channel, higher scores go first. None keeps the order. If it raises, returns
-            anything else or a NaN, or sends or receives, the packets go out in their usual order, and
-            :meth:`Server.flush`, or the ``with`` of :meth:`Server.tick`, raises the exception.
+            or lost.
+        priority (PriorityHook | None, default None): called once per flush with the :class:`Candidates` of all
+            receivers, if unordered messages are queued. Returns a buffer of float32 scores, one per candidate;
+            within a channel, messages with higher scores go first. None keeps the order. If the hook raises, sends,
+            receives or returns anything else, the packets go out in their usual order, and :meth:`Server.flush`, or
+            the ``with`` of :meth:`Server.tick`, raises the exception.
         factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
         columns (Sequence[type] | None, default None): message classes delivered as columns
             (:meth:`Inbox.columns`) instead of objects.
@@ -2599,13 +2616,13 @@ class Tuning:
         """The local address, if one was given."""
     @property
     def timeout(self) -> int | None:
-        """Seconds of silence that end a connection, if they were given."""
+        """Seconds of silence that end a connection, if given."""
     @property
     def mtu(self) -> int:
         """Bytes of the largest IP packets to send."""
     @property
     def stalled_timeout(self) -> float | None:
-        """Seconds for which a reliable channel may be full; None: any time."""
+        """Seconds for which a reliable channel may be full; None: without limit."""
     @property
     def packet_notifications(self) -> bool:
         """Whether :attr:`Inbox.packets` reports each packet."""
@@ -2614,7 +2631,7 @@ class Tuning:
         """The hook that orders unordered messages."""
     @property
     def factory(self) -> MessageFactory | None:
-        """What makes the message objects."""
+        """The function that makes the message objects."""
     @property
     def columns(self) -> list[type]:
         """The message classes that are delivered as columns."""
@@ -2623,20 +2640,20 @@ class Tuning:
 
 @final
 class Transfers:
-    """The chunks that an endpoint accepts, and how fast it sends its own.
+    """Limits for the chunks that an endpoint accepts, and the rate of the chunks that it sends.
 
     Args:
-        memory (int | None, default None): bytes of chunks from each peer to hold in memory, running ones and ones
-            not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused. None: 0 on a
-            server, 64 MiB on a client and between peers.
-        directory (str | PathLike[str] | None, default None): receives chunks into files here, named by their hash
-            in hex, instead of into memory. It is made if missing. Unfinished files stay: when the same peer
-            offers the same content again, even to another process, only the rest is sent.
-        file_limit (int | None, default None): bytes of the largest such file, at most ``directory_limit``; None:
-            1 GiB. Larger chunks are refused.
-        directory_limit (int | None, default None): bytes of all such files together, unfinished ones by the 4 KiB
-            blocks that arrived; None: eight times ``file_limit``. Chunks that don't fit are refused.
-        congestion (Congestion | None, default None): how fast chunks may be sent; None:
+        memory (int | None, default None): bytes of chunks from each peer to hold in memory, including chunks not
+            yet taken from ``inbox.chunks``. Larger chunks are refused; 0 refuses all. None: 0 on a server, 64 MiB
+            on a client and between peers.
+        directory (str | PathLike[str] | None, default None): a directory to receive chunks into files, instead of
+            into memory. Files are named by their hash in hex. The directory is created if missing. Unfinished files
+            stay: if the same peer offers the same content again, even to another process, only the rest is sent.
+        file_limit (int | None, default None): bytes of the largest file, at most ``directory_limit``; None: 1 GiB.
+            Larger chunks are refused.
+        directory_limit (int | None, default None): bytes of all files in the directory; unfinished files count by
+            the 4 KiB blocks that arrived. None: eight times ``file_limit``. Chunks that don't fit are refused.
+        congestion (Congestion | None, default None): the rate limit for sent chunks; None:
             :meth:`Congestion.adaptive`.
 
     Raises:
@@ -2654,35 +2671,35 @@ class Transfers:
     ) -> Transfers: ...
     @property
     def memory(self) -> int | None:
-        """Bytes of chunks to hold in memory, if they were given."""
+        """Bytes of chunks to hold in memory, if given."""
     @property
     def directory(self) -> Path | None:
         """The directory for received files; None: chunks are received into memory."""
     @property
     def file_limit(self) -> int | None:
-        """Bytes of the largest file, if they were given."""
+        """Bytes of the largest file, if given."""
     @property
     def directory_limit(self) -> int | None:
-        """Bytes of all files together, if they were given."""
+        """Bytes of all files together, if given."""
     @property
     def congestion(self) -> Congestion | None:
-        """How fast chunks may be sent, if it was given."""
+        """The rate limit for sent chunks, if given."""
 
 @final
 class Debugging:
-    """What finds mistakes in a game and in its network: errors, bad networks, captures.
+    """Settings to find mistakes in a game and its network: strict errors, bad networks, captures.
 
     Args:
-        strict (bool, default False): calls that name one client raise :class:`StaleClientError` if it has left,
-            those of a client :class:`NotConnectedError` without a connection, and both
-            :class:`ChannelFullError` if the other side doesn't ack, instead of returning a result that says so.
-        conditions (Conditions | None, default None): a bad network for everything sent. Give it to both sides.
-            All peers share its rate and its losses, as on one link.
-        seed (int | None, default None): makes these conditions repeatable; None: random.
+        strict (bool, default False): whether calls raise instead of returning a false result:
+            :class:`StaleClientError` if the named client has left, :class:`NotConnectedError` on a client without a
+            connection, and :class:`ChannelFullError` if the other side doesn't ack.
+        conditions (Conditions | None, default None): a bad network for everything sent. Set it on both sides. All
+            peers of the endpoint share its rate and its losses, as on one link.
+        seed (int | None, default None): the seed that makes these conditions repeatable; None: random.
         capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
-            path of a new one, for one endpoint. If writing fails, it is logged and the game continues.
-        slow_hook (float, default 0.005): seconds. The tick waits for its hooks. One that takes longer is logged,
-            at most once a second; ``counters`` has the times of all hooks.
+            path of a new capture. If writing fails, the error is logged and the game continues.
+        slow_hook (float, default 0.005): seconds. A hook that takes longer is logged, at most once a second,
+            because the tick waits for it. ``counters`` has the times of all hooks.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -2705,13 +2722,13 @@ class Debugging:
         """The bad network for everything sent."""
     @property
     def seed(self) -> int | None:
-        """The seed of the conditions, if one was given."""
+        """The seed of the conditions, if given."""
     @property
     def capture(self) -> Capture | str | PathLike[str] | None:
-        """The capture, or the path of one."""
+        """The capture, or its path."""
     @property
     def slow_hook(self) -> float:
-        """Seconds after which a hook is logged."""
+        """Seconds after which a hook is logged as slow."""
     def replace(self, **changes: Any) -> Debugging:
         """A copy with other values for the named arguments."""
 
@@ -2720,24 +2737,26 @@ class Access:
     """Who may connect to a server.
 
     Args:
-        admission (AdmissionHook | None, default None): called in each :meth:`Server.receive` with newcomers,
-            before the game sees them, with the list of their :class:`ClientHandle`. Returns the ones to refuse,
-            as handles or client ids (other ids are ignored), or None; a mapping gives each the text for its
-            event's ``detail``, or None. Refused clients are disconnected with :attr:`DisconnectReason.KICKED`,
-            and the game sees nothing of them: no event, message, chunk or file. Clients that connect while the
-            hook runs wait for the next :meth:`Server.receive`. If it raises, all these newcomers are refused, and
-            :meth:`Server.receive` raises the exception.
+        admission (AdmissionHook | None, default None): a hook that decides about newcomers before the game sees
+            them. Each :meth:`Server.receive` calls it with a list of newcomers (:class:`ClientHandle`). It returns
+            the newcomers to refuse, as handles or client ids, or None. It may return a mapping instead, with a text
+            for each refused client's ``detail``. Refused clients are disconnected with
+            :attr:`DisconnectReason.KICKED`, and the game sees no event, message, chunk or file from them. Clients
+            that connect while the hook runs wait for the next :meth:`Server.receive`. If the hook raises, all these
+            newcomers are refused, and :meth:`Server.receive` raises the exception.
         public_addresses (Sequence[AddressLike] | None, default None): the server's addresses in connect tokens,
             if they differ from its ``address``.
-        max_token_lifetime (int | None, default None): the longest ``expires_in``, in seconds, that the login
-            backend uses: tokens with more are refused. Other libraries' tokens don't carry their time of
-            creation; with this setting, those that may be older than the server are refused too. (Tokens of
-            :meth:`ConnectToken.generate` carry it, and are always refused if they are older than the server.)
-        clock_skew (int, default 0): seconds by which the clocks of backend and server may differ: tokens are
-            accepted this long after they expire, and if made up to this long before the server's start.
-        replace_duplicates (bool, default True): a client whose ``client_id`` is already connected replaces the
-            old connection, which ends with :attr:`DisconnectReason.REPLACED` on both sides before the new
-            :class:`Connected`. False: the new client must wait until the old one has left or timed out.
+        max_token_lifetime (int | None, default None): the longest ``expires_in`` of the login backend, in seconds.
+            Tokens that live longer are refused. Tokens that are older than the server are always refused. Other
+            libraries' tokens don't carry their time of creation; with this setting, they are refused if they may be
+            older than the server.
+        clock_skew (int, default 0): seconds by which the clocks of backend and server may differ. Tokens are
+            accepted for this long after they expire, and if they were made up to this long before the server's
+            start.
+        replace_duplicates (bool, default True): whether a client whose ``client_id`` is already connected replaces
+            the old connection. The old connection then ends with :attr:`DisconnectReason.REPLACED` on both sides,
+            before the new :class:`Connected`. False: the new client waits until the old client has left or timed
+            out.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -2757,7 +2776,7 @@ class Access:
         """The hook that decides about newcomers."""
     @property
     def public_addresses(self) -> list[Address] | None:
-        """The server's addresses in connect tokens, if they were given."""
+        """The server's addresses in connect tokens, if given."""
     @property
     def max_token_lifetime(self) -> int | None:
         """The longest lifetime of accepted tokens, in seconds; None: any."""
@@ -2766,19 +2785,20 @@ class Access:
         """Seconds by which the clocks of backend and server may differ."""
     @property
     def replace_duplicates(self) -> bool:
-        """Whether a newer connection of a client replaces the older one."""
+        """Whether a client's newer connection replaces the older connection."""
 
 @final
 class Rendezvous:
-    """How players find each other, and reach each other behind NATs.
+    """Settings to find players and to reach them behind NATs.
 
     Args:
-        address (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`): the game gets
-            code (:attr:`Peer.code`, :attr:`Server.code`), by which players behind NATs join; None: by address only.
+        address (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`). It gives the
+            game a code (:attr:`Peer.code`, :attr:`Server.code`) with which players behind NATs join. None: players
+            join by address only.
         title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not listed.
-        relaying (bool, default True): whether this player carries for two others who don't reach each other, at
-            up to 128 KiB a second, and may be reached by way of another one itself. False of the host: newcomers
-            who don't reach all players are refused. A server carries for nobody.
+        relaying (bool, default True): whether this player forwards packets between two players who don't reach each
+            other, at up to 128 KiB a second, and may itself be reached through another player. If the host sets
+            False, newcomers who don't reach all players are refused. A server never forwards.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -2789,13 +2809,13 @@ class Rendezvous:
     ) -> Rendezvous: ...
     @property
     def address(self) -> Address | None:
-        """The rendezvous server, if one was given."""
+        """The rendezvous server, if given."""
     @property
     def title(self) -> str:
         """The game's name in the server's list."""
     @property
     def relaying(self) -> bool:
-        """Whether this player carries for others."""
+        """Whether this player forwards packets for other players."""
 
 @final
 class Server(Generic[_P]):
@@ -2804,17 +2824,17 @@ class Server(Generic[_P]):
     Args:
         address (AddressLike): where to listen; port 0 picks a free one (see :attr:`address`). ``[::]`` listens on
             all IPv6 and IPv4 addresses.
-        protocol (Protocol): what both sides share.
+        protocol (Protocol): the protocol of both sides.
         key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development
-            mode with a well-known key. Anyone can connect, so it warns unless the address is loopback.
+            mode with a well-known key, in which anyone can connect. At an address other than loopback it warns.
         max_clients (int, default 64): client slots, 1 to 65,536.
         access (Access | None, default None): who may connect.
-        rendezvous (Rendezvous | None, default None): a rendezvous server at which it gets a :attr:`code`, by which
-            clients reach it through NATs; None: clients reach it by address only.
+        rendezvous (Rendezvous | None, default None): a rendezvous server that gives this server a :attr:`code`,
+            with which clients reach it through NATs; None: clients reach it by address only.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-        transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
-        tuning (Tuning | None, default None): how it runs.
-        debugging (Debugging | None, default None): what finds mistakes.
+        transfers (Transfers | None, default None): limits for chunks.
+        tuning (Tuning | None, default None): the socket, the thread and the hooks.
+        debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
     Raises:
         OSError: the address can't be bound, or the directory can't be made; see errno.
@@ -2841,23 +2861,26 @@ class Server(Generic[_P]):
         """The address it listens on, with the actual port."""
     @property
     def code(self) -> str | None:
-        """The code at the rendezvous server by which clients reach it (:class:`tickwire.peers.Code`), once there is one."""
+        """The code with which clients reach this server (:class:`tickwire.peers.Code`); None until the
+        rendezvous server has answered.
+        """
     @property
     def code_error(self) -> str | None:
-        """Why there is no :attr:`code`, or why the rendezvous server may not know it any more; None without such a
-        problem. Registering goes on all the same."""
+        """The reason why there is no :attr:`code`, or why the rendezvous server may have forgotten it; None if
+        there is no problem. Registration is retried.
+        """
     @property
     def protocol(self) -> Protocol[_P]:
-        """What both sides share."""
+        """The protocol of both sides."""
     @property
     def network(self) -> SimulatedNetwork | None:
-        """The simulated network it is on; None on a real one."""
+        """The simulated network of this server; None on a real network."""
     @property
     def world(self) -> World:
-        """Its ghosts: objects spawned here appear at its clients."""
+        """The server's ghosts. Objects that you spawn here appear at the clients."""
     @property
     def inputs(self) -> Inputs:
-        """The inputs of the tick that runs."""
+        """The clients' inputs for the current tick."""
     @property
     def max_clients(self) -> int:
         """The number of client slots."""
@@ -2866,10 +2889,10 @@ class Server(Generic[_P]):
         """The connected clients, by slot."""
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called and any linger is over."""
+        """Whether the server is closed, after any linger."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters since the start, with every drop under a name."""
+        """All counters since the start, by name. Every dropped datagram is counted."""
     def tick(
         self,
     ) -> Tick[tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]]:
@@ -2885,14 +2908,13 @@ class Server(Generic[_P]):
             Exception: from the priority hook. The packets were sent, in their usual order.
         """
     def pump(self) -> None:
-        """Keeps connections alive without taking messages, for example while loading. Messages wait, and once the
-        receive window is full, their sender waits too. Nothing reliable is lost.
+        """Keeps connections alive without taking messages, for example while loading. Messages wait. Once the
+        receive window is full, their sender waits too, so no reliable message is lost.
         """
     def _step(self) -> float:
-        """Does the work that needn't wait for a tick: reads, acks, keeps alive, resends, sends chunks. Event
-        loops call it when the socket is readable and when its time has come. Messages wait for :meth:`receive`,
-        as with :meth:`pump`. Returns the seconds until it is due again, unless something arrives or is sent
-        first.
+        """Does the work that doesn't wait for a tick: receiving, acks, keep-alives, resends, chunks. Event loops
+        call it when the socket is readable and when it is due. Messages wait for :meth:`receive`, as with
+        :meth:`pump`. Returns the seconds until it is due again if nothing arrives or is sent.
 
         Raises:
             OSError: the socket failed.
@@ -2968,8 +2990,8 @@ class Server(Generic[_P]):
         notify: bool = False,
     ) -> SendResult: ...
     def send_payload(self, client: ClientHandle, data: bytes, channel: int | str, *, tag: int) -> SendResult:
-        """Queues bytes on a payload channel for the next flush. ``inbox.notifications`` reports them under
-        ``tag`` as delivered or lost, exactly once, in packet order. Returns what :meth:`send` does.
+        """Queues bytes on a payload channel for the next flush. ``inbox.notifications`` reports them under ``tag``
+        as delivered or lost, exactly once, in packet order. Returns the same results as :meth:`send`.
 
         Args:
             client (ClientHandle): the receiver.
@@ -2990,22 +3012,22 @@ class Server(Generic[_P]):
         burst: bool = False,
         ask_first: bool = False,
     ) -> Transfer:
-        """Queues large data for a client. It is sent in slices beside the messages, which come first, as fast as
-        ``congestion`` allows; lost slices are resent. Once it is whole and verified, the client has it in
-        ``inbox.chunks``. Chunks arrive in the order of these calls. If the client has left, or 256 chunks already
-        wait for it, the returned transfer is over and its ``error`` says why.
+        """Queues large data for a client. The data is sent in slices beside the messages, which have priority, as
+        fast as ``congestion`` allows. Lost slices are resent. The client gets the whole, verified chunk in
+        ``inbox.chunks``. Chunks arrive in the order of these calls. If the client has left, or if 256 chunks
+        already wait for it, the returned transfer is over and has an ``error``.
 
         Args:
             client (ClientHandle): the receiver.
             data (Chunk | Buffer | str | PathLike[str]): bytes (not copied), another contiguous buffer (copied
-                once), or a path (read as it is sent). This call reads and hashes it; to send the same to several
-                clients, make one :class:`Chunk`.
-            label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
-            burst (bool, default False): on a link not yet measured, send all of it within a round trip instead of
-                starting slowly. A slow link may then drop packets, those of messages too. At most 256 KiB; for
-                loading screens.
+                once), or a path (read as it is sent). This call reads and hashes the data; to send the same data to
+                several clients, make one :class:`Chunk`.
+            label (str, default ''): your own name for the chunk, up to 64 bytes of UTF-8.
+            burst (bool, default False): on a link that isn't measured yet, send the whole chunk within a round trip
+                instead of starting slowly. A slow link may then drop packets, including packets with messages. At
+                most 256 KiB; for loading screens.
             ask_first (bool, default False): wait until the receiver has reported what it already has, so that a
-                file in its ``directory`` is not sent at all. Costs other contents a round trip.
+                file in its ``directory`` is not sent at all. New content takes one more round trip.
 
         Raises:
             StaleClientError, ChannelFullError: with ``strict=True``, instead of such a transfer.
@@ -3017,7 +3039,7 @@ class Server(Generic[_P]):
             ClosedError: the server is closed.
         """
     def incoming_chunks(self, client: ClientHandle) -> list[IncomingChunk]:
-        """A client's chunks that are running or waiting for room, as they are now; empty if it has left."""
+        """A client's chunks that are arriving or waiting for room; empty if the client has left."""
     def broadcast(
         self,
         message: _P | Batch,
@@ -3062,9 +3084,9 @@ class Server(Generic[_P]):
         *args: _A.args,
         **kwargs: _A.kwargs,
     ) -> list[ClientHandle]:
-        """Makes a client run a call, or several clients if the call is :data:`tickwire.to_all`. For
-        one client, returns what :meth:`send` does, or ``HIDDEN`` if a ghost in it is not relevant
-        to the client; for several, those whose channel is full or who are gone.
+        """Makes a client run a call, or several clients if the call is :data:`tickwire.to_all`. For one client,
+        returns the same results as :meth:`send`, or ``HIDDEN`` if a ghost in the arguments isn't relevant to the
+        client. For several clients, returns the clients whose channel is full or who are gone.
 
         Args:
             client (ClientHandle | Iterable[ClientHandle]): the client or clients that run it,
@@ -3072,18 +3094,18 @@ class Server(Generic[_P]):
             call (ClientCall): a call of the protocol; its arguments follow.
 
         Raises:
-            TypeError: the arguments aren't those of the function.
-            FieldError: one of them is not in its range.
-            UnregisteredMessageError: it is no call of the protocol.
-            ValueError: it is one that the server runs, or one for one client and several are given.
-            GhostError: a ghost that is named is not in this world, or not any more.
-            StaleClientError, ChannelFullError: with ``strict=True``, in place of what is false.
+            TypeError: the arguments don't fit the function.
+            FieldError: an argument is out of its range.
+            UnregisteredMessageError: the protocol doesn't have this call.
+            ValueError: the server runs this call, or the call is for one client and several are given.
+            GhostError: a ghost in the arguments isn't in this world.
+            StaleClientError, ChannelFullError: with ``strict=True``, instead of a false result.
         """
     def call_all(
         self, call: ClientCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs
     ) -> list[ClientHandle]:
-        """Makes all clients run a call; if it names ghosts, those clients to whom all of them are
-        relevant. Returns the clients whose channel was full: the others have it.
+        """Makes all clients run a call. If the arguments contain ghosts, only the clients to whom all these ghosts
+        are relevant run it. Returns the clients whose channel was full.
 
         Args:
             call (ClientCall): a call :data:`tickwire.to_all`; its arguments follow.
@@ -3094,32 +3116,32 @@ class Server(Generic[_P]):
     def request(
         self, client: ClientHandle, call: ClientCall[_A, _R], /, *args: _A.args, **kwargs: _A.kwargs
     ) -> Request[_R]:
-        """Makes a client run a call, and returns a request for its result. If no reply can come any
-        more, the request has an error. At most 256 wait at a time for one client.
+        """Makes a client run a call, and returns a request for its result. If no reply can arrive any more, the
+        request has an error. At most 256 requests to one client wait at a time.
 
         Args:
             client (ClientHandle): the client that runs it.
             call (ClientCall): a call of the protocol; its arguments follow.
 
         Raises:
-            TypeError: the function returns None, or the arguments aren't those of the function.
+            TypeError: the function returns None, or the arguments don't fit the function.
             FieldError, UnregisteredMessageError, ValueError, GhostError: as :meth:`call`.
-            StaleClientError, ChannelFullError: with ``strict=True``, in place of a request that failed.
+            StaleClientError, ChannelFullError: with ``strict=True``, instead of a failed request.
         """
     def implement(
         self, call: ServerCall[_A, _R], function: Callable[Concatenate[ClientHandle, _A], _R], /
     ) -> None:
-        """Sets another function to run a call that arrives here.
+        """Sets the function that runs a call on this side.
 
         Args:
             call (ServerCall): a call of the protocol.
-            function (Callable): called like the declared function. Not a coroutine function.
+            function (Callable): a function with the declared function's parameters. Not a coroutine function.
         """
     def room(self) -> Room:
         """Makes an empty :class:`Room` of this server's clients."""
     def forget(self, channel: int | str, key: int | None = None) -> int:
         """Stops sending newcomers the newest value of a key, or of all keys, of a channel with ``retain=True``.
-        Clients that have it keep it. Returns how many values were dropped.
+        Clients that have the value keep it. Returns the number of dropped values.
 
         Args:
             channel (int | str): index or name.
@@ -3130,25 +3152,25 @@ class Server(Generic[_P]):
             ValueError: the key is negative or above 2**32 - 1.
         """
     def client(self, number: int, /) -> ClientHandle | None:
-        """The client with this :attr:`ClientHandle.number`, as in the ``client`` column of rows; None if it has
-        left.
+        """The client with this :attr:`ClientHandle.number`, as in the ``client`` column of rows; None if the client
+        has left.
         """
     def disconnect(self, client: ClientHandle, reason: str | None = None, *, linger: float = 0.0) -> bool:
-        """Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Never blocks. Returns False if it
-        is over.
+        """Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Never blocks. Returns False if the
+        connection is over.
 
-        Without ``linger`` it ends at once. Messages that are not yet acked are lost, even if they were flushed:
-        reliable ones are not resent, and the goodbye may overtake them. With ``linger``, the following ticks go
-        on sending until the player has acked every reliable message and the newest values of latest channels, and
-        every other packet is delivered or lost; then comes the goodbye. For the game the client has left from now
-        on: the handle is stale, messages from the player are dropped, and running chunks end. The slot becomes
-        free, and the :class:`Disconnected` event comes, when the connection is over: after ``linger`` seconds at
-        the latest.
+        Without ``linger``, the connection ends at once. Messages that aren't acked yet are lost, even if they were
+        flushed: reliable messages aren't resent, and the goodbye may overtake other messages. With ``linger``, the
+        following ticks continue to send until the player has acked every reliable message and the newest values of
+        latest channels, and every other packet is delivered or lost. Then the goodbye is sent. For the game the
+        client leaves at once: the handle is stale, messages from the player are dropped, and running chunks end.
+        When the connection is over, after ``linger`` seconds at the latest, the :class:`Disconnected` event arrives
+        and the slot becomes free.
 
         Args:
             client (ClientHandle): the player to disconnect.
-            reason (str | None, default None): a text for the player, as the ``detail`` of its event: 1 to 128 bytes
-                in UTF-8. Not in yojimbo's framing.
+            reason (str | None, default None): a text for the player, the ``detail`` of its event: 1 to 128 bytes in
+                UTF-8. Not with yojimbo's framing.
             linger (float, default 0.0): seconds, 0 to 60.
 
         Raises:
@@ -3156,7 +3178,7 @@ class Server(Generic[_P]):
             ValueError: naming the argument, its value and its bound.
         """
     def stats(self, client: ClientHandle) -> ConnectionStats:
-        """Statistics of a client's connection; its last ones if the client has left."""
+        """Statistics of a client's connection; the last statistics if the client has left."""
     @property
     def channel_stats(self) -> ChannelSnapshot:
         """Counts of all channels of all connected clients."""
@@ -3169,29 +3191,28 @@ class Server(Generic[_P]):
         adaptive: bool = True,
     ) -> bool:
         """Sets the budget of messages for a client, or for every client, present and future. The default is
-        1,250,000 bytes a second in bursts of 65,536. Chunks have a rate of their own (``congestion``) and don't
-        use the budget. Returns False if that client has left.
+        1,250,000 bytes a second in bursts of 65,536. Chunks have a rate of their own (``congestion``) and don't use
+        the budget. Returns False if the client has left.
 
         Args:
-            bytes_per_second (float): the rate, UDP/IP headers included.
+            bytes_per_second (float): the rate, including UDP/IP headers.
             burst_bytes (float): the most bytes sent at once after a pause. A tick's packets are such a burst.
             client (ClientHandle | None, default None): None: every client, present and future.
-            adaptive (bool, default True): send less while the link is congested: while round trips grow by 100 ms
-                or more, a fifth or more of the packets is lost, or acks stop. This is a window of bytes in
-                flight, after TCP's (RFC 5681) and LEDBAT's (RFC 6817). At least 8 KiB may always be in flight, so
-                most games never reach it. False: the budget alone decides.
+            adaptive (bool, default True): whether to send less while the link is congested. A link is congested if
+                round trips grow by 100 ms or more, if a fifth or more of the packets is lost, or if acks stop. The
+                mechanism is a window of bytes in flight, after TCP (RFC 5681) and LEDBAT (RFC 6817). At least 8 KiB
+                may always be in flight, so most games never reach the window. False: only the budget decides.
 
         Raises:
             ValueError: naming the argument, its value and its bound. Nothing is changed.
             StaleClientError: with ``strict=True``, the client has left.
         """
     def set_congestion(self, congestion: Congestion, client: ClientHandle | None = None, /) -> bool:
-        """Changes how fast chunks may be sent to a client, or to every client, present and future. New settings
-        of the same kind keep the measurements of the link; another kind starts without. Returns False if that
-        client has left.
+        """Changes the rate limit for chunks to a client, or to every client, present and future. New settings of
+        the same kind keep the measurements of the link. Returns False if the client has left.
 
         Args:
-            congestion (Congestion): how fast chunks may be sent.
+            congestion (Congestion): the rate limit for chunks.
             client (ClientHandle | None, default None): None: every client, present and future.
 
         Raises:
@@ -3200,19 +3221,18 @@ class Server(Generic[_P]):
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket.
 
-        Without ``linger`` it closes at once. Messages that are not yet acked are lost, as with
-        :meth:`disconnect`, and so is everything queued since the last flush. With ``linger``, the queue is
-        flushed (without the priority hook), each connection ends as :meth:`disconnect` describes, and nobody new
-        gets in. Meanwhile the game's calls raise :class:`ClosedError`, and players' messages are dropped.
-
-        A second call without ``linger`` ends the lingering at once, and so does Ctrl-C.
+        Without ``linger``, the server closes at once. Messages that aren't acked yet are lost, as with
+        :meth:`disconnect`, and so is everything queued since the last flush. With ``linger``, the queue is flushed
+        (without the priority hook), each connection ends as :meth:`disconnect` describes, and no new client gets
+        in. Meanwhile the game's calls raise :class:`ClosedError`, and players' messages are dropped. A second call
+        without ``linger``, or Ctrl-C, ends the lingering at once.
 
         Args:
             linger (float, default 0.0): seconds, 0 to 60.
             reason (str | None, default None): a text for the players, as for :meth:`disconnect`.
-            wait (bool, default True): whether to block until it is over, while other Python threads run. If not,
-                go on calling :meth:`tick`, :meth:`_step` or :meth:`pump` until :attr:`closed`. On a simulated
-                network, where the game moves time, nothing blocks.
+            wait (bool, default True): whether to block until the server is closed, while other Python threads run.
+                If False, continue to call :meth:`tick` or :meth:`pump` until :attr:`closed`. On a simulated
+                network, where the game moves time, the call never blocks.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
@@ -3228,10 +3248,10 @@ class Server(Generic[_P]):
 
 @final
 class Room(Generic[_P]):
-    """Some of a server's clients, to send to: a match, a lobby, a team.
+    """A group of a server's clients to send to: a match, a lobby, a team.
 
     A client may be in several rooms. It leaves them when it leaves the server, in the :meth:`Server.receive` that
-    delivers its :class:`Disconnected`. An unused room costs nothing, and ends with the last reference to it.
+    delivers its :class:`Disconnected`. An unused room costs nothing, and needs no closing.
     """
 
     def __new__(cls, server: Server[_P]) -> Room[_P]: ...
@@ -3240,15 +3260,15 @@ class Room(Generic[_P]):
     def server(self) -> Server[_P]:
         """The server."""
     def add(self, client: ClientHandle, /) -> bool:
-        """Adds a client, which gets the newest value of each key that was broadcast to the room on channels with
-        ``retain=True``. Returns False if it is in the room already or has left the server.
+        """Adds a client. The client gets the newest value of each key that was broadcast to the room on channels
+        with ``retain=True``. Returns False if the client is in the room already or has left the server.
 
         Raises:
             ValueError: the client belongs to another server.
             ClosedError: the server is closed.
         """
     def discard(self, client: ClientHandle, /) -> bool:
-        """Removes a client, which keeps the values it has. Returns False if it isn't in the room.
+        """Removes a client. The client keeps the values it has. Returns False if the client isn't in the room.
 
         Raises:
             ValueError: the client belongs to another server.
@@ -3297,27 +3317,28 @@ class Room(Generic[_P]):
 
 @final
 class Client(Generic[_P]):
-    """A client of one server, which dials with a connect token.
+    """A client of one server, connecting with a connect token.
 
     Args:
-        protocol (Protocol): what both sides share.
+        protocol (Protocol): the protocol of both sides.
         token (ConnectToken): from the login backend.
-        reconnect (Reconnect | None, default None): dials again when the connection is lost or doesn't come up, with
-            tokens of its source. This client stays the same object: its :attr:`state` is ``RECONNECTING`` until the
-            next attempt, and its events are :class:`Reconnecting` for each attempt to come, :class:`Connected` each
-            time, and one :class:`Disconnected` once it gives up. Each attempt empties its :attr:`world`. It gives
-            up at once after a kick, if the same player connected elsewhere, or if the protocols differ.
-        ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
-            the client makes instead of those, by class.
+        reconnect (Reconnect | None, default None): settings to reconnect when the connection is lost or doesn't
+            come up, with fresh tokens. The client stays the same object; its :attr:`state` is ``RECONNECTING``
+            until the next attempt. Its events are a :class:`Reconnecting` before each attempt, a :class:`Connected`
+            after each success, and one :class:`Disconnected` when it gives up. Each attempt empties its
+            :attr:`world`. It gives up at once after a kick, if the same player connected elsewhere, or if the
+            protocols differ.
+        ghosts (dict[type, type] | None, default None): subclasses to make the client's ghost objects from, by the
+            protocol's ghost class.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-        transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
-        tuning (Tuning | None, default None): how it runs.
-        debugging (Debugging | None, default None): what finds mistakes.
+        transfers (Transfers | None, default None): limits for chunks.
+        tuning (Tuning | None, default None): the socket, the thread and the hooks.
+        debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
     Raises:
         OSError: no socket or directory could be made.
-        ValueError: the token is for another protocol id or was used by another client of this process, an
-            argument is out of its bounds.
+        ValueError: the token is for another protocol id, another client of this process used it, or an argument is
+            out of its bounds.
     """
 
     def __new__(
@@ -3347,25 +3368,26 @@ class Client(Generic[_P]):
         tuning: Tuning | None = None,
         debugging: Debugging | None = None,
     ) -> Client[_Q]:
-        """Development mode: makes its own token, with the well-known key or a shared one. Not for production:
-        anyone who has the key can connect as any player. It warns unless the address is loopback.
+        """Connects in development mode: the client makes its own token, with the well-known key or a shared key.
+        Not for production, because anyone with the key can connect as any player. At an address other than loopback
+        it warns.
 
         Args:
-            address (AddressLike | Code): where the server is, with its port, or its code at a rendezvous server
+            address (AddressLike | Code): the server's address with its port, or its code at a rendezvous server
                 (:class:`tickwire.peers.Code`).
-            protocol (Protocol): what both sides share.
-            key (bytes | None, default None): the server's 32-byte private key; None: development mode's, which is
-                public.
-            client_id (int | None, default None): None: a random one.
-            reconnect (Reconnect | None, default None): dials again when the connection is lost or doesn't come up,
-                with the same ``client_id``: see :class:`Client`.
-            ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
-                the client makes instead of those, by class.
+            protocol (Protocol): the protocol of both sides.
+            key (bytes | None, default None): the server's 32-byte private key; None: the public key of development
+                mode.
+            client_id (int | None, default None): the client's id; None: a random id.
+            reconnect (Reconnect | None, default None): settings to reconnect when the connection is lost or doesn't
+                come up, with the same ``client_id``: see :class:`Client`.
+            ghosts (dict[type, type] | None, default None): subclasses to make the client's ghost objects from, by
+                the protocol's ghost class.
 
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-            transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
-            tuning (Tuning | None, default None): how it runs.
-            debugging (Debugging | None, default None): what finds mistakes.
+            transfers (Transfers | None, default None): limits for chunks.
+            tuning (Tuning | None, default None): the socket, the thread and the hooks.
+            debugging (Debugging | None, default None): strict errors, bad networks, captures.
         """
     @staticmethod
     def local(
@@ -3377,21 +3399,23 @@ class Client(Generic[_P]):
         tuning: Tuning | None = None,
         debugging: Debugging | None = None,
     ) -> Client[_Q]:
-        """The client of a player in the server's own process, such as the player who hosts the game. Its packets pass
-        through memory: it has no socket and no port, loses nothing, and needs no token or key. For the server it is a
-        client like any other, with a slot, a handle and an :class:`AdmissionHook`'s judgement.
+        """Makes the client of a player in the server's own process, such as the player who hosts the game. Its
+        packets pass through memory, so it has no socket, loses no packets, and needs no token or key. For the
+        server it is a client like any other: it has a slot and a handle, and the :class:`AdmissionHook` decides
+        about it.
 
-        Tick the server first, and then its local clients: they see what the server sent in the same tick. It has the
-        server's protocol, simulated network and time. The server's ``conditions`` don't touch it.
+        Tick the server first, then its local clients, so that they receive what the server sent in the same tick.
+        The client has the server's protocol, simulated network and time. The server's ``conditions`` don't apply to
+        it.
 
         Args:
             server (Server): the server, in the same process.
-            client_id (int | None, default None): None: a random one.
-            ghosts (dict[type, type] | None, default None): subclasses of the protocol's ghost classes whose objects
-                the client makes instead of those, by class.
-            transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
-            tuning (Tuning | None, default None): how it runs, without ``driver`` and ``bind``.
-            debugging (Debugging | None, default None): what finds mistakes, without ``conditions``.
+            client_id (int | None, default None): the client's id; None: a random id.
+            ghosts (dict[type, type] | None, default None): subclasses to make the client's ghost objects from, by
+                the protocol's ghost class.
+            transfers (Transfers | None, default None): limits for chunks.
+            tuning (Tuning | None, default None): the settings, without ``driver`` and ``bind``.
+            debugging (Debugging | None, default None): strict errors and captures, without ``conditions``.
 
         Raises:
             ClosedError: the server is closed.
@@ -3405,99 +3429,104 @@ class Client(Generic[_P]):
         """Whether the connection is up."""
     @property
     def silence(self) -> float:
-        """Seconds since anything arrived from the server; 0.0 unless connected. A living connection brings
-        something in each of the server's ticks, or ten times a second if there are more. So show "connection
-        lost" while the client isn't :attr:`connected`, and after a second or two of silence."""
+        """Seconds since anything arrived from the server; 0.0 unless connected. On a working connection, packets
+        arrive in each of the server's ticks, or at least ten times a second. So show "connection lost" while the
+        client isn't :attr:`connected`, and after a second or two of silence.
+        """
     @property
     def quality(self) -> int:
-        """The quality of the connection for an icon, 0 to 4, by the worst of round trip, jitter and loss.
-        4: up to 100 ms, 20 ms and 1 %. 3: up to 180 ms, 45 ms and 4 %. 2: up to 300 ms, 100 ms and 10 %.
-        1: worse. 0: nothing has arrived for a second, or there is no connection."""
+        """The quality of the connection for an icon, 0 to 4. The worst of round trip, jitter and loss decides. 4:
+        up to 100 ms, 20 ms and 1 %. 3: up to 180 ms, 45 ms and 4 %. 2: up to 300 ms, 100 ms and 10 %. 1: worse. 0:
+        nothing has arrived for a second, or there is no connection.
+        """
     @property
     def latency(self) -> Latency:
-        """Where the time from a key here to the screen of a player with the same line goes."""
+        """Where the time from a key on this machine to another player's screen goes."""
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called and any linger is over."""
+        """Whether the client is closed, after any linger."""
     @property
     def disconnect_reason(self) -> DisconnectReason | None:
-        """Why the connection ended or was never made; None before, and while it reconnects."""
+        """The reason why the connection ended or was never made; None before the end, and while the client
+        reconnects.
+        """
     @property
     def disconnect_detail(self) -> str | None:
-        """Like :attr:`Disconnected.detail`; None before the end, and if no reason was given."""
+        """Like :attr:`Disconnected.detail`; None before the end, or if no reason was given."""
     @property
     def address(self) -> Address:
         """The local address."""
     @property
     def server_address(self) -> Address:
-        """The server that is being dialled, or was reached."""
+        """The address of the server that the client connects to or is connected to."""
     @property
     def slot(self) -> int | None:
-        """Our client slot on the server, once connected."""
+        """This client's slot on the server, once connected."""
     @property
     def protocol(self) -> Protocol[_P]:
-        """What both sides share."""
+        """The protocol of both sides."""
     @property
     def network(self) -> SimulatedNetwork | None:
-        """The simulated network it is on; None on a real one."""
+        """The simulated network of this client; None on a real network."""
     @property
     def world(self) -> ClientWorld:
         """The ghosts that the server shows to this client."""
     @property
     def clock(self) -> Clock:
-        """The server's time."""
+        """The estimate of the server's time."""
     def send_input(self, input: object, /) -> range:
-        """Sends an input, once a tick, and returns the ticks that it is for: those after the last
-        input's up to :attr:`Clock.input_tick`. Usually one tick; several if the client ticks less
-        often than the server; none if the tick has its input already, which stays, or the time
-        isn't known yet. The first of its ticks has its presses (:data:`press`), and those of frames
-        that had no tick. After a silence of more than 16 ticks those between have none. It goes
-        out with the next flush, and again in some packets after that until the server has it.
+        """Sends an input; call it once a tick. Returns the ticks that the input is for: the ticks after the last
+        input's, up to :attr:`Clock.input_tick`. This is usually one tick. It is several ticks if the client ticks
+        less often than the server, and none if the tick has an input already or if the time isn't known yet. The
+        first of these ticks has the input's presses (:data:`press`), including presses from frames without a tick.
+        After a gap of more than 16 ticks, the ticks between have no input. The input is sent with the next flush,
+        and again in some later packets until the server has it.
 
         Args:
             input (message): an object of the protocol's class of inputs.
 
         Raises:
             FieldError: naming class, field, value and bound.
-            TypeError: it is of another class.
+            TypeError: the input is of another class.
             ValueError: the protocol has no inputs.
         """
     def set_seen(self, tick: float, /) -> None:
-        """Notes which tick of the server the player sees from now on, as where others are drawn: inputs carry it, to 1/256.
+        """Sets the server's tick that the player sees from now on, the tick at which other players are drawn.
+        Inputs carry it, to 1/256.
 
         Args:
             tick (float): with its fraction, 0 to 4,294,967,295.
 
         Raises:
-            ValueError: it is out of its bounds, or the protocol has no ``tick_rate``.
+            ValueError: the tick is out of its bounds, or the protocol has no ``tick_rate``.
         """
     def tick_of(self, ghost: object, /) -> int | None:
-        """The newest tick of the server at which a ghost is known to have had its current state;
-        None if that isn't known, or the ghost isn't this client's own.
+        """The newest server tick at which a ghost is known to have had its current state; None if no tick is known,
+        or if this client doesn't own the ghost.
 
         Raises:
-            GhostError: the ghost is gone, or another client's.
+            GhostError: the ghost is gone, or belongs to another client's world.
             ValueError: the protocol has no ``tick_rate``.
         """
     def set_inputs(
         self, *, delay: int = 0, min_lead: float = 0.0, max_lead: float = 1.0, redundancy: int = 3
     ) -> None:
-        """Sets how inputs are sent, from the next one on.
+        """Sets how inputs are sent, starting with the next input.
 
         Args:
-            delay (int, default 0): ticks by which an input's own tick is later, besides the
-            lead, 0 to 64: that many fewer are predicted.
-            min_lead (float, default 0.0): seconds that the client runs ahead at least, up to 10.
-            max_lead (float, default 1.0): seconds that it runs ahead at most, up to 10.
-            redundancy (int, default 3): packets that carry each input until it is acked, 1 to 16. More do where packets
-            get lost and an input may still be in time.
+            delay (int, default 0): ticks by which inputs are delayed, in addition to the lead, 0 to 64. The client
+                predicts this many ticks less.
+            min_lead (float, default 0.0): the least time in seconds that the client runs ahead, up to 10.
+            max_lead (float, default 1.0): the most time in seconds that the client runs ahead, up to 10.
+            redundancy (int, default 3): packets that carry each input until it is acked, 1 to 16. More packets
+                carry it if packets are lost and the input can still be in time.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
         """
     @property
     def counters(self) -> dict[str, int]:
-        """All counters since the start, with every drop under a name."""
+        """All counters since the start, by name. Every dropped datagram is counted."""
     def tick(self) -> Tick[_P, _P | Event, tuple[int, _P]]:
         """``with client.tick() as inbox:`` receives on entry and sends on exit."""
     def receive(self) -> Inbox[_P, _P | Event, tuple[int, _P]]:
@@ -3509,7 +3538,7 @@ class Client(Generic[_P]):
             Exception: from the priority hook. The packets were sent, in their usual order.
         """
     def pump(self) -> None:
-        """Keeps the connection alive without taking messages, as :meth:`Server.pump`."""
+        """Keeps the connection alive without taking messages, like :meth:`Server.pump`."""
     def _step(self) -> float:
         """Between ticks, for event loops: as :meth:`Server._step`."""
     @property
@@ -3560,40 +3589,40 @@ class Client(Generic[_P]):
         notify: bool = False,
     ) -> SendResult: ...
     def call(self, call: ServerCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs) -> SendResult:
-        """Makes the server run a call. Returns what :meth:`send` does.
+        """Makes the server run a call. Returns the same results as :meth:`send`.
 
         Args:
             call (ServerCall): a call of the protocol; its arguments follow, without the caller.
 
         Raises:
-            TypeError: the arguments aren't those of the function.
-            FieldError: one of them is not in its range.
-            UnregisteredMessageError: it is no call of the protocol.
-            ValueError: it is one that clients run.
-            GhostError: a ghost that is named is gone.
-            NotConnectedError, ChannelFullError: with ``strict=True``, in place of what is false.
+            TypeError: the arguments don't fit the function.
+            FieldError: an argument is out of its range.
+            UnregisteredMessageError: the protocol doesn't have this call.
+            ValueError: clients run this call.
+            GhostError: a ghost in the arguments is gone.
+            NotConnectedError, ChannelFullError: with ``strict=True``, instead of a false result.
         """
     def request(self, call: ServerCall[_A, _R], /, *args: _A.args, **kwargs: _A.kwargs) -> Request[_R]:
-        """Makes the server run a call, and returns a request for its result. If no reply can come
-        any more, the request has an error. At most 256 wait at a time.
+        """Makes the server run a call, and returns a request for its result. If no reply can arrive any more, the
+        request has an error. At most 256 requests wait at a time.
 
         Args:
             call (ServerCall): a call of the protocol; its arguments follow, without the caller.
 
         Raises:
-            TypeError: the function returns None, or the arguments aren't those of the function.
+            TypeError: the function returns None, or the arguments don't fit the function.
             FieldError, UnregisteredMessageError, ValueError, GhostError: as :meth:`call`.
-            NotConnectedError, ChannelFullError: with ``strict=True``, in place of a request that failed.
+            NotConnectedError, ChannelFullError: with ``strict=True``, instead of a failed request.
         """
     def implement(self, call: ClientCall[_A, _R], function: Callable[_A, _R], /) -> None:
-        """Sets another function to run a call that arrives here.
+        """Sets the function that runs a call on this side.
 
         Args:
             call (ClientCall): a call of the protocol.
-            function (Callable): called like the declared function. Not a coroutine function.
+            function (Callable): a function with the declared function's parameters. Not a coroutine function.
         """
     def send_payload(self, data: bytes, channel: int | str, *, tag: int) -> SendResult:
-        """Like :meth:`Server.send_payload`. Returns what :meth:`send` does.
+        """Like :meth:`Server.send_payload`. Returns the same results as :meth:`send`.
 
         Args:
             data (bytes): the payload.
@@ -3609,19 +3638,19 @@ class Client(Generic[_P]):
         burst: bool = False,
         ask_first: bool = False,
     ) -> Transfer:
-        """Like :meth:`Server.send_chunk`; unless the connection is up, the transfer is over at once. Servers accept no chunks by
-        default: see :class:`Transfers`.
+        """Like :meth:`Server.send_chunk`. Without a connection, the transfer is over at once. Servers accept no
+        chunks by default: see :class:`Transfers`.
 
         Args:
             data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a
                 :class:`Chunk`.
             label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
-            burst (bool, default False): send all of it within a round trip instead of starting slowly; at most
-                256 KiB.
+            burst (bool, default False): send the whole chunk within a round trip instead of starting slowly; at
+                most 256 KiB.
             ask_first (bool, default False): wait until the receiver has reported what it already has.
 
         Raises:
-            NotConnectedError, ChannelFullError: with ``strict=True``, instead of a transfer that is over.
+            NotConnectedError, ChannelFullError: with ``strict=True``, instead of a failed transfer.
         """
     def incoming_chunks(self) -> list[IncomingChunk]:
         """Like :meth:`Server.incoming_chunks`; empty without a connection."""
@@ -3629,7 +3658,7 @@ class Client(Generic[_P]):
         """Like :meth:`Server.set_budget`; may be called before the connection is up.
 
         Args:
-            bytes_per_second (float): the rate, UDP/IP headers included.
+            bytes_per_second (float): the rate, including UDP/IP headers.
             burst_bytes (float): the most bytes sent at once after a pause.
             adaptive (bool, default True): send less while the link is congested.
         """
@@ -3637,24 +3666,23 @@ class Client(Generic[_P]):
         """Like :meth:`Server.set_congestion`; may be called before the connection is up.
 
         Args:
-            congestion (Congestion): how fast chunks may be sent.
+            congestion (Congestion): the rate limit for chunks.
         """
     @property
     def stats(self) -> ConnectionStats:
-        """Statistics of the connection; after its end the last ones, zeros before it is up."""
+        """Statistics of the connection: zeros before the connection is up, the last values after its end."""
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Disconnects and closes the socket.
 
-        Without ``linger`` it closes at once, and messages that are not yet acked are lost, even if they were
-        flushed. With ``linger``, the queue is flushed, and the connection ends once the server has acked every
-        reliable message and the newest values of latest channels, and every other packet is delivered or lost;
-        after ``linger`` seconds at the latest. Otherwise as :meth:`Server.close`; the server's event has
-        ``reason`` as its ``detail``.
+        Without ``linger``, the client closes at once, and messages that aren't acked yet are lost, even if they
+        were flushed. With ``linger``, the queue is flushed. The connection then ends when the server has acked
+        every reliable message and the newest values of latest channels, and every other packet is delivered or
+        lost, but after ``linger`` seconds at the latest. The rest is like :meth:`Server.close`.
 
         Args:
             linger (float, default 0.0): seconds, 0 to 60.
             reason (str | None, default None): a text for the other side, 1 to 128 bytes in UTF-8.
-            wait (bool, default True): whether to block until it is over.
+            wait (bool, default True): whether to block until the client is closed.
         """
     def __enter__(self) -> Client[_P]: ...
     def __exit__(
@@ -3667,18 +3695,21 @@ class Client(Generic[_P]):
 
 @final
 class Player:
-    """A player of a game without a server, as one :class:`Peer` knows it: the same object in every event and
-    list. A later player with the same number is another object."""
+    """A player of a game without a server, as one :class:`Peer` knows it. Every event and list of this peer has the
+    same object. A later player with the same number is another object.
+    """
 
     @property
     def number(self) -> int:
-        """Its number in the game, 0 to 15, the same on all peers. Numbers of players who left are reused."""
+        """The player's number in the game, 0 to 15, the same on all peers. Numbers of players who left are
+        reused.
+        """
     @property
     def name(self) -> str:
         """The name that the player chose: any text of at most 32 bytes."""
     @property
     def address(self) -> Address | None:
-        """Its address as the master sees it; None for this peer itself."""
+        """The player's address as the master sees it; None for this peer itself."""
     @property
     def data(self) -> Any:
         """Anything the game keeps for this player; None until it is set."""
@@ -3689,20 +3720,21 @@ class Player:
 
 @final
 class PlayerPath:
-    """How a player is reached: :meth:`Peer.path`."""
+    """The path to a player: see :meth:`Peer.path`."""
 
     __match_args__ = ("kind", "through")
     @property
     def kind(self) -> Literal["direct", "punched", "relayed"]:
-        """``'direct'``: to its own address; ``'punched'``: through NATs; ``'relayed'``: through a player or a relay server."""
+        """``'direct'``: to the player's own address; ``'punched'``: through NATs; ``'relayed'``: through a
+        player or a relay server.
+        """
     @property
     def through(self) -> Player | None:
-        """The player who forwards the packets of the two; None on other paths, also through a relay server."""
+        """The player who forwards the packets; None on other paths, including paths through a relay server."""
 
 @final
 class PlayerJoined:
-    """A player has joined the game. A peer that joins gets this event for itself, too, and for all players
-    who are in the game already."""
+    """A player has joined the game. A joining peer also gets this event for itself and for all players in the game."""
 
     __match_args__ = ("player",)
     @property
@@ -3723,16 +3755,18 @@ class PlayerLeft:
 
 @final
 class MasterChanged:
-    """Another player has become the master, as the former one is gone."""
+    """Another player has become the master, because the former master is gone."""
 
     __match_args__ = ("player",)
     @property
     def player(self) -> Player:
-        """The new one."""
+        """The new master."""
 
 @final
 class Started:
-    """The game begins: in the first tick after the countdown; for a late player, as soon as it has joined."""
+    """The game starts. The event arrives in the first tick after the countdown; a late player gets it as soon as
+    it has joined.
+    """
 
     __match_args__ = ("seed", "at")
     @property
@@ -3740,16 +3774,18 @@ class Started:
         """64 random bits: the same on all peers."""
     @property
     def at(self) -> float:
-        """When the game began, in seconds of :attr:`Peer.time`; within milliseconds the same moment on all
-        peers."""
+        """The start of the game, in seconds of :attr:`Peer.time`. It is the same moment on all peers, to within
+        milliseconds.
+        """
     @property
     def players(self) -> tuple[int, ...]:
-        """Numbers of the players at the time when all agreed on the start: the same on all peers, even if
-        some have left."""
+        """The numbers of the players when all agreed on the start. They are the same on all peers, even if some
+        players have left.
+        """
 
 @final
 class GameEnded:
-    """This peer has left the game, or never got in: its last event."""
+    """This peer has left the game, or never got in. This is its last event."""
 
     __match_args__ = ("reason",)
     @property
@@ -3758,10 +3794,10 @@ class GameEnded:
 
 @final
 class Peer(Generic[_P]):
-    """A peer of a game without a server: one UDP port on which it listens and dials. Made by :meth:`host` or :meth:`join`.
+    """A peer of a game without a server, on one UDP port. Made by :meth:`host` or :meth:`join`.
 
-    Every player is connected to every other. One of them, at first the host, is the master, which lets others
-    in and starts the game. When it is gone, the players elect a new one by themselves.
+    Every player is connected to every other player. One player, at first the host, is the master: it lets players
+    in and starts the game. When the master is gone, the players elect a new master automatically.
     """
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
@@ -3779,20 +3815,21 @@ class Peer(Generic[_P]):
         tuning: Tuning | None = None,
         debugging: Debugging | None = None,
     ) -> Peer[_Q]:
-        """Begins a game: this peer is its first player and its master.
+        """Hosts a game. This peer is its first player and its master.
 
         Args:
             protocol (Protocol): the protocol of all peers, made with ``peers=True``.
             name (str, default ''): the player's name, up to 32 bytes in UTF-8.
             players (int, default 4): the maximum of players, this one included, 1 to 16.
             late_joining (bool, default False): whether players may join after the start.
-            key (bytes | None, default None): 32 bytes that only the game's peers have; None: development mode, in
+            key (bytes | None, default None): 32 bytes that only the game's peers know; None: development mode, in
                 which anyone can join.
-            rendezvous (Rendezvous | None, default None): how players find and reach each other; None: by address only.
+            rendezvous (Rendezvous | None, default None): a rendezvous server and NAT settings; None: players join
+                by address only.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-            transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
-            tuning (Tuning | None, default None): how it runs.
-            debugging (Debugging | None, default None): what finds mistakes.
+            transfers (Transfers | None, default None): limits for chunks.
+            tuning (Tuning | None, default None): the socket, the thread and the hooks.
+            debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
         Raises:
             OSError: the address can't be bound.
@@ -3811,20 +3848,20 @@ class Peer(Generic[_P]):
         tuning: Tuning | None = None,
         debugging: Debugging | None = None,
     ) -> Peer[_Q]:
-        """Joins a game. The first events have the outcome: :class:`PlayerJoined` for each player and this
+        """Joins a game. The first events tell the outcome: :class:`PlayerJoined` for each player including this
         one, or :class:`GameEnded` with the reason.
 
         Args:
-            address (AddressLike): the address of any player in the game, which sends newcomers on to the
-                master. With a rendezvous server: any player's code.
+            address (AddressLike): the address of any player in the game, who redirects newcomers to the master.
+                With a rendezvous server: any player's code.
             protocol (Protocol): the protocol of all peers, made with ``peers=True``.
             name (str, default ''): the player's name, up to 32 bytes in UTF-8.
             key (bytes | None, default None): the 32 bytes of the game; None: development mode.
-            rendezvous (Rendezvous | None, default None): with a rendezvous server: ``address`` is a code there.
+            rendezvous (Rendezvous | None, default None): the rendezvous server that knows the code in ``address``.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
-            transfers (Transfers | None, default None): the chunks that it accepts, and how fast it sends its own.
-            tuning (Tuning | None, default None): how it runs.
-            debugging (Debugging | None, default None): what finds mistakes.
+            transfers (Transfers | None, default None): limits for chunks.
+            tuning (Tuning | None, default None): the socket, the thread and the hooks.
+            debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
         Raises:
             OSError: the address can't be bound.
@@ -3835,20 +3872,21 @@ class Peer(Generic[_P]):
         """The local address, with the actual port."""
     @property
     def code(self) -> str | None:
-        """The code at the rendezvous server by which others join, once there is one."""
+        """The code with which other players join; None until the rendezvous server has answered."""
     @property
     def code_error(self) -> str | None:
-        """Why there is no :attr:`code`, or why the rendezvous server may not know it any more; None without such a
-        problem. Registering goes on all the same."""
+        """The reason why there is no :attr:`code`, or why the rendezvous server may have forgotten it; None if
+        there is no problem. Registration is retried.
+        """
     @property
     def network(self) -> SimulatedNetwork | None:
-        """The simulated network it is on; None on a real one."""
+        """The simulated network of this peer; None on a real network."""
     @property
     def protocol(self) -> Protocol[_P]:
         """The protocol of all peers."""
     @property
     def players(self) -> list[Player]:
-        """The players in the game, as far as events have told, this one included, by number."""
+        """The players in the game, including this one, by number. It changes together with the events."""
     @property
     def me(self) -> Player | None:
         """This player; None until it is in the game."""
@@ -3860,16 +3898,16 @@ class Peer(Generic[_P]):
         """Whether this peer is the master."""
     @property
     def ended(self) -> LeaveReason | None:
-        """Why this peer is out of the game; None before."""
+        """The reason why this peer is out of the game; None before."""
     @property
     def time(self) -> float:
-        """Seconds since this peer's start: the clock of :attr:`Started.at`."""
+        """Seconds since this peer's start, the clock of :attr:`Started.at`."""
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called and any linger is over."""
+        """Whether the peer is closed, after any linger."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters since the start, with every drop under a name."""
+        """All counters since the start, by name. Every dropped datagram is counted."""
     def tick(
         self,
     ) -> Tick[tuple[Player, _P], tuple[Player | None, _P | PeerEvent], tuple[Player, int, _P], PeerEvent]:
@@ -3898,28 +3936,28 @@ class Peer(Generic[_P]):
     def _fileno(self) -> int:
         """The socket's file descriptor, to use like that of :meth:`Server._fileno`."""
     def start(self, *, countdown: float = 1.0, seed: int | None = None) -> bool:
-        """Begins the game, for all players at the same moment. Returns False if this peer isn't the master,
-        or the game has begun.
+        """Starts the game for all players at the same moment. Returns False if this peer isn't the master, or if
+        the game has started.
 
         Args:
-            countdown (float, default 1.0): seconds until the start, 0 to 60: long enough for all players to
-                hear of it.
-            seed (int | None, default None): 64 bits for all players' random numbers; None: random ones.
+            countdown (float, default 1.0): seconds until the start, 0 to 60. It should be long enough for the
+                notification to reach all players.
+            seed (int | None, default None): 64 bits that seed all players' random numbers; None: random bits.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
         """
     def kick(self, player: Player, /) -> bool:
-        """Removes a player from the game. Returns False if this peer isn't the master, or the player is gone.
+        """Removes a player from the game. Returns False if this peer isn't the master, or if the player is gone.
 
         Args:
             player (Player): the player to remove.
         """
     def path(self, player: Player, /) -> PlayerPath | None:
-        """How a player is reached; None for this peer itself, and for a player who is gone.
+        """The path to a player; None for this peer itself, and for a player who is gone.
 
         Args:
-            player (Player): whose path.
+            player (Player): the other player.
         """
     @overload
     def send(
@@ -3996,29 +4034,29 @@ class Peer(Generic[_P]):
         burst: bool = False,
         ask_first: bool = False,
     ) -> Transfer:
-        """Queues a large block of data for one player, as :meth:`Server.send_chunk`.
+        """Queues a large block of data for one player, like :meth:`Server.send_chunk`.
 
         Args:
             player (Player): the receiver, any but this one.
             data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a :class:`Chunk`.
             label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
-            burst (bool, default False): send all of it within a round trip instead of starting slowly; at most
-                256 KiB.
+            burst (bool, default False): send the whole chunk within a round trip instead of starting slowly; at
+                most 256 KiB.
             ask_first (bool, default False): wait until the receiver has reported what it already has.
         """
     def stats(self, player: Player, /) -> ConnectionStats:
-        """Statistics of the connection to a player; zeros once it is gone.
+        """Statistics of the connection to a player; zeros once the player is gone.
 
         Args:
             player (Player): any but this one.
         """
     def close(self, *, linger: float = 0.0, wait: bool = True) -> None:
-        """Leaves the game and closes the socket. The others learn of it at once, and elect a new master if
-        this peer was it. Otherwise like :meth:`Client.close`.
+        """Leaves the game and closes the socket. The other players are notified at once, and elect a new master if
+        this peer was the master. The rest is like :meth:`Client.close`.
 
         Args:
-            linger (float, default 0.0): seconds, 0 to 60, to wait for what is queued.
-            wait (bool, default True): whether to block until it is over.
+            linger (float, default 0.0): seconds, 0 to 60, to wait until queued messages are delivered.
+            wait (bool, default True): whether to block until the peer is closed.
         """
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -4040,10 +4078,10 @@ class Socket:
 
     Args:
         address: where to bind; port 0 picks a free one (see :attr:`address`).
-        send_buffer, receive_buffer: bytes to ask the system for. The attributes have the sizes it granted.
-        max_datagram: the longest datagram in bytes, 1 to 65,507. By default UDP's own limit. A longer one is
-            never truncated, but dropped and counted as ``too_long``; sending one raises. Over the internet, stay
-            below 1,200: longer datagrams may be fragmented on the way, or not arrive at all.
+        send_buffer, receive_buffer: bytes to request from the system. The attributes have the granted sizes.
+        max_datagram: the longest datagram in bytes, 1 to 65,507. By default UDP's own limit. A longer datagram is
+            never truncated: it is dropped and counted as ``too_long``, and sending it raises. Over the internet,
+            stay below 1,200, because longer datagrams may be fragmented on the way, or not arrive at all.
 
     Raises:
         OSError: the address can't be bound; see errno.
@@ -4072,10 +4110,12 @@ class Socket:
         """The bound address, with the actual port."""
     @property
     def send_buffer(self) -> int:
-        """The send buffer granted, in bytes, as the system counts (Linux counts its own overhead in: twice)."""
+        """The granted send buffer, in bytes, as the system counts (Linux includes its overhead and reports twice
+        the size).
+        """
     @property
     def receive_buffer(self) -> int:
-        """The receive buffer granted, in bytes, as the system counts."""
+        """The granted receive buffer, in bytes, as the system counts."""
     @property
     def max_datagram(self) -> int:
         """The longest datagram sent or received, in bytes."""
@@ -4084,39 +4124,39 @@ class Socket:
         """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
-        """The counters: ``sent``, ``sent_gso``, ``send_calls``, ``received``, ``received_gro``,
-        ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``, ``unreachable``, ``interrupted``,
-        ``send_errors``, ``gso_refused``. Those of ``server.counters`` have the same names.
+        """The counters: ``sent``, ``sent_gso``, ``send_calls``, ``received``, ``received_gro``, ``receive_calls``,
+        ``kernel_drops``, ``too_long``, ``send_buffer_full``, ``unreachable``, ``interrupted``, ``send_errors``,
+        ``gso_refused``. ``server.counters`` uses the same names.
         """
     def send(self, to: AddressLike, data: bytes, /) -> bool:
-        """Sends one datagram, which may be empty. Returns False when it could not be sent now, which is counted
-        and no worse than a loss on the way.
+        """Sends one datagram, which may be empty. Returns False if it couldn't be sent now; that is counted, and is
+        no worse than a loss on the way.
 
         Raises:
-            OSError: it can't be sent to this destination.
+            OSError: the system can't send to this destination.
             ValueError: the data is above ``max_datagram``, or the destination has no port or is of another
                 family.
         """
     def send_many(self, datagrams: Iterable[tuple[AddressLike, bytes]], /) -> int:
-        """Sends ``(to, data)`` pairs in order, and goes on if one fails: the counters have the results. Returns
-        how many went out.
+        """Sends ``(to, data)`` pairs in order, and continues if one fails. Returns how many were sent; the counters
+        have the failures.
 
         Raises:
-            ValueError: as :meth:`send`, for any of them. Nothing is sent then.
+            ValueError: as :meth:`send`, for any pair. Nothing was sent.
         """
     def receive(self) -> tuple[bytes, Address] | None:
-        """Receives one waiting datagram: ``(data, from)``; None if there is none.
+        """Receives one waiting datagram as ``(data, from)``; None if there is none.
 
         Raises:
             OSError: the socket failed.
         """
     def receive_many(self, bound: int = 1500, /) -> list[tuple[bytes, Address]]:
-        """Receives the waiting datagrams, as :meth:`receive`, but at most ``bound`` of them, dropped ones
-        included, so that a flood can't hold up a tick: the rest waits in the kernel.
+        """Receives at most ``bound`` waiting datagrams, including dropped ones, so that a flood can't hold up a
+        tick. The rest waits in the kernel.
         """
     def wait(self, timeout: float, /) -> bool:
-        """Waits up to ``timeout`` seconds for a datagram; True if one (or an error) is there. Other Python
-        threads run meanwhile, and signals are handled.
+        """Waits up to ``timeout`` seconds for a datagram. Returns True if a datagram or an error has arrived. Other
+        Python threads run meanwhile, and signals are handled.
 
         Raises:
             ClosedError: also within 0.1 s after another thread closes the socket.
@@ -4136,10 +4176,11 @@ class Socket:
 
 @final
 class BitWriter:
-    """Writes bits: values of any width, little-endian, lowest bit first. Layout: the serialize 1.0 standard.
+    """A writer of bits: values of any width, little-endian, lowest bit first. Layout: the serialize 1.0 standard.
 
     Raises:
-        FieldError: a value out of its bounds, naming the method, the value and the bound. Nothing was written.
+        FieldError: a value is out of its bounds; the error names the method, the value and the bound. Nothing was
+            written.
         ValueError: an invalid bound; it names the bound and its value.
 
     Example:
@@ -4161,9 +4202,9 @@ class BitWriter:
     def uint128(self, value: int, /) -> None:
         """An unsigned integer of 128 bits."""
     def relative(self, value: int, previous: int, /) -> None:
-        """An integer above ``previous``, at most 2**31 - 1; the smaller the difference, the fewer bits it takes."""
+        """An integer above ``previous``, at most 2**31 - 1. A smaller difference takes fewer bits."""
     def sequence_relative(self, value: int, previous: int, /) -> None:
-        """A sequence number after ``previous``, across the wrap if need be, and not equal to it."""
+        """A sequence number after ``previous``, also across the wrap. It must not equal ``previous``."""
     def float32(self, value: float, /) -> None:
         """A float in 32 bits."""
     def float64(self, value: float, /) -> None:
@@ -4179,19 +4220,19 @@ class BitWriter:
     def data(self, value: _Bytes, max_bytes: int, /) -> None:
         """At most ``max_bytes`` bytes: their length, an align, the bytes."""
     def bytes(self, value: _Bytes, /) -> None:
-        """An align, then bytes as they are, at most 65,535. The length is not written: the reader must know it."""
+        """An align, then the bytes, at most 65,535. The length isn't written, so the reader must know it."""
     def align(self) -> None:
         """Zero bits up to the next byte boundary."""
     @property
     def bits_written(self) -> int:
         """Bits written so far."""
     def to_bytes(self) -> _Bytes:
-        """The bytes written so far, the unused bits of the last byte zero. Writing may go on afterwards."""
+        """The bytes written so far. Unused bits of the last byte are zero. You may continue to write."""
 
 @final
 class BitMeasure:
-    """Takes the calls of a :class:`BitWriter` and counts bits without writing: an upper bound at any bit
-    position, with 7 bits for each align. For packet budgets.
+    """A counter of bits that takes the calls of a :class:`BitWriter` without writing. The result is an upper bound
+    at any bit position, with 7 bits for each align. Use it for packet budgets.
 
     Raises:
         FieldError, ValueError: as a BitWriter.
@@ -4214,9 +4255,9 @@ class BitMeasure:
     def uint128(self, value: int, /) -> None:
         """An unsigned integer of 128 bits."""
     def relative(self, value: int, previous: int, /) -> None:
-        """An integer above ``previous``, at most 2**31 - 1; the smaller the difference, the fewer bits it takes."""
+        """An integer above ``previous``, at most 2**31 - 1. A smaller difference takes fewer bits."""
     def sequence_relative(self, value: int, previous: int, /) -> None:
-        """A sequence number after ``previous``, across the wrap if need be, and not equal to it."""
+        """A sequence number after ``previous``, also across the wrap. It must not equal ``previous``."""
     def float32(self, value: float, /) -> None:
         """A float in 32 bits."""
     def float64(self, value: float, /) -> None:
@@ -4232,7 +4273,7 @@ class BitMeasure:
     def data(self, value: _Bytes, max_bytes: int, /) -> None:
         """At most ``max_bytes`` bytes: their length, an align, the bytes."""
     def bytes(self, value: _Bytes, /) -> None:
-        """An align, then bytes as they are, at most 65,535. The length is not written: the reader must know it."""
+        """An align, then the bytes, at most 65,535. The length isn't written, so the reader must know it."""
     def align(self) -> None:
         """Zero bits up to the next byte boundary."""
     @property
@@ -4241,14 +4282,14 @@ class BitMeasure:
 
 @final
 class BitReader:
-    """Reads the output of a :class:`BitWriter`: call the methods in the writer's order, with the same
-    bounds. Layout: the serialize 1.0 standard, with all its checks; the first refusal is final.
+    """A reader of the output of a :class:`BitWriter`. Call the methods in the writer's order, with the same bounds.
+    Layout: the serialize 1.0 standard, with all its checks. After the first error, all reads fail.
 
     Args:
         data: the writer's output.
 
     Raises:
-        StreamError: the bytes are invalid by the standard: drop the packet.
+        StreamError: the bytes are invalid. Drop the packet.
         ValueError: an invalid bound; it names the bound and its value.
 
     Example:
@@ -4264,10 +4305,10 @@ class BitReader:
     def __new__(cls, data: _Bytes, /) -> BitReader: ...
     @property
     def bits_read(self) -> int:
-        """Bits read so far: all of them after a refusal."""
+        """Bits read so far; after an error, all bits."""
     @property
     def bits_left(self) -> int:
-        """Bits left to read: none after a refusal."""
+        """Bits left to read; none after an error."""
     def flag(self) -> bool:
         """One bit."""
     def bits(self, count: int, /) -> int:
@@ -4279,7 +4320,7 @@ class BitReader:
     def relative(self, previous: int, /) -> int:
         """An integer above ``previous``."""
     def sequence_relative(self, previous: int, /) -> int:
-        """A sequence number after ``previous``, across the wrap if need be."""
+        """A sequence number after ``previous``, also across the wrap."""
     def float32(self) -> float:
         """A float in 32 bits."""
     def float64(self) -> float:
@@ -4287,8 +4328,9 @@ class BitReader:
     def quantized(self, low: float, high: float, resolution: float, /) -> float:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
     def fixed(self, low: int, high: int, fraction_bits: int, /) -> Any:
-        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places: a float, or a ``Fraction`` where a float
-        has too few bits (more than 53) to be exact."""
+        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places: a float, or a ``Fraction`` for
+        formats above 53 bits, which a float can't hold exactly.
+        """
     def text(self, max_bytes: int, /) -> str:
         """Text of at most ``max_bytes`` bytes of UTF-8."""
     def wide_text(self, max_units: int, /) -> str:
@@ -4300,15 +4342,15 @@ class BitReader:
     def align(self) -> None:
         """The zero bits up to the next byte boundary."""
     def finish(self) -> None:
-        """Ends a strict read: the bits left must be the zero padding of the last byte.
+        """Checks that everything was read: the bits left must be the zero padding of the last byte.
 
         Raises:
-            StreamError: there is more.
+            StreamError: more bits are left.
         """
 
 def sequence_greater(a: int, b: int, /) -> bool:
-    """True when ``a`` is more recent than ``b``: ahead by less than half of the numbers, counting across the
-    wrap. (At exactly half, 32,768, the larger number counts as more recent.) reliable 1.0.
+    """True if ``a`` is more recent than ``b``: ahead by less than half of all numbers, counting across the wrap.
+    (At exactly half, 32,768, the larger number is more recent.) As in reliable 1.0.
 
     Args:
         a, b: sequence numbers, 0 to 65,535.
@@ -4319,7 +4361,7 @@ def sequence_greater(a: int, b: int, /) -> bool:
     """
 
 def sequence_less(a: int, b: int, /) -> bool:
-    """True when ``a`` is older than ``b``.
+    """True if ``a`` is older than ``b``.
 
     Example:
         >>> sequence_less(65_535, 1)
@@ -4327,7 +4369,8 @@ def sequence_less(a: int, b: int, /) -> bool:
     """
 
 def sequence_distance(a: int, b: int, /) -> int:
-    """How far ``a`` is ahead of ``b``, counting across the wrap: -32,768 to 32,767, negative if it is behind.
+    """The distance by which ``a`` is ahead of ``b``, counting across the wrap: -32,768 to 32,767, negative if ``a``
+    is behind.
 
     Example:
         >>> sequence_distance(1, 65_535), sequence_distance(65_535, 1)
@@ -4336,13 +4379,13 @@ def sequence_distance(a: int, b: int, /) -> int:
 
 @final
 class Fragments:
-    """How an :class:`AckEndpoint` splits large packets. None is the profile's.
+    """Settings for how an :class:`AckEndpoint` splits large packets. None: the profile's value.
 
     Args:
         above (int | None, default None): payloads longer than this many bytes are sent in fragments.
-        size (int | None, default None): the bytes of a fragment; both ends need the same.
-        count (int | None, default None): how many fragments a packet may have, up to 256; both ends need the same.
-        reassembly_bytes (int | None, default None): bytes that all partial packets together may take.
+        size (int | None, default None): the bytes of a fragment, equal on both ends.
+        count (int | None, default None): the most fragments of a packet, up to 256, equal on both ends.
+        reassembly_bytes (int | None, default None): the most bytes of all partial packets together.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -4358,26 +4401,25 @@ class Fragments:
     ) -> Fragments: ...
     @property
     def above(self) -> int | None:
-        """Bytes of the largest payload that isn't split, if they were given."""
+        """Bytes of the largest payload that isn't split, if given."""
     @property
     def size(self) -> int | None:
-        """Bytes of a fragment, if they were given."""
+        """Bytes of a fragment, if given."""
     @property
     def count(self) -> int | None:
-        """How many fragments a packet may have, if it was given."""
+        """The most fragments of a packet, if given."""
     @property
     def reassembly_bytes(self) -> int | None:
-        """Bytes of all partial packets, if they were given."""
+        """The most bytes of all partial packets, if given."""
 
 @final
 class SequenceBuffer(Generic[_T]):
-    """A value per sequence number, for the newest ``capacity`` numbers: every operation is O(1), and a value
-    found under a sequence was inserted under exactly that sequence. Algorithm: the rolling buffer of reliable
-    1.0.
+    """A value for each of the newest ``capacity`` sequence numbers. Every operation is O(1). Algorithm: the rolling
+    buffer of reliable 1.0.
 
     ``buffer[sequence]``, ``sequence in buffer``, ``del``, ``len`` and iteration (sequences, oldest first) work as
-    with a dict; the last two go through the whole window. There is no ``buffer[sequence] = value``: an insert
-    older than the window is refused, and :meth:`insert` returns False.
+    with a dict; the last two take time in proportion to the window. There is no ``buffer[sequence] = value``,
+    because an insert older than the window fails: :meth:`insert` returns False then.
 
     Args:
         capacity: a power of two, 1 to 32,768.
@@ -4400,19 +4442,20 @@ class SequenceBuffer(Generic[_T]):
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def capacity(self) -> int:
-        """How many sequence numbers the window covers."""
+        """The number of sequence numbers that the window covers."""
     @property
     def newest(self) -> int | None:
         """The newest sequence of the window; None before the first insert or advance."""
     def is_stale(self, sequence: int, /) -> bool:
-        """Whether a sequence is older than the window: it can't be inserted."""
+        """Whether a sequence is older than the window, so that it can't be inserted."""
     def insert(self, sequence: int, value: _T, /) -> bool:
         """Stores ``value`` under ``sequence``, replacing any old value and dropping values that fall out of the
         window. Returns False, and stores nothing, if the sequence is older than the window.
         """
     def advance(self, sequence: int, /) -> None:
-        """Moves the window so that ``sequence`` is its newest, without storing anything. Nothing happens when
-        the window is already there or beyond."""
+        """Moves the window so that ``sequence`` is its newest, without storing anything. Does nothing if the window
+        is already there or beyond.
+        """
     @overload
     def get(self, sequence: int, /) -> _T | None:
         """The value under ``sequence``, or ``default``."""
@@ -4433,27 +4476,27 @@ class SequenceBuffer(Generic[_T]):
 
 @final
 class AckEndpoint:
-    """One end of a packet exchange: each end learns which of its packets arrived; large packets are sent in
-    fragments. Nothing is resent, ordered or encrypted. Bytes and arithmetic: reliable 1.0.
+    """One end of a packet exchange. Each end learns which of its packets arrived, and large packets are sent in
+    fragments. Packets aren't resent, ordered or encrypted. Bytes and arithmetic: reliable 1.0.
 
     It has no socket: transmit the datagrams that :meth:`send` returns, and pass received ones to :meth:`receive`.
-    Use it above a layer that keeps strangers out: anyone who can send to an endpoint can move its windows. Times
-    are seconds of a clock of your choice that doesn't go back.
+    Use it above a layer that authenticates peers, because anyone who can send to an endpoint can move its windows.
+    Times are seconds of a clock of your choice that doesn't go back.
 
     Args:
-        profile: ``"standard"`` has reliable's own settings: packets up to 16 KiB, windows of 256, an RTT that
-            follows by 0.25 % a sample. ``"large"``: packets up to 256 KiB in datagrams of at most 1,200 bytes,
-            windows of 64 packets sent and 1,024 received that grow to 16,384, 10 % a sample. The settings below
-            are None for the profile's.
+        profile: ``"standard"`` has reliable's own settings: packets up to 16 KiB, windows of 256, an RTT that moves
+            by 0.25 % a sample. ``"large"``: packets up to 256 KiB in datagrams of at most 1,200 bytes, windows of
+            64 packets sent and 1,024 received that grow to 16,384, 10 % a sample. For the settings below, None
+            means the profile's value.
         max_packet_size: the largest payload, in bytes.
         fragments: how packets are split.
-        sent_window, received_window: packets remembered, a power of two up to 32,768. More than packets a
-            second times RTT, or packets count as lost before their ack can come.
+        sent_window, received_window: the number of packets to remember, a power of two up to 32,768. It must exceed
+            packets per second times RTT, or packets count as lost before their ack can arrive.
         rtt_smoothing: the fraction by which each sample moves the RTT, above 0 and at most 1.
         lost_after: seconds without an ack after which a packet counts as lost.
-        lost_after_rtts: as many round trips instead, but never sooner than ``lost_not_before`` seconds. Until a
-            round trip was measured: one second.
-        in_order_only: drop packets older than the newest one accepted. They are not acked either.
+        lost_after_rtts: the same in round trips, but at least ``lost_not_before`` seconds. Before the first
+            measurement: one second.
+        in_order_only: whether to drop, and not ack, packets older than the newest accepted packet.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -4491,7 +4534,7 @@ class AckEndpoint:
         """The number of the next packet sent."""
     @property
     def newest_received(self) -> int | None:
-        """The newest packet of the other end that was accepted; None before the first."""
+        """The newest accepted packet from the other end; None before the first."""
     def send(self, now: float, payload: bytes, /) -> tuple[int, list[bytes]]:
         """Makes a packet of a payload, which may be empty.
 
@@ -4505,87 +4548,89 @@ class AckEndpoint:
     def receive(
         self, now: float, datagram: bytes, /, *, accept: Callable[[bytes], object] | None = None
     ) -> bytes | None:
-        """Takes a datagram of the other end.
+        """Takes a datagram from the other end.
 
         Args:
-            accept: called with the payload of a packet; a false result refuses it: the packet is not acked, and
-                the other end counts it as lost. None accepts all. What it raises passes through, and refuses.
+            accept: called with the payload of a packet. A false result refuses the packet: it isn't acked, and the
+                other end counts it as lost. None accepts all packets. An exception refuses the packet and passes
+                through.
 
         Returns:
-            the payload of the packet; None when it was refused, when more of its fragments are missing, or when
-            the datagram was dropped, which :attr:`counters` has by reason.
+            the payload of the packet. None if the packet was refused, if fragments are missing, or if the datagram
+            was dropped (:attr:`counters` has the reasons).
         """
     def acked(self) -> list[int]:
         """The packets that the other end has accepted since the last call, each once, in the order of their acks.
-        Call it at least every 32,768 packets: otherwise the oldest are forgotten.
+        Call it at least every 32,768 packets, or the oldest are forgotten.
         """
     def lost(self, now: float, /) -> list[int]:
-        """The packets that count as lost by ``now``, oldest first; each once, and never one that was acked in
-        time. Call it once a tick: it also brings packet loss and bandwidth up to date."""
+        """The packets that count as lost by ``now``, oldest first, each once. Call it once a tick, because it also
+        updates packet loss and bandwidth.
+        """
     @property
     def stats(self) -> PacketStats:
         """RTT, jitter, packet loss and bandwidth."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters since the start, with every drop under a name."""
+        """All counters since the start, by name. Every dropped datagram is counted."""
 
 @final
 class PacketStats:
-    """Statistics of a packet exchange. Times in milliseconds, rates in kilobits per second with UDP/IP headers;
-    all 0 until measured. RTT is smoothed, its minimum, maximum and mean are of the last 128 round trips (512 in
-    the standard profile). Loss and bandwidth are those of the last seconds, or in the standard profile of the
-    older half of the windows (by default the packets sent 128 to 256 ago), as reliable 1.0 has it. ``jitter_ms``
-    is smoothed as in RFC 3550.
+    """Statistics of a packet exchange. Times in milliseconds, rates in kilobits per second with UDP/IP headers; all
+    0 until measured. The RTT is smoothed; its minimum, maximum and mean cover the last 128 round trips (512 in the
+    standard profile). Loss and bandwidth cover the last seconds. In the standard profile they cover the older half
+    of the windows (by default the packets sent 128 to 256 ago), as in reliable 1.0. ``jitter_ms`` is smoothed as in
+    RFC 3550.
     """
 
     @property
     def rtt_ms(self) -> float:
-        """Round trip time, smoothed."""
+        """The smoothed round trip time."""
     @property
     def rtt_min_ms(self) -> float:
-        """The shortest of those round trips."""
+        """The shortest of the last round trips."""
     @property
     def rtt_max_ms(self) -> float:
-        """The longest of those round trips."""
+        """The longest of the last round trips."""
     @property
     def rtt_avg_ms(self) -> float:
-        """The mean of those round trips."""
+        """The mean of the last round trips."""
     @property
     def jitter_ms(self) -> float:
-        """Smoothed difference of consecutive round trips."""
+        """The smoothed difference of consecutive round trips."""
     @property
     def jitter_stddev_ms(self) -> float:
-        """Standard deviation of those round trips."""
+        """The standard deviation of the last round trips."""
     @property
     def packet_loss_percent(self) -> float:
-        """Of the packets we sent, 0 to 100."""
+        """The share of this end's packets that were lost, 0 to 100."""
     @property
     def packet_loss_received_percent(self) -> float:
-        """Of the packets the other end sent, 0 to 100: those whose numbers are missing."""
+        """The share of the other end's packets whose numbers are missing, 0 to 100."""
     @property
     def sent_kbps(self) -> float:
-        """Rate of sending."""
+        """The rate of sending."""
     @property
     def received_kbps(self) -> float:
-        """Rate of receiving."""
+        """The rate of receiving."""
     @property
     def acked_kbps(self) -> float:
-        """Rate of data acked by the other side."""
+        """The rate of data that the other side acked."""
 
 @final
 class VirtualConnection:
-    """The plain connection of two peers of the article "Virtual Connection over UDP": no handshake, no secrets.
-    For LANs, for teaching, and as a base for protocols of your own. Made by :meth:`listen` and :meth:`connect`.
+    """The plain connection of two peers from the article "Virtual Connection over UDP", without handshake and
+    secrets. Use it on LANs, for teaching, and as a base for protocols of your own. Made by :meth:`listen` and
+    :meth:`connect`.
 
-    A datagram is the protocol id and a CRC-32 of everything after it, 4 bytes each, little-endian, then a packet
-    of reliable 1.0, as an :class:`AckEndpoint` makes it. The first valid packet connects a listener to its
-    sender; others are ignored until the peer has been silent for ``timeout``, when the listener listens again. A
-    packet goes out at least each ``keep_alive`` seconds.
+    A datagram is the protocol id and a CRC-32 of everything after it, 4 bytes each, little-endian, then a packet of
+    reliable 1.0, as an :class:`AckEndpoint` makes it. The first valid packet connects a listener to its sender.
+    Other senders are ignored until the peer has been silent for ``timeout``; then the listener listens again. A
+    packet is sent at least every ``keep_alive`` seconds.
 
-    Anyone who knows the protocol id can connect, and can forge a peer's packets and address: over the internet
-    use :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one
-    datagram for each it got, never a larger one; its packet numbers begin at random, so that an ack proves an
-    address.
+    Anyone who knows the protocol id can connect, and can forge a peer's packets and address. Over the internet use
+    :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one datagram
+    for each received datagram, and never a larger one. Packet numbers start at random, so an ack proves an address.
 
     It has no socket: transmit what :meth:`send` and :meth:`update` return. Times are seconds of a clock of your
     choice that doesn't go back.
@@ -4616,12 +4661,12 @@ class VirtualConnection:
         lost_not_before: float = 0.05,
         in_order_only: bool = False,
     ) -> VirtualConnection:
-        """An end that waits for a peer.
+        """Makes an end that waits for a peer.
 
         Args:
-            protocol_id: 32 bits that name your protocol. Both ends need the same.
-            timeout: seconds of silence after which a peer is given up.
-            keep_alive: seconds of our own silence, at most.
+            protocol_id: 32 bits that name your protocol, equal on both ends.
+            timeout: seconds of silence that end the connection.
+            keep_alive: the longest time in seconds without sending.
             lost_after, lost_after_rtts, lost_not_before, in_order_only: as for :class:`AckEndpoint`.
 
         Raises:
@@ -4642,8 +4687,8 @@ class VirtualConnection:
         lost_not_before: float = 0.05,
         in_order_only: bool = False,
     ) -> VirtualConnection:
-        """An end that connects to the listener at ``address``, from its first :meth:`send` or :meth:`update` on.
-        When the peer never answers or falls silent, the connection has ended.
+        """Makes an end that connects to the listener at ``address``, starting with its first :meth:`send` or
+        :meth:`update`. If the peer doesn't answer or falls silent, the connection ends.
 
         Args:
             protocol_id and the rest: as for :meth:`listen`.
@@ -4651,67 +4696,69 @@ class VirtualConnection:
     @property
     def state(self) -> Literal["listening", "connecting", "connected", "ended"]:
         """The state of the connection: ``"listening"``, ``"connecting"`` (the peer hasn't answered yet),
-        ``"connected"``, ``"ended"`` (only of one that was made by :meth:`connect`).
+        ``"connected"``, or ``"ended"`` (only after :meth:`connect`).
         """
     @property
     def ready(self) -> bool:
-        """Whether :meth:`send` takes payloads of any size: there is a peer, and a listener's has acked a packet."""
+        """Whether :meth:`send` takes payloads of any size. A listener is ready once its peer has acked a packet."""
     @property
     def peer(self) -> Address | None:
-        """The other end; None when there is none."""
+        """The other end's address; None if there is no peer."""
     def send(self, now: float, payload: bytes, /) -> tuple[int, list[tuple[Address, bytes]]]:
-        """Makes a packet of a payload. An empty one only keeps the connection alive.
+        """Makes a packet of a payload. An empty payload only keeps the connection alive.
 
         Returns:
             its number, by which :meth:`acked` and :meth:`lost` name it, and what to transmit: ``(address,
             datagram)`` pairs, as :meth:`Socket.send_many` takes them.
 
         Raises:
-            NotConnectedError: there is no peer; or it is not :attr:`ready`, and this would be more than an
-                answer to what it sent.
+            NotConnectedError: there is no peer, or this end isn't :attr:`ready` and would send more than it
+                received.
             MessageTooLargeError: the payload is above 256 KiB.
         """
     def receive(self, now: float, source: AddressLike, datagram: bytes, /) -> bytes | None:
-        """Takes a datagram that came from ``source``.
+        """Takes a datagram from ``source``.
 
         Returns:
-            the payload it brought; None when it only keeps the connection alive, when more fragments are missing,
-            or when it was dropped, which :attr:`counters` has by reason.
+            the payload. None if the datagram only keeps the connection alive, if fragments are missing, or if it
+            was dropped (:attr:`counters` has the reasons).
         """
     def update(self, now: float, /) -> list[tuple[Address, bytes]]:
-        """Once a tick: keeps the connection alive, notices a silent peer, and brings losses and statistics up to
-        date. Returns what to transmit, as :meth:`send` does."""
+        """Keeps the connection alive, detects a silent peer, and updates losses and statistics; call it once a
+        tick. Returns the datagrams to transmit, like :meth:`send`.
+        """
     def events(self) -> list[tuple[Literal["connected", "timed_out", "no_answer"], Address]]:
-        """The events since the last call: ``("connected", peer)``, ``("timed_out", peer)``, and
-        ``("no_answer", peer)`` for one that connects."""
+        """The events since the last call: ``("connected", peer)``, ``("timed_out", peer)``, and, after
+        :meth:`connect`, ``("no_answer", peer)``.
+        """
     def acked(self) -> list[int]:
         """The packets that the peer has received, each once, since the last call."""
     def lost(self) -> list[int]:
-        """The packets that counted as lost in an :meth:`update`, oldest first, each once, since the last call."""
+        """The packets that :meth:`update` declared lost since the last call, oldest first, each once."""
     @property
     def stats(self) -> PacketStats:
         """RTT, jitter, packet loss and bandwidth."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters since the start, with every drop under a name; those of packets begin with ``packets.``."""
+        """All counters since the start, by name. Names of packet counters start with ``packets.``."""
 
 @final
 class ChunkSender:
-    """The sending end of large blocks of data: a chunk is cut into slices of 1,024 bytes, which go out over and over, at a
-    set rate, until the :class:`ChunkReceiver` at the other end has acked them all. One chunk is in flight at a time; more
-    wait in a queue and arrive in order. The article "Sending Large Blocks of Data".
+    """The sending end of the article "Sending Large Blocks of Data". A chunk is cut into slices of 1,024 bytes.
+    They are sent repeatedly, at a set rate, until the :class:`ChunkReceiver` has acked all of them. One chunk is in
+    flight at a time; others wait in a queue and arrive in order.
 
-    It has no socket: transmit the datagrams that :meth:`update` returns, and pass received acks to
-    :meth:`receive`. Use it above a layer that keeps strangers out: anyone who can send to it can ack slices that
-    never arrived. Times are seconds of a clock of your choice that doesn't go back.
+    It has no socket: transmit the datagrams that :meth:`update` returns, and pass received acks to :meth:`receive`.
+    Use it above a layer that authenticates peers, because anyone who can send to it can ack slices that never
+    arrived. Times are seconds of a clock of your choice that doesn't go back.
 
     Args:
-        max_slices: the most slices of a chunk, up to 8,192. Both ends need the same.
-        bytes_per_second: the rate, headers included. The article's are 32,000, 64,000 and 125,000.
-        accumulator_bytes: the most that unused bytes add up to, and so the most that is sent at once after a
-            pause. None: a tenth of a second's worth and one packet.
+        max_slices: the most slices of a chunk, up to 8,192, equal on both ends.
+        bytes_per_second: the rate, including headers. The article uses 32,000, 64,000 and 125,000.
+        accumulator_bytes: the most unused bytes that add up, and therefore the most bytes sent at once after a
+            pause. None: the bytes of a tenth of a second, and one packet.
         overhead: bytes that the layers below add to each packet, counted in the rate.
-        resend_delay: seconds between two sends of the same slice, at least, when :meth:`update` is given no RTT.
+        resend_delay: the least seconds between two sends of a slice if :meth:`update` gets no RTT.
         max_queued: chunks that may wait behind the one in flight.
         initial_burst_bytes: the largest chunk that may be sent with ``burst=True``.
         initial_burst_wait: seconds of silence after an initial burst.
@@ -4747,12 +4794,12 @@ class ChunkSender:
         """Queues a chunk.
 
         Args:
-            burst: send all its slices at once when its turn has come, whatever the rate, and after a wait the
-                missing ones at the usual rate. For load screens, when nothing else that goes out is urgent. The
-                socket buffers at both ends should hold twice the chunk.
+            burst: whether to send all slices at once, whatever the rate, and after a wait the missing slices at the
+                usual rate. For loading screens, while nothing else is urgent. The socket buffers at both ends
+                should hold twice the chunk.
 
         Returns:
-            its number: 0 for the first, then one more each.
+            the chunk's number, counting from 0.
 
         Raises:
             MessageTooLargeError: the chunk is above ``max_slices`` slices, or too large for a burst.
@@ -4760,29 +4807,28 @@ class ChunkSender:
             ValueError: the chunk is empty.
         """
     def cancel(self, number: int, /) -> bool:
-        """Gives up a chunk. One in flight gives way to the next as soon as the receiver is known to have begun with it, and
-        may still arrive if it has all of it by then.
+        """Cancels a chunk. A chunk in flight may still arrive if the receiver already has all of it.
 
         Returns:
-            False when it is across, was cancelled before, or never was.
+            False if the chunk has arrived, was cancelled before, or doesn't exist.
         """
     def update(self, now: float, /, *, rtt: float | None = None) -> list[bytes]:
-        """Once a tick: the packets to transmit now.
+        """Returns the packets to transmit now; call it once a tick.
 
         Args:
-            rtt: seconds from a slice to its ack, the receiver's wait included. When given, a slice goes out again after
-                1.25 times as long instead of ``resend_delay``.
+            rtt: seconds from a slice to its ack, including the receiver's wait. If given, a slice is sent again
+                after 1.25 times this time instead of ``resend_delay``.
         """
     def receive(self, now: float, datagram: bytes, /) -> int | None:
-        """Takes an ack packet of the receiver. Invalid or impossible ones are dropped and counted.
+        """Takes an ack packet from the receiver. Invalid acks are dropped and counted.
 
         Returns:
-            the number of the chunk that is now known to be across; None otherwise.
+            the number of a chunk that has arrived completely; otherwise None.
         """
 
     @staticmethod
     def is_ack(datagram: bytes, /) -> bool:
-        """Whether a datagram is for a sender, when a socket brings packets of chunks both ways."""
+        """Whether a datagram is for a sender, if one socket carries chunks in both directions."""
     def set_bytes_per_second(self, bytes_per_second: float, /) -> None:
         """Changes the rate, from now on."""
     @property
@@ -4790,10 +4836,10 @@ class ChunkSender:
         """The rate."""
     @property
     def in_flight(self) -> int | None:
-        """The number of the chunk in flight; None when there is none, or a cancelled one."""
+        """The number of the chunk in flight; None if there is none, or if it was cancelled."""
     @property
     def progress(self) -> ChunkProgress | None:
-        """How much of the chunk in flight is acked."""
+        """The progress of the chunk in flight."""
     @property
     def queued(self) -> int:
         """Chunks queued after the one in flight."""
@@ -4802,21 +4848,21 @@ class ChunkSender:
         """Whether there is nothing to send."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters since the start, with every drop under a name."""
+        """All counters since the start, by name. Every dropped datagram is counted."""
 
 @final
 class ChunkProgress:
-    """How far a chunk is: acked, at the sender; received, at the receiver."""
+    """The progress of a chunk: acked parts at the sender, received parts at the receiver."""
 
     @property
     def bytes(self) -> int:
-        """Bytes that are across."""
+        """Bytes that have arrived."""
     @property
     def total_bytes(self) -> int:
-        """Bytes of the chunk; at the receiver the most they can be, until the last slice has come."""
+        """Bytes of the chunk. At the receiver, an upper bound until the last slice has arrived."""
     @property
     def slices(self) -> int:
-        """Slices that are across."""
+        """Slices that have arrived."""
     @property
     def total_slices(self) -> int:
         """Slices of the chunk."""
@@ -4825,20 +4871,20 @@ class ChunkProgress:
         """The mean rate since the chunk's first slice, in bytes of the chunk; 0 at first."""
     @property
     def time_left(self) -> float | None:
-        """Seconds until it is done at this rate; None while the rate is 0."""
+        """Seconds until the chunk is complete at this rate; None while the rate is 0."""
 
 @final
 class ChunkReceiver:
     """The receiving end of large blocks of data; see :class:`ChunkSender`.
 
     It has no socket: pass received slices to :meth:`receive`, and transmit the acks that :meth:`update` returns.
-    Acks are few, and never more bytes than the slices they answer, so that nobody can use a receiver to amplify
-    an attack. It holds one chunk at most, in memory that grows as slices come; the next chunk comes once this one
-    was :meth:`read`.
+    Acks never have more bytes than the slices they answer, so an attacker can't use a receiver to amplify an
+    attack. It holds at most one chunk, in memory that grows with the slices. The next chunk starts after
+    :meth:`read`.
 
     Args:
-        max_slices: the most slices of a chunk, up to 8,192. Both ends need the same.
-        ack_interval: seconds between two acks, at least.
+        max_slices: the most slices of a chunk, up to 8,192, equal on both ends.
+        ack_interval: the least seconds between two acks.
         overhead: bytes that the layers below add to each packet, counted in slices and in acks.
 
     Raises:
@@ -4861,15 +4907,15 @@ class ChunkReceiver:
         cls, *, max_slices: int = 256, ack_interval: float = 0.05, overhead: int = 28
     ) -> ChunkReceiver: ...
     def receive(self, now: float, datagram: bytes, /) -> None:
-        """Takes a slice packet of the sender. Invalid or unexpected ones are dropped and counted."""
+        """Takes a slice packet from the sender. Invalid or unexpected slices are dropped and counted."""
     def update(self, now: float, /) -> bytes | None:
-        """Once a tick: the ack packet to transmit now; None when none is due."""
+        """Returns the ack packet to transmit now, or None; call it once a tick."""
     def read(self) -> bytes | None:
-        """A chunk that is complete, once; None if there is none."""
+        """Takes the complete chunk; None if there is none."""
 
     @staticmethod
     def is_slice(datagram: bytes, /) -> bool:
-        """Whether a datagram is for a receiver, when a socket brings packets of chunks both ways."""
+        """Whether a datagram is for a receiver, if one socket carries chunks in both directions."""
     @property
     def ready(self) -> bool:
         """Whether a chunk waits to be read."""
@@ -4878,22 +4924,22 @@ class ChunkReceiver:
         """The progress of the chunk that is arriving or waits to be taken; None without one."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters since the start, with every drop under a name."""
+        """All counters since the start, by name. Every dropped datagram is counted."""
 
 @final
 class GoodBad:
-    """The simple binary congestion avoidance of the article "Reliability, Ordering and Congestion Avoidance over UDP": how
-    many packets a second to send, by the RTT alone.
+    """The binary congestion avoidance of the article "Reliability, Ordering and Congestion Avoidance over UDP". It
+    chooses the packets per second by the RTT alone.
 
-    Conditions are bad while the RTT is above ``bad_rtt``. Bad conditions lead from good mode to bad mode at once. In bad
-    mode, conditions that were good for :attr:`recovery_time` without a break lead back. Good mode that lasted less than
-    ``double_below`` doubles the recovery time; each ``halve_every`` of good mode halves it. It begins in good mode, counted
-    from the first :meth:`update`. Times are seconds of a clock of your choice that doesn't go back.
+    Conditions are bad while the RTT is above ``bad_rtt``. Bad conditions end good mode at once. Good mode returns
+    after :attr:`recovery_time` seconds of good conditions without a break. If good mode lasted less than
+    ``double_below``, the recovery time doubles; each ``halve_every`` of good mode halves it. The first mode is
+    good, counted from the first :meth:`update`. Times are seconds of a clock of your choice that doesn't go back.
 
     Args:
-        bad_rtt: seconds.
-        good_packets_per_second, bad_packets_per_second: what the modes allow.
-        recovery_time: seconds, to begin with; the article names no number.
+        bad_rtt: the RTT in seconds above which conditions are bad.
+        good_packets_per_second, bad_packets_per_second: the modes' packet rates.
+        recovery_time: the first recovery time in seconds; the article doesn't give it.
         min_recovery_time, max_recovery_time: its bounds.
         double_below, halve_every: seconds of good mode.
 
@@ -4923,10 +4969,10 @@ class GoodBad:
         halve_every: float = 10.0,
     ) -> GoodBad: ...
     def update(self, now: float, rtt: float, /) -> Literal["good", "bad"]:
-        """Takes the RTT as it is now, in seconds. Call it each tick.
+        """Takes the current RTT, in seconds; call it once a tick.
 
         Returns:
-            the mode that follows.
+            the resulting mode.
         """
     @property
     def mode(self) -> Literal["good", "bad"]:
@@ -4936,19 +4982,19 @@ class GoodBad:
         """The mode's rate."""
     @property
     def recovery_time(self) -> float:
-        """Seconds of good conditions that lead from bad mode to good mode, now or next time."""
+        """Seconds of good conditions after which bad mode ends, now or the next time."""
 
 @final
 class Link(Generic[_T]):
-    """One direction of a bad link: what goes in comes out late, twice, out of order, or not at all. The same
-    seed and the same calls give the same history.
+    """One direction of a bad link. Items arrive late, twice, out of order, or not at all. The same seed and the
+    same calls give the same history.
 
-    ``len(link)`` is how many are under way.
+    ``len(link)`` is the number of items in flight.
 
     Args:
         conditions: what the link does to each item; None: a perfect link.
         seed: 0 to 2**64 - 1.
-        capacity: items under way at most; more are dropped and counted as ``overflowed``.
+        capacity: the most items in flight; others are dropped and counted as ``overflowed``.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -4965,38 +5011,41 @@ class Link(Generic[_T]):
     ) -> Link[_T]: ...
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     def send(self, now: float, item: _T, /, *, size: int | None = None) -> None:
-        """Puts an item in.
+        """Sends an item.
 
         Args:
             now: seconds, of a clock that doesn't go back.
             item: any object, usually a datagram. A second copy is the same object.
-            size: bytes that it takes on a link with a rate, beside the overhead; None: the length of ``bytes``
-                and ``bytearray``, 0 for anything else.
+            size: the item's bytes on a link with a rate, without the overhead; None: the length of ``bytes`` and
+                ``bytearray``, 0 for other objects.
 
         Raises:
             ValueError: naming the argument, its value and its bound.
         """
     def poll(self, now: float, /) -> _T | None:
-        """The next item that has come out by ``now``, in order of arrival; None when there is none."""
+        """Returns the next item that has arrived by ``now``, in order of arrival; None if there is none."""
     @property
     def next_delivery(self) -> float | None:
-        """When to :meth:`poll` next, in seconds: an item comes out then, or leaves the queue of a link with a
-        rate, and poll may give None. None when nothing is under way."""
+        """The time of the next :meth:`poll`, in seconds. An item arrives then, or leaves the queue of a link with a
+        rate; in the second case poll may return None. None if no item is in flight.
+        """
     @property
     def queued_bytes(self) -> int:
-        """Bytes in the queue of a link with a rate, overhead and the item in transmission included."""
+        """Bytes in the queue of a link with a rate, including overhead and the item in transmission."""
     def set_conditions(self, conditions: Conditions, /) -> None:
         """Changes the conditions, from the latest time passed to the link on. Items in the queue
         leave under the new conditions; later ones are unaffected. Scheduled changes stay.
         """
     def schedule(self, at: float, conditions: Conditions, /) -> None:
-        """Like :meth:`set_conditions`, when ``at`` comes, in seconds; of changes at one time the last holds."""
+        """Like :meth:`set_conditions`, at the time ``at``, in seconds. Of several changes at one time, the last
+        applies.
+        """
     @property
     def counters(self) -> dict[str, int]:
-        """Counts of the items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped``
-        (found the
-        queue full), ``lost`` (each by itself), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered`` (held back),
-        ``overflowed`` (too many were under way), ``delivered``."""
+        """Counts of the items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped`` (found the queue
+        full), ``lost`` (independently), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered``
+        (held back), ``overflowed`` (too many were in flight), ``delivered``.
+        """
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...
 
@@ -5004,8 +5053,8 @@ class Link(Generic[_T]):
 
 @final
 class Bursts:
-    """Losses in bursts: a link is good or bad, and after each packet may turn from one to the other (the chain
-    of Gilbert and Elliott). :meth:`mean` makes it from measured values.
+    """Losses in bursts: a link is good or bad, and may change after each packet (Gilbert-Elliott model).
+    :meth:`mean` makes the model from measured values.
 
     Args:
         to_bad: probability that a good link turns bad after a packet, 0 to 1.
@@ -5022,11 +5071,11 @@ class Bursts:
     ) -> Bursts: ...
     @staticmethod
     def mean(loss: float, length: float) -> Bursts:
-        """Bursts that lose all their packets, ``length`` of them on average, and the fraction ``loss`` of all.
+        """Makes bursts that lose ``length`` packets in a row on average, and the fraction ``loss`` of all packets.
 
         Raises:
-            ValueError: the length is below 1, or the loss above ``length / (length + 1)``: between two bursts
-                at least one packet passes.
+            ValueError: the length is below 1, or the loss above ``length / (length + 1)``: at least one packet
+                passes between two bursts.
         """
     @property
     def to_bad(self) -> float:
@@ -5043,12 +5092,12 @@ class Bursts:
 
 @final
 class Outages:
-    """Outages that come and go at random: while there is one, all that is transmitted is lost. Their durations
-    and the times between them are exponential.
+    """Outages at random times. During an outage, all packets are lost. The durations, and the times between
+    outages, are exponentially distributed.
 
     Args:
-        duration: seconds that an outage takes on average, up to an hour.
-        fraction: of all time, 0 to 1.
+        duration: the average length of an outage in seconds, up to an hour.
+        fraction: the share of the time in outages, 0 to 1.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -5057,18 +5106,19 @@ class Outages:
     def __new__(cls, duration: float, fraction: float) -> Outages: ...
     @property
     def duration(self) -> float:
-        """Seconds that an outage takes on average."""
+        """The average length of an outage in seconds."""
     @property
     def fraction(self) -> float:
-        """The fraction of all time, 0 to 1."""
+        """The share of the time in outages, 0 to 1."""
 
 @final
 class RandomWalk:
-    """Jitter in runs: a delay that walks at random and is similar for neighbouring packets, none of which
-    overtakes for it.
+    """Jitter in runs: a delay that drifts at random and is similar for neighboring packets, so packets keep their
+    order.
 
     Args:
-        delay: seconds by which it makes packets early or late at most, up to 10. With the jitter at most the latency.
+        delay: the most seconds by which packets are early or late, up to 10. Together with the jitter it must not
+            exceed the latency.
         time: seconds for which the delay stays similar (its correlation time).
 
     Raises:
@@ -5078,7 +5128,7 @@ class RandomWalk:
     def __new__(cls, delay: float, time: float = 1.0) -> RandomWalk: ...
     @property
     def delay(self) -> float:
-        """Seconds by which it makes packets early or late at most."""
+        """The most seconds by which packets are early or late."""
     @property
     def time(self) -> float:
         """Seconds for which the delay stays similar."""
@@ -5089,10 +5139,10 @@ class Bottleneck:
 
     Args:
         rate (int): bytes per second that pass, up to 12,500,000,000 (100 Gbit/s).
-        queue (int, default 65536): bytes that may wait, the packet in transmission included. A packet that would
-            exceed them is dropped and counted as ``queue_dropped``.
-        overhead (int, default 28): bytes that each packet takes of rate and queue beside its own: 28 for IPv4 and
-            UDP.
+        queue (int, default 65536): bytes that may wait, including the packet in transmission. A packet that doesn't
+            fit is dropped and counted as ``queue_dropped``.
+        overhead (int, default 28): bytes that each packet takes of rate and queue in addition to its own: 28 for
+            IPv4 and UDP.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -5107,30 +5157,29 @@ class Bottleneck:
         """Bytes that may wait for the rate."""
     @property
     def overhead(self) -> int:
-        """Bytes that each packet takes beside its own."""
+        """Bytes that each packet takes in addition to its own."""
 
 @final
 class Conditions:
-    """What a simulated link does to each packet, per direction.
+    """The conditions of one direction of a simulated link.
 
-    A packet first waits its turn at the bottleneck, then it may be lost, then doubled, and last it takes its
-    time to arrive. A lost packet has had its turn too; a second copy needs none.
+    A packet first waits at the bottleneck, then it may be lost or duplicated, and then it is delayed. A lost packet
+    uses the bottleneck too; a duplicate doesn't.
 
     Args:
         latency (float, default 0.0): seconds, one way, after the queue; at most 10.
-        jitter (float, default 0.0): seconds, at most the latency; each packet is late by latency +- jitter,
-            uniformly, so packets may overtake.
+        jitter (float, default 0.0): seconds, at most the latency. Each packet takes latency +- jitter, uniformly,
+            so packets may overtake each other.
         random_walk (RandomWalk | None, default None): jitter in runs.
-        loss (float, default 0.0): probability that a packet is lost by itself, 0 to 1.
+        loss (float, default 0.0): probability that a packet is lost, independently of others, 0 to 1.
         bursts (Bursts | None, default None): losses in bursts.
-        outages (Outages | None, default None): times at which nothing passes.
+        outages (Outages | None, default None): times at which all packets are lost.
         duplicate (float, default 0.0): probability that a packet arrives twice.
         reorder (float, default 0.0): probability that a packet is held back by a further 50 ms.
-        bottleneck (Bottleneck | None, default None): the rate and queue of the slowest part; None: any number of
-            bytes pass at once.
+        bottleneck (Bottleneck | None, default None): the rate and queue of the slowest part; None: no limit.
         max_datagram (int | None, default None): bytes of the largest datagram that passes, without headers, 1 to
-            65,535; larger ones vanish and are counted as ``too_large``, as on a path with a small MTU that doesn't
-            say so. None: any.
+            65,535. Larger datagrams vanish and are counted as ``too_large``, as on a path with a small MTU that
+            isn't reported. None: no limit.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -5152,7 +5201,7 @@ class Conditions:
     ) -> Conditions: ...
     @staticmethod
     def preset(name: str, /) -> tuple[Conditions, Conditions]:
-        """Plausible conditions of a kind of network, as a player has them: ``(up, down)``.
+        """Returns plausible conditions of a player's network: ``(up, down)``.
 
         ================= ====================================================================================
         ``3g``            phone (HSPA): 1 Mbit/s up, 3 down, 75 ms one way in runs, deep queues, handovers
@@ -5163,16 +5212,16 @@ class Conditions:
         ================= ====================================================================================
 
         Raises:
-            ValueError: there is no preset of that name; it says which there are.
+            ValueError: there is no preset of this name; the error lists the names.
         """
     def replace(self, **changes: Any) -> Conditions:
-        """A copy with the given settings changed; they are those of the constructor."""
+        """Returns a copy with other values for the named settings."""
     @property
     def latency(self) -> float:
         """Seconds, one way, after the queue."""
     @property
     def jitter(self) -> float:
-        """Seconds that each packet is early or late at most."""
+        """The most seconds by which a packet is early or late."""
     @property
     def random_walk(self) -> RandomWalk | None:
         """Jitter in runs."""
@@ -5184,7 +5233,7 @@ class Conditions:
         """Losses in bursts."""
     @property
     def outages(self) -> Outages | None:
-        """Times at which nothing passes."""
+        """Times at which all packets are lost."""
     @property
     def duplicate(self) -> float:
         """Probability that a packet arrives twice."""
@@ -5196,18 +5245,18 @@ class Conditions:
         """The rate and queue of the slowest part."""
     @property
     def max_datagram(self) -> int | None:
-        """Bytes of the largest datagram that passes; None: any."""
+        """Bytes of the largest datagram that passes; None: no limit."""
 
 @final
 class SimulatedNetwork:
-    """A network in one process with a virtual clock: the same seed and the same calls, the same bytes.
+    """A network in one process with a virtual clock. The same seed and the same calls give the same bytes.
 
-    Servers and clients made with ``network=`` live on it; time passes only in :meth:`advance`. Each direction of
-    each pair of hosts is a link of its own, with its own queue and its own luck.
+    Make servers and clients with ``network=``. Time passes only in :meth:`advance`. Each direction between two
+    hosts is a link with its own queue and its own random numbers.
 
     Args:
-        seed (int, default 0): 0 to 2**64 - 1; what it does follows from it and from the calls.
-        conditions (Conditions | None, default None): of all links; None: perfect ones.
+        seed (int, default 0): 0 to 2**64 - 1.
+        conditions (Conditions | None, default None): the conditions of all links; None: perfect links.
     """
 
     def __new__(cls, *, seed: int = 0, conditions: Conditions | None = None) -> SimulatedNetwork: ...
@@ -5221,10 +5270,11 @@ class SimulatedNetwork:
         """Virtual seconds since the start."""
     @property
     def unix(self) -> int:
-        """Virtual seconds since 1970, by which connect tokens are judged: whole ones, from 1,000,000,000 on. So tokens for this
-        network are made with ``ConnectToken.generate(now=network.unix, ...)``."""
+        """Virtual seconds since 1970, starting at 1,000,000,000, as whole seconds. Connect tokens are checked
+        against this time, so make them with ``ConnectToken.generate(now=network.unix, ...)``.
+        """
     def advance(self, seconds: float, /) -> None:
-        """Lets time pass, and delivers what arrives meanwhile."""
+        """Lets time pass, and delivers the packets that arrive meanwhile."""
     def set_conditions(
         self,
         conditions: Conditions,
@@ -5232,15 +5282,16 @@ class SimulatedNetwork:
         sender: AddressLike | None = None,
         receiver: AddressLike | None = None,
     ) -> None:
-        """From now on: for all links, or for those from ``sender``, to ``receiver``, or both. The most precise
-        choice holds, ``sender`` before ``receiver``; for all links means that single ones are forgotten.
+        """Sets the conditions of all links, or of the links from ``sender``, to ``receiver``, or both. The most
+        specific setting applies; ``sender`` has priority over ``receiver``. Setting all links forgets settings of
+        single links.
 
         Packets that wait for a link's rate leave under the new conditions; later ones are unaffected.
 
         Args:
-            conditions (Conditions): from now on.
-            sender (AddressLike | None, default None): of what it sends alone; None: of all.
-            receiver (AddressLike | None, default None): of what it receives alone; None: of all.
+            conditions (Conditions): the new conditions.
+            sender (AddressLike | None, default None): the sender of the links; None: all senders.
+            receiver (AddressLike | None, default None): the receiver of the links; None: all receivers.
         """
     def schedule(
         self,
@@ -5250,41 +5301,41 @@ class SimulatedNetwork:
         sender: AddressLike | None = None,
         receiver: AddressLike | None = None,
     ) -> None:
-        """Like :meth:`set_conditions`, when virtual time comes to ``at`` seconds since the start.
+        """Like :meth:`set_conditions`, at a later virtual time.
 
         Args:
             at (float): virtual seconds since the start.
-            conditions (Conditions): from then on.
-            sender (AddressLike | None, default None): of what it sends alone; None: of all.
-            receiver (AddressLike | None, default None): of what it receives alone; None: of all.
+            conditions (Conditions): the new conditions.
+            sender (AddressLike | None, default None): the sender of the links; None: all senders.
+            receiver (AddressLike | None, default None): the receiver of the links; None: all receivers.
         """
     def partition(self, *parts: Iterable[AddressLike]) -> None:
-        """From now on hosts of different parts don't reach each other; those in no part reach all.
-        Packets in flight arrive. The last partition holds; :meth:`heal` ends it.
+        """Separates hosts: hosts of different parts don't reach each other, and hosts in no part reach all. Packets
+        in flight arrive. A new partition replaces the last one; :meth:`heal` ends it.
 
         Args:
-            parts: the addresses of the hosts of each.
+            parts: the addresses of each part's hosts.
         """
     def heal(self) -> None:
         """Ends the partition."""
     def move_host(self, address: AddressLike, to: AddressLike, /) -> Address:
-        """Moves a host to another address, as when a player goes from Wi-Fi to a phone network: its endpoint sends
-        from there and receives there. Packets in flight to the old address find nobody.
+        """Moves a host to another address, as when a player changes from Wi-Fi to a phone network. Its endpoint
+        sends and receives there. Packets in flight to the old address are lost.
 
         Args:
-            address: where the host is now.
-            to: port 0 picks one.
+            address: the host's current address.
+            to: the new address; port 0 picks a free port.
 
         Returns:
-            where it is. (The ``address`` of its endpoint stays what it was bound to.)
+            the new address. (The ``address`` of the endpoint keeps the old value.)
 
         Raises:
             ValueError: there is no host at that address.
             OSError: ``to`` is in use.
         """
     def unplug(self, address: AddressLike, /) -> None:
-        """Takes a host off the network, as when its machine loses power: its endpoint sends and receives nothing
-        any more, and another one can have the address.
+        """Takes a host off the network, as when its machine loses power. Its endpoint doesn't send or receive any
+        more, and another host can use the address.
 
         Raises:
             ValueError: there is no host at that address.
@@ -5297,44 +5348,43 @@ class SimulatedNetwork:
         kind: Literal["full-cone", "restricted", "port-restricted", "symmetric"] = "port-restricted",
         lifetime: float = 120.0,
     ) -> None:
-        """Puts a NAT between some hosts and all others, as home routers and carriers do. Those
-        inside reach each other as before; all others see them as ports of the NAT, and reach them
-        there if it lets them in. A mapping lasts as long as something goes out.
+        """Puts a NAT between some hosts and all other hosts, like a home router. Hosts inside reach each other as
+        before. Hosts outside see them as ports of the NAT, and reach them there if the NAT lets the packets in.
+        Outgoing packets keep a mapping alive.
 
         Args:
             public: the IP address of the NAT.
-            inside: the IP addresses of the hosts behind it, those to come too.
-            kind: which senders it lets in. ``"full-cone"``: anyone; ``"restricted"``: hosts to
-                which the one inside has sent;
-                ``"port-restricted"``: addresses to which it has sent; ``"symmetric"``: as that, with another port
-                for each address it sends to.
-            lifetime: seconds without anything going out after which a port is given back, up to 3,600.
+            inside: the IP addresses of the hosts behind the NAT, including hosts that don't exist yet.
+            kind: the senders that the NAT lets in. ``"full-cone"``: all senders; ``"restricted"``: hosts to which
+                the inside host has sent; ``"port-restricted"``: addresses to which it has sent; ``"symmetric"``:
+                the same, with another port for each destination address.
+            lifetime: seconds without outgoing packets after which a mapping ends, up to 3,600.
 
         Raises:
             ValueError: naming the argument, its value and its bound, or the address that is in use.
         """
     def restart_nat(self, public: str, /) -> None:
-        """Makes a NAT forget its mappings; the next ports are different. To those outside, the
-        hosts behind it then have other addresses.
+        """Makes a NAT forget its mappings. The next ports are different, so hosts outside see other addresses.
 
         Raises:
             ValueError: there is no NAT at that address.
         """
     @property
     def transcript(self) -> str:
-        """SHA-256, in hex digits, over every datagram that was sent until now, with its time and addresses: two runs
-        with the same transcript sent the same bytes at the same times."""
+        """The SHA-256, in hex digits, over every datagram sent until now with its time and addresses. Two runs with
+        the same transcript sent the same bytes at the same times.
+        """
     @property
     def counters(self) -> dict[str, int]:
-        """Counts of all packets: those of :attr:`Link.counters` for all links together,
-        ``unknown_destination`` (nobody was there), ``mailbox_full`` (nobody received),
-        ``partitioned``, and for NATs ``nat_exhausted`` (no port was free), ``nat_unmapped`` (the
-        port is nobody's) and
-        ``nat_filtered`` (the sender isn't let in)."""
+        """Counts of all packets: the names of :attr:`Link.counters`, summed over all links; ``unknown_destination``
+        (no host at the address), ``mailbox_full`` (the host didn't receive), ``partitioned``; and for NATs
+        ``nat_exhausted`` (no free port), ``nat_unmapped`` (the port has no mapping) and ``nat_filtered`` (the NAT
+        doesn't let the sender in).
+        """
 
 @final
 class Code:
-    """The code of a game, and the rendezvous server that knows the code: an address for
+    """A game's join code together with its rendezvous server, to use as the address in
     :meth:`tickwire.Client.connect`.
 
     Args:
@@ -5342,7 +5392,7 @@ class Code:
         rendezvous (AddressLike): the rendezvous server's address.
 
     Raises:
-        ValueError: the text is not a code, or the address is none to send to.
+        ValueError: the text isn't a code, or the address can't be sent to.
 
     Example:
         >>> code = Code("bcd-fgh", rendezvous="203.0.113.5:3478")
@@ -5361,23 +5411,20 @@ class Code:
 
 @final
 class RendezvousServer:
-    """A rendezvous server: gives a game a code, and introduces a peer that asks for the code and the game's
-    host to each other. It sees none of a game's data. A native thread serves it, even while Python is busy,
-    until it is closed.
+    """A rendezvous server. It gives a game a code, and introduces players who use the code to the game's host. It
+    sees no game data. A native thread serves it, even while Python is busy, until it is closed.
 
-    An address that hasn't proven that it receives there is sent no more bytes than came from it, and nothing
-    is kept for it.
+    To an unverified address it never sends more bytes than it got from there, and it stores nothing for it.
 
     Args:
         listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
-        second_port (int | None, default 0): a second port at the same address, by which peers learn how their
-            NAT assigns ports; 0 picks a free one; None: none, so that no ports are guessed.
-        relay (AddressLike | None, default None): the relay for peers that can't reach each other, at the
-            address by which they reach it.
+        second_port (int | None, default 0): a second port at the same address, with which peers find out how their
+            NAT assigns ports. 0 picks a free port; None: no second port, so ports aren't guessed.
+        relay (AddressLike | None, default None): the address at which peers reach the relay, for peers that can't
+            reach each other.
         relay_key (bytes | None, default None): the relay's ``key``, 32 bytes.
-        relay_bytes_per_second (int, default 100000): the rate at which the relay carries for each pair, 1,000
-            to 2**32 - 1.
-        max_games (int, default 10000): games at a time, 1 to 1,000,000; more are refused.
+        relay_bytes_per_second (int, default 100000): the relay's rate for each pair, 1,000 to 2**32 - 1.
+        max_games (int, default 10000): the most games at a time, 1 to 1,000,000.
         network (SimulatedNetwork | None, default None): a simulated network instead of sockets; then call
             :meth:`pump`.
 
@@ -5407,7 +5454,7 @@ class RendezvousServer:
         """The bound address, with the actual port."""
     @property
     def second_address(self) -> Address | None:
-        """The second port, if it has one."""
+        """The address with the second port, if there is one."""
     @property
     def closed(self) -> bool:
         """Whether :meth:`close` was called."""
@@ -5415,9 +5462,9 @@ class RendezvousServer:
     def counters(self) -> dict[str, int]:
         """All counters by name; once closed, their last values. See docs/nat.md for the names."""
     def pump(self) -> None:
-        """Answers arrived datagrams on a simulated network. With a socket, the thread does."""
+        """Answers the datagrams that have arrived on a simulated network. With a socket, the thread does this."""
     def close(self) -> None:
-        """Ends the server; peers that know each other play on. Closing twice is fine."""
+        """Closes the server; running games continue. Closing twice is fine."""
     def __enter__(self) -> RendezvousServer: ...
     def __exit__(
         self,
@@ -5429,14 +5476,13 @@ class RendezvousServer:
 
 @final
 class Relay:
-    """A relay: the last resort of peers that can't reach each other. It carries their datagrams, which it
-    can't read, for peers with a token of a rendezvous server that has the same key. A native thread serves it
-    until it is closed.
+    """A relay for peers that can't reach each other. It forwards their datagrams, which it can't read. Peers need a
+    token from a rendezvous server with the same key. A native thread serves it until it is closed.
 
     Args:
         listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
         key (bytes): the rendezvous server's ``relay_key``, 32 bytes.
-        max_channels (int, default 4096): pairs at a time, 1 to 1,000,000; more are refused.
+        max_channels (int, default 4096): the most pairs at a time, 1 to 1,000,000.
         max_bytes_per_second (float, default 12500000.0): the rate of all pairs together, 1,000 to 12.5e9;
             datagrams beyond it are dropped.
         network (SimulatedNetwork | None, default None): a simulated network instead of a socket; then call
@@ -5473,9 +5519,9 @@ class Relay:
     def counters(self) -> dict[str, int]:
         """All counters by name; once closed, their last values. See docs/nat.md for the names."""
     def pump(self) -> None:
-        """Carries arrived datagrams on a simulated network. With a socket, the thread does."""
+        """Forwards the datagrams that have arrived on a simulated network. With a socket, the thread does this."""
     def close(self) -> None:
-        """Ends the relay, and the paths of all peers that use it. Closing twice is fine."""
+        """Closes the relay, and the paths of all peers that use it. Closing twice is fine."""
     def __enter__(self) -> Relay: ...
     def __exit__(
         self,
@@ -5487,28 +5533,27 @@ class Relay:
 
 @final
 class Proxy:
-    """A UDP proxy that puts bad conditions between any clients and a server: datagrams pass as they are, whatever
-    they carry. It works on a native thread, also while Python is busy, until it is closed.
+    """A UDP proxy that puts a bad network between clients and a server. It doesn't change or read the datagrams. It
+    runs on a native thread, even while Python is busy, until it is closed.
 
-    Each address that datagrams come from is a client. It gets a socket of its own towards the server, and a link
-    in each direction with luck of its own.
+    Each source address is a client. It has its own socket to the server, and its own link in each direction.
 
     Args:
-        listen (AddressLike): where clients send to; port 0 picks one (see :attr:`address`).
+        listen (AddressLike): the address for clients; port 0 picks a free port (see :attr:`address`).
         to (AddressLike): the server.
-        conditions (Conditions | None, default None): what the links do, in both directions; None: nothing.
-        up (Conditions | None, default None): what the links to the server and to the clients do, where it is not
-            ``conditions``.
-        down (Conditions | None, default None): what the links to the server and to the clients do, where it is not
-            ``conditions``.
-        seed (int, default 0): 0 to 2**64 - 1. With the order in which clients come it gives their luck.
-        max_clients (int, default 1024): clients at a time, 1 to 65,536; datagrams of more are dropped.
+        conditions (Conditions | None, default None): the conditions of both directions; None: perfect links.
+        up (Conditions | None, default None): the conditions to the server, instead of ``conditions``.
+        down (Conditions | None, default None): the conditions to the clients, instead of ``conditions``.
+        seed (int, default 0): 0 to 2**64 - 1. The seed and the order in which clients appear decide their random
+            numbers.
+        max_clients (int, default 1024): the most clients at a time, 1 to 65,536; datagrams from others are dropped.
         idle_timeout (float, default 60.0): seconds of silence after which a client is forgotten, 1 to 86,400.
-        max_bytes (int, default 67108864): memory of the datagrams under way, 131,072 to 2**40; more are dropped.
+        max_bytes (int, default 67108864): the most memory for datagrams in flight, 131,072 to 2**40; other
+            datagrams are dropped.
 
     Raises:
         OSError: the address can't be bound; see errno.
-        ValueError: naming the argument, its value and its bound; or a proxy to itself.
+        ValueError: naming the argument, its value and its bound, or the proxy would forward to itself.
 
     Example:
         >>> with Socket("127.0.0.1:0") as server, Socket("127.0.0.1:0") as client:
@@ -5535,7 +5580,7 @@ class Proxy:
     ) -> Proxy: ...
     @property
     def address(self) -> Address:
-        """Where clients send to, with the port that was picked."""
+        """The address for clients, with the actual port."""
     @property
     def to(self) -> Address:
         """The server."""
@@ -5544,7 +5589,7 @@ class Proxy:
         """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
-        """All that was counted, by name; once closed, the last counts. See docs/proxy.md for the names."""
+        """All counters by name; once closed, their last values. See docs/proxy.md for the names."""
     def set_conditions(
         self,
         conditions: Conditions | None = None,
@@ -5552,19 +5597,19 @@ class Proxy:
         up: Conditions | None = None,
         down: Conditions | None = None,
     ) -> None:
-        """Changes the conditions of all clients: of both directions, or of those given. Datagrams
-        that have left the queue are unaffected.
+        """Changes the conditions of all clients, in both directions or in the given directions. Datagrams that have
+        left the queue are unaffected.
 
         Args:
-            conditions (Conditions | None, default None): of both directions.
-            up (Conditions | None, default None): of what goes to the server.
-            down (Conditions | None, default None): of what comes from it.
+            conditions (Conditions | None, default None): for both directions.
+            up (Conditions | None, default None): for datagrams to the server.
+            down (Conditions | None, default None): for datagrams to the clients.
 
         Raises:
             ClosedError: the proxy is closed.
         """
     def close(self) -> None:
-        """Ends the proxy; datagrams in flight are lost. Closing twice is fine."""
+        """Closes the proxy; datagrams in flight are lost. Closing twice is fine."""
     def __enter__(self) -> Proxy: ...
     def __exit__(
         self,
@@ -5587,7 +5632,7 @@ class Advance(Generic[_I]):
         """The players' inputs, in the order of players. Don't change them: the objects are reused."""
     @property
     def again(self) -> bool:
-        """Whether the frame ran before, on other inputs: its sounds were played then."""
+        """Whether the frame ran before, on other inputs. Don't play its sounds again."""
     @property
     def status(self) -> tuple[Literal["given", "guessed", "left"], ...]:
         """The origin of each player's input: ``"given"`` by the player, ``"guessed"``, or ``"left"`` if the
@@ -5614,25 +5659,26 @@ class Save:
     def state(self, value: object) -> None: ...
     @property
     def checksum(self) -> Any:
-        """The values to compare: an int, float, str, bytes or a buffer, or a mapping of up to 64 names to
-        these; None: nothing."""
+        """The values to compare: an int, float, str, bytes, a buffer, or a mapping of up to 64 names to such
+        values; None: no values.
+        """
     @checksum.setter
     def checksum(self, value: object) -> None: ...
 
 @final
 class Load:
-    """A request to go back to a saved state."""
+    """A request to restore a saved state."""
 
     @property
     def frame(self) -> int:
         """The frame that runs next on this state."""
     @property
     def state(self) -> Any:
-        """The value of :attr:`Save.state`. Don't change it: it may be requested again."""
+        """The value of :attr:`Save.state`. Don't change it, because it may be requested again."""
 
 @final
 class PlayerOut:
-    """A player is out of a rollback game, from the same frame on in every player's game."""
+    """A player has left a rollback game. The frame is the same in every player's game."""
 
     __match_args__ = ("player", "frame")
     @property
@@ -5640,12 +5686,12 @@ class PlayerOut:
         """The player's index."""
     @property
     def frame(self) -> int:
-        """The first frame without it."""
+        """The first frame without this player."""
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
 class Desync:
-    """The state of another player differs: some step of the game isn't deterministic."""
+    """Another player's state differs, because some step of the game isn't deterministic."""
 
     __match_args__ = ("player", "frame", "last_equal", "fields")
     @property
@@ -5653,10 +5699,10 @@ class Desync:
         """The other player's index."""
     @property
     def frame(self) -> int:
-        """The first frame before which the states were compared and differed."""
+        """The first frame before which the compared states differed."""
     @property
     def last_equal(self) -> int | None:
-        """The newest frame before which they were compared and equal; None: never."""
+        """The newest frame before which the compared states were equal; None: never."""
     @property
     def fields(self) -> list[str]:
         """The names of the fields that differ; empty if they are unknown."""
@@ -5667,10 +5713,10 @@ class Timing:
     """The delay, window and rate of a rollback game.
 
     Args:
-        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32; others guess that
-            many fewer.
-        window (int, default 8): frames that may be guessed, 1 to 32. When it is full, the game waits.
-        rate (int, default 60): frames a second, 1 to 1000; the same for all players.
+        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32. Other players guess
+            this many frames less.
+        window (int, default 8): the most frames to guess, 1 to 32. When the window is full, the game waits.
+        rate (int, default 60): frames per second, 1 to 1000, equal for all players.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -5682,14 +5728,14 @@ class Timing:
         """Frames by which this player's own input is delayed."""
     @property
     def window(self) -> int:
-        """Frames that may be guessed."""
+        """The most frames to guess."""
     @property
     def rate(self) -> int:
         """Frames a second."""
 
 @final
 class SpectatorLost:
-    """A spectator lacks frames that are no longer kept: it needs a newer state, and a new start."""
+    """A spectator lacks frames that are no longer kept. It needs a newer state and must start again."""
 
     __match_args__ = ("index",)
     @property
@@ -5699,30 +5745,30 @@ class SpectatorLost:
 
 @final
 class Rollback(Generic[_I, _Do]):
-    """A rollback game, after GGPO: every player runs it at once, ahead on guessed inputs, and corrects it
-    where a guess was wrong.
+    """A rollback game, after GGPO. Every player runs the game at once on guessed inputs, and corrects it when a
+    guess was wrong.
 
-    Each frame, :meth:`advance` takes this player's input and yields requests. A peer's ticks carry everything
-    else. Without a peer, :meth:`fill` returns payloads for the other players, to be sent over any unreliable
-    connection, and :meth:`read` takes theirs. See ``docs/rollback.md``.
+    Each frame, :meth:`advance` takes this player's input and yields requests. The peer's ticks do everything else.
+    Without a peer, :meth:`fill` returns payloads for the other players, to send over any unreliable connection, and
+    :meth:`read` takes their payloads. See ``docs/rollback.md``.
 
     Args:
         peer (Peer | None): carries the game, after its :class:`Started` event; None: the caller carries the
             payloads.
-        inputs (int | type): the type of a player's input in a frame: a number of bits, 1 to 64, for ints; or
-            a class made by :func:`message` of at most 128 bytes. Before its first input, a player's input is
-            all zero bits, so none of its fields may have a common value that is.
-        players (Sequence[int] | int | None, default None): the numbers of the players, or how many there are,
+        inputs (int | type): the type of a player's input in a frame: a number of bits, 1 to 64, for ints; or a
+            class made by :func:`message` of at most 128 bytes. A player's input is all zero bits before its first
+            input, so no field may have a common value with zero bits.
+        players (Sequence[int] | int | None, default None): the numbers of the players who play, or their count,
             from 0 on; all others watch. None: all players that the peer knows now.
         me (int | None, default None): this player's number; None: the peer's.
-        timing (Timing | None, default None): the delay, window and rate; None: those of ``Timing()``.
-        state (Any, default None): the state as a C-contiguous array or a mapping of names to such arrays,
-            which are saved and loaded here. Change them in place only.
-        save (Callable[[], Any] | None, default None): returns a copy of the state, which nothing changes.
+        timing (Timing | None, default None): the delay, window and rate; None: ``Timing()``.
+        state (Any, default None): the state as a C-contiguous array, or a mapping of names to such arrays. It is
+            saved and loaded automatically. Change the arrays in place only.
+        save (Callable[[], Any] | None, default None): returns a copy of the state that nothing changes.
         load (Callable[[Any], object] | None, default None): sets the state to a saved copy.
         check (Callable[[], Any] | None, default None): returns the values of the current state to compare, as
             :attr:`Save.checksum`.
-        check_every (int, default 16): frames between two compared states; 0: none are compared.
+        check_every (int, default 16): frames between two comparisons of states; 0: no comparisons.
 
     Without ``state``, ``save`` and ``load``, :meth:`advance` yields :class:`Save` and :class:`Load` too.
 
@@ -5793,8 +5839,8 @@ class Rollback(Generic[_I, _Do]):
         check_every: int = 16,
     ) -> Rollback[_I, Advance[_I]]: ...
     def advance(self, input: _I, *, now: float | None = None) -> Iterator[_Do]:
-        """Takes this player's input, and yields requests in order: first frames that run again on corrected
-        inputs, then the next one. If the window is full, no frame runs and the input isn't taken: see
+        """Takes this player's input, and yields requests in order: first for frames that run again on corrected
+        inputs, then for the next frame. If the window is full, no new frame runs and the input isn't taken: see
         :attr:`waiting_for`.
 
         Args:
@@ -5802,19 +5848,20 @@ class Rollback(Generic[_I, _Do]):
             now (float | None, default None): seconds on any clock that doesn't go back; None: the machine's.
 
         Raises:
-            ValueError, TypeError: the input isn't valid for ``inputs``. Nothing has happened then.
+            ValueError, TypeError: the input isn't valid for ``inputs``. Nothing was changed.
             RuntimeError: the last call's requests weren't all taken.
         """
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
-        """Takes a payload of another player, or of a spectator.
+        """Takes a payload from another player or a spectator.
 
         Args:
             player (int): the sender's index.
-            payload (bytes): from its :meth:`fill`.
+            payload (bytes): the result of the sender's :meth:`fill`.
             now (float | None, default None): as for :meth:`advance`.
 
         Returns:
-            None, or a sentence on how it breaks the rules: then end the connection to that player.
+            None. If the payload breaks the rules, a sentence that tells how; end the connection to this player
+            then.
         """
     def fill(self, player: int, *, max_bytes: int = 1024, now: float | None = None) -> bytes | None:
         """Returns a payload for another player or a spectator; None if there is nothing to send now. Call it
@@ -5822,12 +5869,13 @@ class Rollback(Generic[_I, _Do]):
 
         Args:
             player (int): the receiver's index.
-            max_bytes (int, default 1024): at most this many, 8 or more.
+            max_bytes (int, default 1024): the largest size of the payload, 8 or more.
             now (float | None, default None): as for :meth:`advance`.
         """
     def note_left(self, player: int, *, now: float | None = None) -> None:
-        """Reports that a player can't be reached any more. The others agree from which frame on it is out:
-        see :class:`PlayerOut`."""
+        """Reports that a player can't be reached any more. The remaining players agree on the first frame without
+        it: see :class:`PlayerOut`.
+        """
     def events(self) -> list[PlayerOut | Desync | SpectatorLost]:
         """The events since the last call: :class:`PlayerOut`, :class:`Desync`, :class:`SpectatorLost`."""
     @property
@@ -5835,45 +5883,49 @@ class Rollback(Generic[_I, _Do]):
         """The frame that runs next."""
     @property
     def confirmed(self) -> int:
-        """Frames below this have all players' inputs: once they ran with them, they won't run again."""
+        """All frames below this number have the inputs of all players, so they don't run again once they have
+        run with these inputs.
+        """
     @property
     def delay(self) -> int:
-        """Frames between an input and the frame that it is for, 0 to 32; may be changed at any time. A longer
-        delay repeats an input, a shorter one drops some.
+        """Frames between an input and the frame that uses it, 0 to 32. You may change it at any time: a longer
+        delay repeats an input, a shorter delay drops inputs.
         """
     @delay.setter
     def delay(self, value: int) -> None: ...
     @property
     def waiting_for(self) -> tuple[int, ...]:
-        """The players with the most missing inputs: if the window is full, the game waits for them."""
+        """The players with the most missing inputs. If the window is full, the game waits for them."""
     @property
     def can_advance(self) -> bool:
         """Whether the next :meth:`advance` runs a new frame."""
     @property
     def players(self) -> tuple[int, ...]:
-        """The players that are not out."""
+        """The players who haven't left."""
     @property
     def ahead(self) -> float:
-        """The maximum of frames by which this player is ahead of another; 0 if it is ahead of none."""
+        """The most frames by which this player is ahead of another player; 0 if it isn't ahead."""
     @property
     def pace(self) -> float:
-        """Frames a second to run at: the rate of the timing, or up to a tenth less while this player is ahead of others."""
+        """The frames per second to run at: the timing's rate, or up to a tenth less while this player is ahead
+        of other players.
+        """
     @property
     def stats(self) -> dict[str, int]:
         """Counters by name: see ``docs/rollback.md``."""
 
 @final
 class Spectator(Generic[_I]):
-    """Watches a rollback game: its confirmed frames, some time after the players' own. See ``docs/rollback.md``.
+    """A spectator of a rollback game. It runs the confirmed frames, some time after the players. See
+    ``docs/rollback.md``.
 
     Args:
         peer (Peer | None): the peer that watches, after its :class:`Started` event; None: the caller carries
             the payloads.
         inputs (int | type): the same as the players'.
-        players (Sequence[int] | int): the numbers of the players, or how many there are.
-        frame (int, default 0): the first frame to run: a late spectator gets the state before it from a
-            player.
-        buffer (int, default 2): frames kept back so that it runs smoothly, 0 to 60.
+        players (Sequence[int] | int): the numbers of the players, or their count.
+        frame (int, default 0): the first frame to run. A late spectator gets the state before it from a player.
+        buffer (int, default 2): frames to keep back for smooth playing, 0 to 60.
         rate (int, default 60): frames a second, 1 to 1000.
 
     Raises:
@@ -5905,43 +5957,44 @@ class Spectator(Generic[_I]):
         rate: int = 60,
     ) -> Self: ...
     def advance(self, limit: int = 4) -> list[Advance[_I]]:
-        """The frames to run now: none if none has arrived, normally one, more after a gap.
+        """The frames to run now: normally one, none if none has arrived, more after a gap.
 
         Args:
-            limit (int, default 4): at most this many, 1 to 64.
+            limit (int, default 4): the most frames, 1 to 64.
         """
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
         """Takes a player's payload, like :meth:`Rollback.read`."""
     def fill(self, player: int, *, now: float | None = None) -> bytes | None:
-        """Returns a payload that asks a player for frames; None if another player is asked."""
+        """Returns a payload that requests frames from a player; None if they are requested from another player."""
     def note_left(self, player: int, *, now: float | None = None) -> None:
-        """Reports that a player can't be reached any more: another is asked."""
+        """Reports that a player can't be reached any more. Frames are then requested from another player."""
     @property
     def frame(self) -> int:
         """The frame that runs next."""
     @property
     def behind(self) -> int:
-        """Frames that have arrived and haven't run."""
+        """The number of frames that have arrived and haven't run."""
     @property
     def lost(self) -> bool:
-        """Whether frames are missing that no player keeps any more: it needs a newer state, and a new
-        start."""
+        """Whether frames are missing that no player keeps any more. The spectator then needs a newer state and must
+        start again.
+        """
 
 @final
 class SyncTest(Generic[_I, _Do]):
-    """A rollback game against itself: each frame runs again from a saved state, on the same inputs, and must
-    have the same result.
+    """A test of a rollback game on one machine. Each frame runs again from a saved state, on the same inputs, and
+    must have the same result.
 
-    On one machine it finds what would desync two: a step that reads a clock, random numbers of its own, or
-    data that isn't saved. Use it like a :class:`Rollback`, with the inputs of all players.
+    It finds causes of desyncs: a step that reads a clock, uses its own random numbers, or depends on data that
+    isn't saved. Use it like a :class:`Rollback`, with the inputs of all players.
 
     Args:
         inputs (int | type): see :class:`Rollback`.
-        players (int, default 2): how many play, 1 to 16.
+        players (int, default 2): the number of players, 1 to 16.
         back (int, default 7): frames that run again after each frame, 1 to 32.
         state (Any, default None): see :class:`Rollback`; its fields are compared.
-        save (Callable[[], Any] | None, default None): returns a copy of the state. Copies are compared by
-            ``==``; dicts and objects with attributes name by name.
+        save (Callable[[], Any] | None, default None): returns a copy of the state. Copies are compared by ``==``.
+            Dicts, and objects with attributes, are compared name by name.
         load (Callable[[Any], object] | None, default None): sets the state to a saved copy.
 
     Raises:
@@ -6001,8 +6054,7 @@ class SyncTest(Generic[_I, _Do]):
             inputs (Sequence[Any]): the inputs of all players.
 
         Raises:
-            ValueError, TypeError: an input isn't valid, or there isn't one for each player. Nothing has
-                happened then.
+            ValueError, TypeError: an input isn't valid, or a player has no input. Nothing was changed.
             RuntimeError: the last call's requests weren't all taken.
             SyncTestError: raised by the iteration if a frame that ran again had another result; names frame
                 and fields.
@@ -6015,12 +6067,11 @@ class SyncTest(Generic[_I, _Do]):
 
 @final
 class Random:
-    """A seeded generator that gives the same numbers on every machine and in every version: xoshiro256** (Blackman and Vigna,
-    2018), seeded through SplitMix64. Not for secrets.
+    """A seeded random generator with the same numbers on every machine and in every version: xoshiro256** (Blackman
+    and Vigna, 2018), seeded through SplitMix64. Don't use it for secrets.
 
-    In lockstep all players draw the same numbers in the same order from
-    :attr:`tickwire.lockstep.Turn.random`. Draw from another generator for effects that don't touch the game's
-    state (sparks, sounds).
+    In lockstep, all players draw the same numbers in the same order from :attr:`tickwire.lockstep.Turn.random`. Use
+    another generator for effects outside the game's state (sparks, sounds).
 
     Args:
         seed: 64 bits that determine the whole sequence.
@@ -6036,7 +6087,7 @@ class Random:
     def __new__(cls, seed: int) -> Random: ...
     @staticmethod
     def from_state(state: bytes, /) -> Random:
-        """A generator that continues from this :attr:`state`.
+        """Makes a generator that continues from this :attr:`state`.
 
         Raises:
             ValueError: these aren't the 32 bytes of a state.
@@ -6049,23 +6100,23 @@ class Random:
     def bits(self, count: int = 64, /) -> int:
         """A number of this many random bits, 1 to 64."""
     def below(self, bound: int, /) -> int:
-        """A whole number from 0 up to, but not including, ``bound``; all are equally likely.
+        """A whole number from 0 to ``bound - 1``, all equally likely.
 
         Raises:
             ValueError: ``bound`` isn't 1 to 2**64 - 1.
         """
     def between(self, low: int, high: int, /) -> int:
-        """A whole number from ``low`` to ``high``, both included; all are equally likely.
+        """A whole number from ``low`` to ``high``, both included, all equally likely.
 
         Raises:
-            ValueError: they don't fit signed 64 bits, or ``high`` is below ``low``.
+            ValueError: the bounds don't fit signed 64 bits, or ``high`` is below ``low``.
         """
     def unit(self) -> float:
-        """A float from 0 up to, but not including, 1, with 53 random bits. It is the same on every machine;
-        results of arithmetic with it may not be.
+        """A float from 0 up to, but not including, 1, with 53 random bits. It is the same on every machine, but
+        results of arithmetic with it may differ.
         """
     def choice(self, items: Sequence[_T], /) -> _T:
-        """One of the items of a sequence.
+        """A random item of a sequence.
 
         Raises:
             IndexError: the sequence is empty.
@@ -6073,8 +6124,8 @@ class Random:
     def shuffle(self, items: list[Any], /) -> None:
         """Puts a list's items into a random order, in place; all orders are equally likely."""
     def fill(self, array: Buffer, /, bound: int | None = None) -> None:
-        """Fills an array with random numbers, in order of its items: integers with all their bits, or with numbers below
-        ``bound``; floats from 0 up to, but not including, 1.
+        """Fills an array with random numbers, in order. Integers get random bits, or numbers below ``bound``;
+        floats get numbers from 0 up to, but not including, 1.
 
         Args:
             array: contiguous, of integers of 8 to 64 bits or of float64, through the buffer protocol.
@@ -6085,7 +6136,7 @@ class Random:
             ValueError: ``bound`` doesn't fit the array's type, or was given for floats.
         """
     def copy(self) -> Random:
-        """Another generator with the same state."""
+        """Returns another generator with the same state."""
 
 @final
 class MigrationCore:
@@ -6121,8 +6172,8 @@ class MigrationCore:
 
 @final
 class LockstepCore:
-    """The machine under :class:`tickwire.lockstep.Lockstep`, which is pleasanter to use. Players are numbers 0 to 15,
-    sets of them masks with a bit each; times are seconds.
+    """The native state machine of :class:`tickwire.lockstep.Lockstep`. Players are numbers from 0 to 15, sets of
+    players are bit masks, and times are in seconds.
     """
 
     def __new__(
@@ -6152,8 +6203,8 @@ class LockstepCore:
             ChannelFullError: 4,096 commands wait.
         """
     def attach(self, peer: Peer[Any], commands: int = 0, objects: int = 0, /) -> None:
-        """Lets a peer carry the payloads, from its next tick on. ``commands`` and ``objects`` are hashes of
-        their classes, which must be the same on all sides; 0 matches any.
+        """Lets a peer carry the payloads, from its next tick on. ``commands`` and ``objects`` are hashes of their
+        classes, which must be equal on all sides; 0 matches any hash.
         """
     def pause(self, paused: bool, /) -> None:
         """Pauses or resumes the game, for all players at the same turn."""
@@ -6166,8 +6217,9 @@ class LockstepCore:
     def vote(self, now: float, player: int, out: bool, /) -> None:
         """Votes a player out, or takes the vote back."""
     def read(self, now: float, player: int, payload: bytes, /) -> str | None:
-        """Takes a player's payload. Returns None, or how it breaks the protocol: then that player's
-        connection should end."""
+        """Takes a player's payload. Returns None. If the payload breaks the protocol, returns a sentence that tells
+        how; end the player's connection then.
+        """
     def fill(self, now: float, player: int, max_bytes: int = 1000, /) -> bytes | None:
         """A payload for a player, of at most ``max_bytes``; None if there is nothing to send now."""
     def poll_turn(
@@ -6198,46 +6250,48 @@ class LockstepCore:
             TypeError: a value has a type that can't be compared.
         """
     def states_wanted(self) -> list[int]:
-        """Who is to be sent the world."""
+        """The players who need the world."""
     def state_head(self, now: float, player: int, /) -> bytes | None:
-        """What goes in front of the world after the newest turn, which is now sent to a player; None if it wants none any more."""
+        """The bytes to send to a player before the world after the newest turn; None if the player doesn't want
+        a world any more.
+        """
     def is_served(self, player: int, /) -> bool:
-        """Whether a player to whom the world is sent still wants it."""
+        """Whether a player still wants the world that it is being sent."""
     def refuse(self, now: float, player: int, reason: int, /) -> None:
-        """Tells one who asked for the world that it gets none, and why: a number."""
+        """Refuses a request for the world, with the number of a reason."""
     def take_state(self, peer: Peer[Any], /) -> tuple[int, bytes] | None:
-        """The next world that came to a peer: from which player, and its bytes."""
+        """The next world that a peer received: the sending player, and the bytes."""
     def expects(self, player: int, state: bytes, /) -> tuple[int, int] | None:
-        """The turn of a world that came, and how many bytes stand in front of it; None if it wasn't asked for."""
+        """The turn of a received world, and the number of bytes before it; None if it wasn't requested."""
     def load(self, now: float, player: int, state: bytes, /) -> bool:
-        """Goes on from a world that a player sent and that the game has loaded. False if it wasn't asked for."""
+        """Continues from a received world that the game has loaded. Returns False if it wasn't requested."""
     def give_up(self, reason: int, /) -> None:
-        """This player isn't let in, for a reason by its number."""
+        """Gives up joining, with the number of a reason."""
     def ask_again(self, now: float, /) -> None:
-        """Asks anew to be let in."""
+        """Asks again to be let in."""
     def heal_again(self, now: float, /) -> None:
-        """A world that came can't be gone on from: another one is asked for."""
+        """Requests another world, because the game can't continue from the received one."""
     def note_healed(self) -> None:
-        """The game has the others' world, up to the newest turn."""
+        """Reports that the game has the other players' world, up to the newest turn."""
     @property
     def joining(self) -> bool:
-        """Whether this player came later and doesn't play yet."""
+        """Whether this player joins late and doesn't play yet."""
     @property
     def healing(self) -> bool:
-        """Whether another's world is to replace this player's."""
+        """Whether another player's world will replace this player's."""
     def resume(self, turn: int, /) -> None:
-        """All worlds are equal again after this turn: comparing resumes."""
+        """Resumes comparing after this turn, because all worlds are equal again."""
     def poll_event(self) -> tuple[Any, ...] | None:
         """The oldest event, as its name and values; None if there is none."""
     @property
     def waiting(self) -> tuple[int, int, float] | None:
-        """Why the due turn waits: its number, the missing players, since when; None if it doesn't wait."""
+        """The due turn that waits: its number, the missing players, and since when; None if no turn waits."""
     @property
     def turn(self) -> int:
         """The newest turn that started."""
     @property
     def due(self) -> float:
-        """When the next turn is due."""
+        """The time at which the next turn is due."""
     @property
     def length(self) -> float:
         """The length of the current turn in seconds."""
@@ -6249,7 +6303,7 @@ class LockstepCore:
         """The players in the current turn."""
     @property
     def excluded(self) -> bool:
-        """Whether the others go on without this player."""
+        """Whether the other players continue without this player."""
     @property
     def counters(self) -> dict[str, int]:
         """All counters by name."""
@@ -6270,7 +6324,7 @@ def recording_snapshot(turn: int, random: bytes, state: bytes, /) -> bytes:
     """The record of the world after a turn."""
 
 def read_recording(data: bytes, /) -> tuple[list[Any], str | None]:
-    """All complete records of a recording, and why there are no more: None at its end.
+    """All complete records of a recording, and the reason why there are no more: None at its end.
 
     Raises:
         ValueError: the bytes aren't a recording.

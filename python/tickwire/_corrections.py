@@ -1,8 +1,8 @@
 """Corrections of what is drawn: plain functions, on numbers and on arrays.
 
-A correction says that something is elsewhere than it was drawn. Shown at once it jumps; these move it there
-in a time. Each takes numbers or NumPy arrays, of any shape that its arguments have together, and a fraction
-of that time which is held in 0 to 1: a number, or a column with a row each.
+A correction says that a thing isn't where it was drawn. Drawn at once, it would jump; these functions
+move it over time. Each takes numbers or NumPy arrays that can be broadcast together. ``fraction`` is the
+share of the time that has passed, clamped to 0 to 1.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["cubic", "decayed", "instant", "projective", "smoothed"]
 
 
 def instant(shown: Any, true: Any, fraction: Any = 1.0) -> Any:  # noqa: ARG001
-    """The true place, at once. For large errors, and for things that nobody looks at.
+    """Returns the true place at once, for large errors and for things that no player looks at.
 
     Args:
         shown: where it was shown; not used.
@@ -24,13 +24,13 @@ def instant(shown: Any, true: Any, fraction: Any = 1.0) -> Any:  # noqa: ARG001
 
 
 def smoothed(shown: Any, true: Any, fraction: Any) -> Any:
-    """Between the shown and the true place, slowly at both ends: the error is scaled by
+    """Returns a place between the shown and the true place, slow at both ends: the error is scaled by
     the cubic 1 - 3 t^2 + 2 t^3.
 
     Args:
-        shown: where it was shown when the correction came, or the error then with ``true`` 0.
-        true: where it should be now: it may move.
-        fraction: how much of the time of the correction has passed, 0 to 1.
+        shown: the place shown when the correction arrived, or the error at that time with ``true`` 0.
+        true: the current true place; it may move.
+        fraction: the share of the correction's time that has passed, 0 to 1.
 
     Raises:
         ValueError: the fraction is NaN.
@@ -42,13 +42,13 @@ def smoothed(shown: Any, true: Any, fraction: Any) -> Any:
 
 
 def decayed(error: Any, seconds: float, half_life: float = 0.05) -> Any:
-    """The rest of an error after a time, if each frame removes the same part of it: for corrections
-    that come so often that none is over when the next comes.
+    """Returns the rest of an error after a time, if each second removes the same share of it. Use it if
+    corrections arrive so often that they overlap.
 
     Args:
-        error: how far what is shown is off.
-        seconds: how much time passed.
-        half_life: after how many seconds half of it is left.
+        error: the error of the shown value.
+        seconds: the time that has passed.
+        half_life: seconds after which half of the error is left.
 
     Raises:
         ValueError: a time is negative or NaN, or the half-life is not above 0.
@@ -63,16 +63,16 @@ def decayed(error: Any, seconds: float, half_life: float = 0.05) -> Any:
 def cubic(
     shown: Any, shown_velocity: Any, true: Any, true_velocity: Any, fraction: Any, seconds: float
 ) -> Any:
-    """On the cubic that leaves with the shown velocity, and arrives at the true place with the true
-    velocity.
+    """Returns a place on the cubic that leaves with the shown velocity and arrives at the true place
+    with the true velocity.
 
     Args:
-        shown: where it was shown when the correction came.
-        shown_velocity: its velocity then, in units a second.
-        true: where it should be at the end of the correction: extrapolate it.
-        true_velocity: its velocity there, in units a second.
-        fraction: how much of the time of the correction has passed, 0 to 1.
-        seconds: how long the correction takes.
+        shown: the place shown when the correction arrived.
+        shown_velocity: the velocity at that time, in units per second.
+        true: the extrapolated true place at the end of the correction.
+        true_velocity: the velocity there, in units per second.
+        fraction: the share of the correction's time that has passed, 0 to 1.
+        seconds: the length of the correction.
 
     Raises:
         ValueError: the fraction is NaN, or ``seconds`` not above 0.
@@ -99,18 +99,18 @@ def projective(
     seconds: float,
     acceleration: Any = 0.0,
 ) -> Any:
-    """Projective velocity blending, of second order: what was shown goes on with a velocity that turns into
-    the true one, and is drawn over to where that which is true goes. No oscillation, and no overshoot
-    of a cubic whose ends are far apart.
+    """Returns a place by projective velocity blending of second order. The shown thing continues with a
+    velocity that turns into the true velocity, while it is moved over to the true path. It doesn't
+    oscillate, and doesn't overshoot like a cubic whose ends are far apart.
 
     Args:
-        shown: where it was shown when the correction came.
-        shown_velocity: its velocity then, in units a second.
-        true: where it should have been when the correction came.
-        true_velocity: its true velocity then, in units a second.
-        fraction: how much of the time of the correction has passed, 0 to 1.
-        seconds: how long the correction takes.
-        acceleration: the true acceleration, in units a second squared.
+        shown: the place shown when the correction arrived.
+        shown_velocity: the velocity at that time, in units per second.
+        true: the true place when the correction arrived.
+        true_velocity: the true velocity at that time, in units per second.
+        fraction: the share of the correction's time that has passed, 0 to 1.
+        seconds: the length of the correction.
+        acceleration: the true acceleration, in units per second squared.
 
     Raises:
         ValueError: the fraction is NaN, or ``seconds`` not above 0.

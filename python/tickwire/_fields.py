@@ -129,20 +129,20 @@ i64: TypeAlias = Annotated[int, ranged(-(2**63), 2**63 - 1)]
 f32: TypeAlias = Annotated[float, float32()]
 """A float in single precision, 32 bits."""
 f64: TypeAlias = Annotated[float, float64()]
-"""A float in double precision, 64 bits: what a plain ``float`` is too."""
+"""A float in double precision, 64 bits. A plain ``float`` is the same."""
 
 press: TypeAlias = Annotated[bool, pressed()]
 """A key press in an input, in 1 bit: a bool that the server reads as true in one tick only.
 
-A press in a frame without a tick goes into the next input. Neither a frame of several ticks nor a missing
-input repeats it."""
+A press in a frame without a tick goes into the next input. A frame with several ticks, or a missing
+input, doesn't repeat it."""
 
 Vec2: TypeAlias = tuple[float, float]
-"""x, y; :func:`vec2` gives the range."""
+"""A pair x, y; :func:`vec2` gives the range."""
 Vec3: TypeAlias = tuple[float, float, float]
-"""x, y, z; :func:`vec3` gives the range, or it is a :func:`unit_vector`."""
+"""A triple x, y, z; :func:`vec3` gives the range. It may also be a :func:`unit_vector`."""
 Quaternion: TypeAlias = tuple[float, float, float, float]
-"""x, y, z, w; :func:`quaternion` or :func:`signed_quaternion` gives the precision."""
+"""A rotation x, y, z, w; :func:`quaternion` or :func:`signed_quaternion` gives the precision."""
 
 
 class Transform(NamedTuple):
@@ -165,12 +165,12 @@ class Bound:
 
 
 def up_to(most: int, /) -> Bound:
-    """The most items that a list, tuple, set or dict may have: ``Annotated[list[tw.u8], tw.up_to(16)]``."""
+    """Sets the most items of a list, tuple, set or dict: ``Annotated[list[tw.u8], tw.up_to(16)]``."""
     return Bound("up_to", most)
 
 
 def sparse(slots: int, /) -> Bound:
-    """The number of slots of a sparse array; a dict holds the occupied ones.
+    """Sets the number of slots of a sparse array. A dict holds the occupied slots.
 
     ``Annotated[dict[int, Item], tw.fields.sparse(64)]``
     """
@@ -178,10 +178,11 @@ def sparse(slots: int, /) -> Bound:
 
 
 def common(value: Any, other: Any = None, /) -> Bound:
-    """The field's most frequent value, sent in 1 bit, or its two most frequent values, in 2 bits each.
+    """Names the field's most frequent value, which is sent in 1 bit, or its two most frequent values, 2
+    bits each.
 
-    ``Annotated[tw.u16, tw.fields.common(0)]``. Other values take 1 bit more. The first is also the field's
-    default.
+    ``Annotated[tw.u16, tw.fields.common(0)]``. Other values take 1 bit more. The first value is also the
+    field's default.
     """
     return Bound("common", value) if other is None else Bound("common", value, other)
 
@@ -197,7 +198,8 @@ NATURAL: Final = _Natural()
 def default() -> Any:
     """Gives a field its type's natural default: ``stance: Stance = tw.default()``.
 
-    A field without a default has it anyway, but type checkers don't know that and require the argument.
+    A field without a default has this default anyway, but type checkers don't know it and require the
+    argument.
     """
     return NATURAL
 
@@ -212,11 +214,11 @@ class Condition(Bound):
 
 
 initial: Final = Condition("initial")
-"""The property comes with the ghost's creation, and what changes later is not sent."""
+"""The property is sent when the ghost is created. Later changes aren't sent."""
 owner_only: Final = Condition("owner_only")
-"""Only the client that owns the ghost is sent the property."""
+"""Only the ghost's owner gets the property."""
 except_owner: Final = Condition("except_owner")
-"""All clients but the one that owns the ghost are sent the property."""
+"""All clients except the ghost's owner get the property."""
 
 
 class When(Condition):
@@ -231,19 +233,18 @@ class When(Condition):
 
 
 def when(name: str, /) -> When:
-    """The property is sent only to clients that a mask chooses for each ghost.
-    :meth:`World.set_condition_hook` sets a
-    function that returns the masks, called once a flush for all ghosts of the class;
-    :meth:`World.set_condition` sets the mask of one client.
+    """Sends the property only to clients that a mask selects for each ghost.
+    :meth:`World.set_condition_hook` sets a function that returns the masks, called once a flush for all
+    ghosts of the class. :meth:`World.set_condition` sets the mask of one client.
 
-    A class has one such condition, for any number of its properties; others of them may have ``owner_only``
-    or ``except_owner``.
+    A class has one such condition, for any number of its properties. Other properties may have
+    ``owner_only`` or ``except_owner``.
 
     Args:
-        name: what the game calls the condition, as ``"team"``.
+        name: the game's own name for the condition, such as ``"team"``.
 
     Raises:
-        TypeError, ValueError: it is no text, or an empty one.
+        TypeError, ValueError: the name isn't a text, or is empty.
     """
     if not isinstance(name, str):
         raise TypeError(f"when() takes the name of a condition, not {type(name).__name__}")
@@ -273,48 +274,48 @@ class Angular(ShownAs):
     """:data:`angular`, which may be called."""
 
     def __call__(self, lo: float, hi: float, /) -> ShownAs:
-        """The same, of a plain number on a circle from ``lo`` to ``hi``, which is ``lo`` again."""
+        """Returns the same rule for a plain number on a circle from ``lo`` to ``hi``, which equals ``lo``."""
         return ShownAs("angular", numbers=(_number("lo", lo), _number("hi", hi)))
 
 
 step: Final = ShownAs("step")
-"""The property is as it was until the tick of its next state. Integers, bools, enumerations and all that has
-parts are without saying so."""
+"""The property keeps its value until the tick of its next state. This is the default for integers, bools,
+enumerations and everything with parts."""
 linear: Final = ShownAs("linear")
-"""The property moves on a line to its next state. Numbers and vectors do without saying so; an integer is
-rounded."""
+"""The property moves on a line to its next state (linear interpolation). This is the default for floats and
+vectors. An integer is rounded."""
 slerp: Final = ShownAs("slerp")
-"""The property turns to its next state the shortest way, at constant speed. Quaternions do without saying
-so."""
+"""The property turns to its next state the shortest way, at constant speed. This is the default for
+quaternions."""
 angular: Final = Angular("angular")
-"""The property turns to its next state the shorter way round. A :func:`angle` does without saying so; of
-a plain number say its circle: ``tw.world.angular(-180, 180)``."""
+"""The property turns to its next state the shorter way round. This is the default for an :func:`angle`. For
+a plain number, give its circle: ``tw.world.angular(-180, 180)``."""
 
 
 def hermite(velocity: str, /) -> ShownAs:
-    """The property moves to its next state on the cubic that has the velocities of both. A second has as many
-    ticks as the protocol's ``tick_rate``, or 60 if it has none.
+    """Shows the property on the cubic between two states that has the velocities of both. The tick rate
+    is the protocol's ``tick_rate``, or 60 if it has none.
 
     Args:
-        velocity: the name of the property that is its velocity, in units a second.
+        velocity: the name of the property that holds the velocity, in units per second.
 
     Raises:
-        TypeError: ``velocity`` is no name.
+        TypeError: ``velocity`` isn't a name.
     """
     return ShownAs("hermite", _name(velocity))
 
 
 def threshold(distance: float, /, *, velocity: str) -> ShownAs:
-    """Dead reckoning: the property goes on with its velocity, and is sent, with that, only when it is further
-    than a distance from where that leads. A second has as many ticks as the protocol's ``tick_rate``, or 60
-    if it has none.
+    """Uses dead reckoning: clients extrapolate the property by its velocity. Property and velocity are
+    sent only if the true value is further than ``distance`` from the extrapolated value. The tick rate
+    is the protocol's ``tick_rate``, or 60 if it has none.
 
     Args:
-        distance: by how much what clients show may be off, in the property's units.
-        velocity: the name of the property that is its velocity, in units a second.
+        distance: the error that clients may show, in the property's units.
+        velocity: the name of the property that holds the velocity, in units per second.
 
     Raises:
-        TypeError, ValueError: ``velocity`` is no name, or a number is out of its bounds.
+        TypeError, ValueError: ``velocity`` isn't a name, or a number is out of its bounds.
     """
     distance = _number("distance", distance)
     if not distance >= 0.0:
@@ -355,12 +356,13 @@ class Converter:
 
 
 def converted(wire: Any, to_wire: Callable[[Any], Any], from_wire: Callable[[Any], Any], /) -> Converter:
-    """Sends a type of your own: ``to_wire`` converts it to the type of a field annotated with ``wire``,
-    ``from_wire`` back.
+    """Sends objects of your own type: ``to_wire`` converts them to the type of a field annotated with
+    ``wire``, and ``from_wire`` converts back.
 
     ``Annotated[Money, tw.fields.converted(tw.u32, lambda money: money.cents, Money)]``. If ``to_wire``
-    raises, the call that sends raises :class:`FieldError`. ``from_wire`` gets any value that ``wire`` can
-    hold, as the peer chooses: if it raises, that peer's connection ends, as with a class's own ``serialize``.
+    raises, the sending call raises :class:`FieldError`. The peer chooses the value that ``from_wire``
+    gets, so it can be any value that ``wire`` holds. If ``from_wire`` raises, the peer's connection
+    ends.
     """
     return Converter(wire, to_wire, from_wire)
 
@@ -371,14 +373,14 @@ REGISTERED: dict[type, Converter] = {}
 def register(
     class_: type[_V], wire: Any, to_wire: Callable[[_V], Any], from_wire: Callable[[Any], _V], /
 ) -> None:
-    """Like :func:`converted`, for all fields of a class.
+    """Converts a class in all fields, like :func:`converted` in one field.
 
-    ``tw.fields.register(Vector2, tw.Vec2, tuple, Vector2)``: if ``wire`` has no bound, as here, each field
-    must give one, as in ``Annotated[Vector2, tw.vec2(-100, 100, 1 / 64)]``; otherwise ``Vector2`` alone is
-    enough.
+    ``tw.fields.register(Vector2, tw.Vec2, tuple, Vector2)``: if ``wire`` has no bound, as here, each
+    field must give a bound, as in ``Annotated[Vector2, tw.vec2(-100, 100, 1 / 64)]``; otherwise
+    ``Vector2`` alone is enough.
 
     Raises:
-        TypeError: it is not a class, or fields support it already.
+        TypeError: ``class_`` isn't a class, or fields support it already.
     """
     if not isinstance(class_, type):
         raise TypeError(f"register() takes a class, not {class_!r}")

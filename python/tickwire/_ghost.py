@@ -1,8 +1,8 @@
 """Ghost classes: objects of the server's world that appear in every client.
 
 A class declared with :func:`ghost` has properties, declared like the fields of messages. Its objects are
-plain until :meth:`World.spawn` makes them live: then a property is a cell of the world's columns, and what is
-assigned to it goes out with the next flush.
+plain until :meth:`World.spawn` makes them live: then a property is a cell of the world's columns, and
+the next flush sends assigned values.
 """
 
 from __future__ import annotations
@@ -50,17 +50,16 @@ def ghost(
     coded: bool = False,
     kw_only: bool = False,
 ) -> Any:
-    """Makes a class one of ghosts by its annotated properties, in order.
+    """Makes a class a ghost class: its annotated properties are copied to clients.
 
-    They are declared like the fields of messages, and may also say which clients get them:
-    ``Annotated[int, tw.ranged(0, 999), tw.world.owner_only]``. The class gets a constructor and a repr as a
-    dataclass has. Two ghosts are equal only if they are the same. Objects have no other attributes, unless
-    ``__slots__`` names them: those are this side's own and go nowhere.
+    Declare properties like the fields of messages. An annotation may also tell which clients get a
+    property: ``Annotated[int, tw.ranged(0, 999), tw.world.owner_only]``. The class gets a constructor
+    and a repr, like a dataclass. Two ghosts are equal only if they are the same object. Name further
+    attributes in ``__slots__``; they aren't sent.
 
-    ``capacity`` is how many there may be at a time, 1 to 65,536; memory is taken as they come.
-    ``coded`` makes them take about a third fewer bytes, for several times the server's CPU time: each update
-    is written by how likely it is, with the range coder of LZMA (Pavlov 1999). A class that derives from it
-    says it again.
+    ``capacity`` is the most ghosts at a time, 1 to 65,536; memory grows with their number. ``coded``
+    entropy-codes updates with the range coder of LZMA (Pavlov 1999). It saves about a third of the bytes
+    and costs several times the server's CPU time. Derived classes don't inherit these settings.
 
     Raises:
         TypeError, ValueError: naming the class, the property and what is wrong with it.
@@ -204,50 +203,50 @@ def _plain(cls: type[_T], values: dict[str, Any]) -> _T:
 
 
 class Always(NamedTuple):
-    """All clients have all ghosts of the class: the default."""
+    """All clients get all ghosts of the class. This is the default."""
 
 
 class Owner(NamedTuple):
-    """Only the client that owns a ghost has it."""
+    """Only the owner of a ghost gets it."""
 
 
 class Chosen(NamedTuple):
-    """A client has the ghosts that the game says: :meth:`World.show`."""
+    """A client gets the ghosts that the game selects by :meth:`World.show`."""
 
 
 class Hook(NamedTuple):
-    """A client has the ghosts that a function chooses, once a flush for all clients.
+    """A client gets the ghosts that a function selects, called once a flush for all clients.
 
-    It is called with the clients, by slot, and the class's :class:`GhostArrays`. It returns a buffer of bool
-    of the shape (clients, rows) (``numpy.zeros((len(clients), len(tanks)), bool)``), or a list with a buffer
-    for each client. With None the last masks stay, and ghosts that spawned after them aren't sent. If it
-    raises, or returns anything else, the last masks stay too, and the flush raises once everything is sent.
+    The function is called with the clients, by slot, and the class's :class:`GhostArrays`. It returns a
+    buffer of bool of the shape (clients, rows) (``numpy.zeros((len(clients), len(tanks)), bool)``), or a
+    list with a buffer for each client. If it returns None, the last masks stay, and ghosts that spawned
+    later aren't sent. If it raises or returns anything else, the last masks stay too, and the flush
+    raises after everything is sent.
     """
 
     function: Callable[[list[ClientHandle], GhostArrays], Any]
-    """Whom to ask."""
+    """The function."""
 
 
 class Grid(NamedTuple):
-    """A client has the ghosts nearby, and its own.
+    """A client gets its own ghosts and the ghosts nearby.
 
-    Near is within ``radius`` of what it looks from: its own ghosts of the class, or what
-    :meth:`World.look_from` says.
+    A ghost is nearby within ``radius`` of the client's own ghosts of the class, or of the places set by
+    :meth:`World.look_from`.
     """
 
     property: str
-    """The property that says where a ghost is, a vector."""
+    """The property with a ghost's place, a vector."""
     radius: float
-    """How far a client sees."""
+    """The radius in which a client sees ghosts."""
     cell: float | None = None
-    """The width of the grid's cells, on which only the time that it takes depends. None: a quarter of the
-    radius."""
+    """The width of the grid's cells. It affects only the CPU time. None: a quarter of the radius."""
     leave_radius: float | None = None
-    """How far away a ghost that the client has may be and stay, so that one at the edge doesn't come and go.
-    None: an eighth more than the radius."""
+    """The distance up to which a client keeps a ghost that it has, so that a ghost at the edge doesn't appear
+    and disappear. None: an eighth more than the radius."""
     linger: int = 2
-    """How many flushes one stays that is further away."""
+    """The number of flushes for which a ghost beyond this distance stays."""
     far_weight: float = 0.25
-    """When not everything that is due has room, a ghost's priority is multiplied by this at the radius, by 1
-    where the client looks from, and by a number between them in between. Above 0; 1: nearness doesn't
+    """The factor of a ghost's priority at the radius, used if there isn't room for everything that is
+    due. The factor is 1 at the client's place and changes evenly in between. Above 0; 1: distance doesn't
     matter."""

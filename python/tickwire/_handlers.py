@@ -42,19 +42,20 @@ class Handlers:
         with server.tick() as inbox:
             handlers.dispatch(inbox)
 
-    On a server a function is called with the client and the message or event, on a client with that alone.
-    One class has one function; one function may have many classes, with an ``on`` for each.
+    On a server, a function is called with the client and the message or event; on a client, with the
+    message or event alone. A class has one function. A function may handle several classes, with an
+    ``on`` for each.
     """
 
     def __init__(self) -> None:
         self._by_class: dict[type, Callable[..., object]] = {}
 
     def on(self, class_: type[_M], /) -> _Register[_M]:
-        """Makes the decorated function the one for a message class, or for :class:`Connected`,
+        """Makes the decorated function the handler of a message class, of :class:`Connected`,
         :class:`Disconnected`, :class:`Reconnecting` or an event of ghosts, as :class:`GhostSpawned`.
 
         Raises:
-            TypeError: this is no class, or one of ghosts.
+            TypeError: the argument isn't a class, or is a ghost class.
             ValueError: the class has a function already.
         """
         if not isinstance(class_, type):
@@ -75,12 +76,12 @@ class Handlers:
         return register
 
     def dispatch(self, inbox: Inbox[Any], /) -> list[Any]:
-        """Calls the function of each event and message; returns those that have none, as the inbox has them.
+        """Calls the function of each event and message. Returns the events and messages without a
+        function.
 
-        Events come first, in their order: a tick that has one of a client has none of its messages. Those of
-        ghosts are next, so that a message's function finds the ghost that it names.
-        Calls run in their place among the messages. Values of latest channels and payloads stay in
-        :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
+        Events are first, in order, then events of ghosts, so that a message's function finds the ghost
+        that the message names. Calls run in their place among the messages. Values of latest channels
+        and payloads stay in :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
         """
         if not hasattr(inbox, "events"):
             raise TypeError(f"inbox must be an Inbox, not {type(inbox).__name__}")

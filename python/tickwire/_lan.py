@@ -1,4 +1,4 @@
-"""Games in the same network: searches ask all machines, and those that host a game answer."""
+"""Games in the same network: a search asks all machines, and hosts of games answer."""
 
 from __future__ import annotations
 
@@ -48,19 +48,20 @@ _ANSWERS_PER_SECOND = 20
 
 @dataclass(frozen=True)
 class LanGame:
-    """A game in the same network, as its host says."""
+    """A game in the same network, as its host describes it."""
 
     address: Address
-    """Where to connect or join."""
+    """The address to connect to or join."""
     title: str
-    """What its host calls it."""
+    """The game's name."""
     players: int
-    """How many are in it."""
+    """The number of players."""
     max_players: int
-    """How many may be; 0: the host didn't say."""
+    """The most players; 0: unknown."""
     same_version: bool
-    """Whether it speaks the very same protocol (:attr:`Protocol.hash`): otherwise it would refuse this
-    program."""
+    """Whether the game has exactly the same protocol (:attr:`Protocol.hash`). If not, it refuses this
+    program.
+    """
 
 
 def _check_title(title: str) -> bytes:
@@ -145,15 +146,16 @@ def _listeners(port: int) -> list[socket.socket]:
 
 
 class LanAnnouncement:
-    """Has a game be found in its network by :func:`find_lan` until it is closed, or the host is.
+    """Announces a game in its network, for :func:`find_lan`, until the announcement or the host is
+    closed.
 
-    A thread waits for questions and answers those for this game's protocol id: nothing is ever sent unasked.
+    A thread answers questions for this game's protocol id. It sends nothing else.
 
     Args:
-        host (Peer | Server): whose game it is.
-        title (str): what the game is called in lists: 1 to 48 bytes in UTF-8 of printable characters.
-        max_players (int, default 0): how many may play, up to 65,535; 0: lists don't say.
-        port (int, default 47584): the UDP port on which questions come, the same on all sides.
+        host (Peer | Server): the game's host.
+        title (str): the game's name in lists: 1 to 48 bytes in UTF-8 of printable characters.
+        max_players (int, default 0): the most players, up to 65,535; 0: unknown.
+        port (int, default 47584): the UDP port for questions, equal on all sides.
 
     Raises:
         OSError: the port is taken by a program that doesn't share it.
@@ -188,21 +190,21 @@ class LanAnnouncement:
 
     @property
     def title(self) -> str:
-        """What the game is called in lists."""
+        """The game's name in lists."""
         return self._title.decode()
 
     @property
     def answers(self) -> int:
-        """Questions that were answered."""
+        """The number of answered questions."""
         return self._answers
 
     @property
     def ignored(self) -> int:
-        """Datagrams that were not: no question, for another game, from outside, or too many."""
+        """The number of ignored datagrams: invalid, for another game, from outside, or too many."""
         return self._asked - self._answers
 
     def close(self) -> None:
-        """Ends the announcement: the game isn't found any more. Closing twice is fine."""
+        """Ends the announcement, so the game isn't found any more. Closing twice is fine."""
         with self._closing:
             if self._waker.fileno() < 0:
                 return
@@ -288,15 +290,15 @@ class LanAnnouncement:
 
 
 class LanSearch:
-    """Games in the same network, for a menu that shows them: call :meth:`poll` as often as you like, such
-    as once a frame.
+    """A continuous search for games in the same network, for a menu. Call :meth:`poll` as often as you
+    like, such as once a frame.
 
-    Asks each half second while it is polled, by broadcast and by multicast on all interfaces; never
-    otherwise. A game whose host is silent for three seconds is out of the list.
+    It sends a question every half second while you poll it, by broadcast and multicast on all
+    interfaces. A game whose host is silent for three seconds is removed from the list.
 
     Args:
         protocol (Protocol): only games with its id are found.
-        port (int, default 47584): the UDP port on which hosts are asked, the same on all sides.
+        port (int, default 47584): the UDP port for questions, equal on all sides.
 
     Raises:
         OSError: the system has no socket to spare.
@@ -332,7 +334,9 @@ class LanSearch:
             raise OSError("the system has no socket to spare")
 
     def poll(self) -> list[LanGame]:
-        """Asks if it is time, takes the answers that have come, and returns the games there are, by title."""
+        """Sends a question if one is due, takes the answers that have arrived, and returns the games,
+        by title.
+        """
         now = time.monotonic()
         if now >= self._ask_at:
             self._ask_at = now + _ASK_INTERVAL
@@ -411,14 +415,14 @@ class LanSearch:
 
 
 def find_lan(protocol: Protocol[Any], *, seconds: float = 1.0, port: int = LAN_PORT) -> list[LanGame]:
-    """Asks for games in the same network, waits, and returns those that answered, by title. For a menu that
-    goes on meanwhile, see :class:`LanSearch`.
+    """Searches for games in the same network, waits, and returns the games that answered, by title. For
+    a menu that keeps running meanwhile, see :class:`LanSearch`.
 
     Args:
         protocol (Protocol): only games with its id are found.
-        seconds (float, default 1.0): how long to wait, 0 to 60. The question is repeated meanwhile, as
-            datagrams may be lost.
-        port (int, default 47584): the UDP port on which hosts are asked, the same on all sides.
+        seconds (float, default 1.0): the seconds to wait, 0 to 60. The question is repeated meanwhile,
+            because datagrams may be lost.
+        port (int, default 47584): the UDP port for questions, equal on all sides.
 
     Raises:
         OSError: the system has no socket to spare.

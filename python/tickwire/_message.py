@@ -88,17 +88,18 @@ def message(
 ) -> Any:
     """Makes a class a message by its annotated fields, in order.
 
-    The class becomes a dataclass with slots: constructor (positional or by keyword), equality and repr. A
-    field without a default gets its type's natural one: zero (or the range's lower end), False, the empty
-    string. Type checkers don't know this and ask for such fields in the constructor, unless
-    ``= tw.default()`` says it. Methods, class variables and base classes are as in any class; fields of a
-    base message come first. ``frozen``, ``order`` and ``kw_only`` are as of :func:`dataclasses.dataclass`.
+    The class becomes a dataclass with slots: constructor (positional or by keyword), equality and repr.
+    A field without a default gets its type's natural default: zero (or the range's lower end), False,
+    the empty string. Type checkers don't know this and require such fields in the constructor, unless
+    they have ``= tw.default()``. Methods, class variables and base classes work as in any class; fields
+    of a base message come first. ``frozen``, ``order`` and ``kw_only`` are those of
+    :func:`dataclasses.dataclass`.
 
-    With ``@message(channel="chat")`` its messages go on that channel where ``send`` says none: by name or by
-    number, looked up in each protocol that the class is given to.
+    ``@message(channel="chat")`` sets the channel for sends without a channel, by name or number. It is
+    looked up in each protocol with this class.
 
-    With ``@message(block=True)`` its objects have one more attribute, ``block``: bytes that go beside the
-    fields, as a block message of the C++ library yojimbo (``yojimbo=``; see ``docs/yojimbo.md``).
+    ``@message(block=True)`` adds an attribute ``block``: bytes that are sent beside the fields, as in a
+    block message of the C++ library yojimbo (``yojimbo=``; see ``docs/yojimbo.md``).
 
     Raises:
         TypeError, ValueError: naming the class, the field and what is wrong with it.
@@ -455,7 +456,7 @@ def rebind_class_cell(old: type, new: type) -> None:
 
 
 class Message:
-    """Base of messages with a ``serialize`` of their own.
+    """The base of messages with a ``serialize`` of their own.
 
     ::
 
@@ -468,20 +469,19 @@ class Message:
                 if stream.flag(self.n > 500):
                     self.extra = stream.bits(self.extra, 12)
 
-    ``serialize`` is called to write, to read and to measure, and must take the same steps for all three.
-    While it reads, attributes that it has not set yet are None. An object made by reading was not
-    constructed: ``__init__`` did not run. An exception raised while it reads ends the connection of the
-    peer that sent the bytes, and is logged; the tick goes on.
+    ``serialize`` is called to write, to read and to measure, and must make the same calls each time.
+    While it reads, attributes that it hasn't set yet are None, because ``__init__`` didn't run. An
+    exception while reading ends the connection of the peer that sent the bytes, and is logged. The tick
+    continues.
 
-    ``class Odd(tw.messages.Message, channel="chat")`` says which channel its messages go on
-    where ``send`` says none.
+    ``class Odd(tw.messages.Message, channel="chat")`` sets the channel for sends without a channel.
 
-    The constructor takes by keyword what the class declares, as annotations or as plain defaults; a class
-    that declares nothing takes anything. Equality and repr go over the object's attributes.
+    The constructor takes the class's annotations and plain defaults by keyword; a class without any
+    takes all keywords. Equality and repr use the object's attributes.
     """
 
     max_bytes: ClassVar[int] = 1024
-    """The largest encoding; a larger one raises on write and is refused on read."""
+    """The largest encoding. A larger message raises on write and is refused on read."""
 
     _tickwire_declared: ClassVar[tuple[dict[str, Any], set[str]]]
 
@@ -528,7 +528,7 @@ class Message:
 
 
 class BlockMessage(Message):
-    """Base of messages that write themselves and have a block: a block message of the C++ library yojimbo.
+    """The base of messages with their own ``serialize`` and a block, as in the C++ library yojimbo.
 
     For protocols with ``yojimbo=``; see ``docs/yojimbo.md``.
     """
@@ -536,7 +536,7 @@ class BlockMessage(Message):
     __tickwire_block__: ClassVar[bool] = True
 
     block: bytes = b""
-    """The bytes that go beside what ``serialize`` writes: at least one."""
+    """The bytes that are sent beside the result of ``serialize``: at least one byte."""
 
     def __repr__(self) -> str:
         shown = {name: value for name, value in vars(self).items() if name != "block"}
@@ -558,7 +558,8 @@ def _declare(cls: type[Message]) -> tuple[dict[str, Any], set[str]]:
 
 
 class MessageFactory:
-    """Makes the message objects that arrive. Override :meth:`create` to pool them, or to make others.
+    """Makes the objects of received messages. Override :meth:`create` to pool objects, or to make
+    others.
 
     ::
 
@@ -570,8 +571,8 @@ class MessageFactory:
     """
 
     def create(self, cls: type[_T]) -> _T:
-        """Returns an object of ``cls``, whose fields are then set. It need not be constructed or new.
+        """Returns an object of ``cls``, whose fields are then set. The object may be an old one.
 
-        What it raises ends the connection of the peer whose message it is, and is logged.
+        An exception ends the connection of the message's sender, and is logged.
         """
         return cls.__new__(cls)

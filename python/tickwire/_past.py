@@ -1,4 +1,4 @@
-"""Judging what a client saw: the world as it was, and a record of each judgement.
+"""Lag compensation: the world as a client saw it, and a record of each judgement.
 
 :meth:`World.rewind` returns a :class:`Past`; judgements are kept in :attr:`World.judgements`.
 """
@@ -29,31 +29,31 @@ Clamped = Literal["", "too old", "future", "unsaid"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Judgement:
-    """A judgement, with the ghosts that it was about."""
+    """A recorded judgement, with the ghosts that it was about."""
 
     number: int
-    """Counts from 1, over all that were made."""
+    """The number of the judgement, counting from 1."""
     client: int | None
-    """The :attr:`ClientHandle.number` of the client whose view was judged; None if it was nobody's."""
+    """The :attr:`ClientHandle.number` of the client whose view was judged; None if there is no client."""
     now: int
-    """The server's tick when it was judged."""
+    """The server's tick at the time of the judgement."""
     claimed: float
-    """The tick that the client said it saw."""
+    """The tick that the client claimed to see."""
     tick: float
-    """The tick that was judged by: another one if what was claimed was out of bounds."""
+    """The tick that was used: a different tick if the claim was out of bounds."""
     clamped: Clamped
-    """Why it was another one; empty if it wasn't."""
+    """The reason for a different tick; empty if the claim was used."""
     verdict: Any
-    """What was decided."""
+    """The decision."""
     ghosts: tuple[dict[str, Any], ...]
-    """Of each ghost that was looked at its class and row, whether the client was shown it, how it was seen,
-    and how it was when it was judged; None if it didn't exist."""
+    """For each ghost: its class and row, whether the client was shown it, its state as seen, and its state at
+    the time of the judgement; None if it didn't exist."""
     facts: dict[str, Any]
-    """What else was noted."""
+    """Other recorded values."""
 
 
 class Judgements:
-    """The last judgements, the oldest first, and how many claims were out of bounds."""
+    """The last judgements, oldest first, and the number of claims that were out of bounds."""
 
     def __init__(self, most: int = MAX_JUDGEMENTS) -> None:
         self._kept: deque[Judgement] = deque(maxlen=most)
@@ -67,7 +67,7 @@ class Judgements:
 
     @property
     def most(self) -> int:
-        """How many are kept; set it to keep others."""
+        """The number of judgements to keep; you may set it."""
         return self._kept.maxlen or 0
 
     @most.setter
@@ -78,16 +78,18 @@ class Judgements:
 
     @property
     def count(self) -> int:
-        """How many were ever made."""
+        """The number of judgements ever made."""
         return self._count
 
     def lines(self) -> Iterator[str]:
-        """Each as a line of JSON; what JSON doesn't know is written as its repr."""
+        """Yields each judgement as a line of JSON. Objects that JSON can't express are written as
+        their repr.
+        """
         for judgement in self._kept:
             yield json.dumps(_plain(dataclasses.asdict(judgement)), default=_plain)
 
     def write(self, path: str | Path) -> int:
-        """Appends them to a file, a line of JSON each. Returns how many.
+        """Appends the judgements to a file, a line of JSON each. Returns how many were written.
 
         Raises:
             OSError: the file can't be written.
@@ -98,7 +100,7 @@ class Judgements:
         return len(self._kept)
 
     def clear(self) -> None:
-        """Forgets them; the counts stay."""
+        """Forgets the judgements; the counts stay."""
         self._kept.clear()
 
     def __len__(self) -> int:
@@ -128,9 +130,9 @@ class Judgements:
 
 
 class Past:
-    """A server's world as a client saw it: :meth:`World.rewind` gives it, for a ``with`` statement.
+    """A server's world as a client saw it. :meth:`World.rewind` returns it, for a ``with`` statement.
 
-    The present world stays as it is: this has columns and objects of its own.
+    It has columns and objects of its own, so the present world doesn't change.
     """
 
     def __init__(
@@ -157,7 +159,7 @@ class Past:
 
     @property
     def tick(self) -> float:
-        """The tick that it is of, with its fraction."""
+        """The tick of this world, with its fraction."""
         return self._view.tick
 
     def arrays(self, class_: type, /) -> GhostArrays:
@@ -169,7 +171,7 @@ class Past:
         return self._view.arrays(class_)
 
     def objects(self, class_: type[_G], /) -> list[_G]:
-        """The ghosts of a class that there were, as objects.
+        """The ghosts of a class that existed at this tick, as objects.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -177,7 +179,7 @@ class Past:
         return self._view.objects(class_)
 
     def shown(self, class_: type, /) -> Any:
-        """A column of bool: which rows of a class the client had been shown.
+        """A column of bool: True for the rows of a class that the client was shown.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -185,23 +187,25 @@ class Past:
         return self._view.shown(class_)
 
     def ghost(self, ghost: _G, /) -> _G | None:
-        """A ghost of the present world as it was; None if it didn't exist.
+        """A ghost of the present world as it was at this tick; None if it didn't exist.
 
         Raises:
-            GhostError: it was never in this world.
+            GhostError: the ghost was never in this world.
         """
         return self._view.ghost(ghost)
 
     def replay(self) -> Iterator[tuple[Past, float]]:
-        """The worlds after this one, tick by tick up to now, for a thing that was fired in this one. Each
-        comes with the number of ticks since the one before, which is a fraction for the first.
+        """Yields the worlds after this one, tick by tick up to now, for a projectile that was fired in
+        this one. Each is paired with the number of ticks since the world before, which is a fraction for
+        the first.
 
-        What the client shoots at flies on its screen among ghosts of the past. If the server first lets it
-        fly through the worlds that the client has yet to see, and then in the present, both see the same hit.
-        See "Latency compensation methods" (Bernier, 2001), which describes it for instant shots.
+        On the client's screen, its projectile flies among ghosts of the past. If the server first moves
+        the projectile through the worlds that the client has yet to see, and then in the present, both
+        sides see the same hit. See "Latency compensation methods" (Bernier, 2001), which describes it
+        for instant shots.
 
         Raises:
-            GhostError: the world has gone on since :meth:`World.rewind`.
+            GhostError: the world has changed since :meth:`World.rewind`.
         """
         tick = self.tick
         while tick < self.now:
@@ -215,12 +219,13 @@ class Past:
             tick = after
 
     def judge(self, verdict: Any, *ghosts: object, **facts: Any) -> Judgement:
-        """Records a judgement about these ghosts, as they were seen and as they are. Returns the record.
+        """Records a judgement about ghosts, as the client saw them and as they are now. Returns the
+        record.
 
         Args:
-            verdict: what was decided; anything.
-            ghosts: objects of the present world that it was about.
-            facts: what else is worth to be looked at later.
+            verdict: the decision; any object.
+            ghosts: the objects of the present world that the judgement is about.
+            facts: other values to look at later.
 
         Raises:
             GhostError: one of the ghosts was never in this world.

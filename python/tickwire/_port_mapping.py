@@ -21,17 +21,17 @@ _TRIES = 8
 
 
 class PortMapping:
-    """Asks the NAT (its "Internet gateway device") to pass on what comes to a port of its public address,
-    and asks again before the lease is over, until it is closed or the host is. A thread of its own asks:
-    nothing waits for it, and nothing raises when there is no such NAT: see :attr:`state`. Needs ``pip
-    install tickwire[upnp]``, which brings miniupnpc.
+    """Asks the NAT by UPnP to forward a port of its public address to the host, and renews the lease
+    until the mapping or the host is closed. It works on a thread of its own, so the game never waits. If
+    no NAT answers, nothing raises: see :attr:`state`. It needs ``pip install tickwire[upnp]``, which
+    installs miniupnpc.
 
     Args:
-        host (Peer | Server): whose port it is for; it must be bound to IPv4.
-        lease (int, default 3600): seconds that the NAT is asked for at a time, 120 to 86,400. A program
-            that dies leaves the port open for at most that long.
+        host (Peer | Server): the host; it must be bound to IPv4.
+        lease (int, default 3600): the seconds of a lease, 120 to 86,400. A program that crashes leaves
+            the port open for at most this long.
         gateway (str | None, default None): the URL of the NAT's description, as ``upnpc -l`` shows it;
-            None: it is looked for.
+            None: search for it.
 
     Raises:
         ModuleNotFoundError: miniupnpc isn't installed.
@@ -78,29 +78,29 @@ class PortMapping:
 
     @property
     def state(self) -> Literal["asking", "mapped", "failed", "closed"]:
-        """``'asking'`` for some seconds, then ``'mapped'``, or ``'failed'``, which is tried again each
-        minute; ``'closed'``.
+        """``'asking'`` for some seconds, then ``'mapped'`` or ``'failed'``, and at the end ``'closed'``.
+        A failed request is retried every minute.
         """
         with self._lock:
             return self._state
 
     @property
     def address(self) -> Address | None:
-        """Where the world reaches the host, while it is mapped."""
+        """The host's public address while it is mapped; else None."""
         with self._lock:
             return self._address
 
     @property
     def error(self) -> str | None:
-        """Why it failed last; None otherwise."""
+        """The reason of the last failure; None if there was none."""
         with self._lock:
             return self._error
 
     def close(self, *, wait: float = 2.0) -> None:
-        """Gives the port back, as far as the NAT answers in time. Once is enough.
+        """Removes the mapping, if the NAT answers in time.
 
         Args:
-            wait (float, default 2.0): seconds to wait for that, 0 to 60.
+            wait (float, default 2.0): seconds to wait for the answer, 0 to 60.
         """
         check_within("wait", wait, 0, 60)
         self._over.set()

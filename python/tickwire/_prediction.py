@@ -33,22 +33,24 @@ _T = TypeVar("_T")
 
 
 class Prediction(Generic[_S, _M]):
-    """A state that runs ahead of the server by the game's step, and is replayed if the server's state
-    differs.
+    """A predicted state. It runs ahead of the server by the game's step, and is replayed (reconciled) if
+    the server's state differs.
 
     States may be objects with attributes, mappings, NumPy arrays with fields, or with one number as the
     tolerance, plain numbers, tuples and arrays. ``step`` gets a copy, and may change it.
 
     Args:
-        step: gives the state a tick later, from a state and a move. The same that the server runs.
-        state: the first one; None: the first one that :meth:`correct` is given, which is no ghost then.
-        tolerance: how far each property may be from the server's before it is corrected, by name: of a
-            vector (a tuple or a list) the length of the difference, of an array the largest of its numbers'
-            differences; what is no number must be equal. Properties without one are the client's own affair.
-            Not below the step of a ghost's property.
-        max_replay: ticks that are replayed at most, 1 to 1,024. Where more are open, the newest are, and
-            ``capped`` counts it.
-        smoothing: seconds in which half of a correction has become visible; 0: at once.
+        step: returns the state a tick later, from a state and a move. The server must run the same step.
+        state: the first state. None: the first state passed to :meth:`correct`, which then can't be a
+            ghost.
+        tolerance: the error of each property, by name, above which the state is corrected. For a vector
+            (a tuple or a list), the tolerance applies to the length of the difference; for an array, to
+            the largest difference of its elements. Values that aren't numbers must be equal. Properties
+            without a tolerance aren't compared. A tolerance must not be below the resolution of a
+            ghost's property.
+        max_replay: the most ticks to replay, 1 to 1,024. If more are open, the newest ticks are
+            replayed, and ``capped`` counts it.
+        smoothing: seconds until half of a correction is visible; 0: at once.
         snap: corrections above this many tolerances are visible at once, such as those of a teleport.
         wraps: the full circle of properties that are angles, by name.
 
@@ -115,14 +117,14 @@ class Prediction(Generic[_S, _M]):
         """The largest difference of the last comparison, in tolerances."""
 
     def advance(self, client: Client[Any], move: _M, ghost: object | None = None) -> range:
-        """One tick of a client: sends the move, predicts it, and compares with the client's own ghost if any.
-        It predicts with the move as the server reads it: its numbers are rounded to its fields, and only the
-        first of several ticks has its presses.
+        """Runs one tick of a client: sends the move, predicts it, and compares with the client's own
+        ghost if there is one. It predicts with the move as the server reads it, with numbers rounded to
+        their fields and presses only in the first of several ticks.
 
-        Gives the ticks that the move is for, which may be none: see :meth:`Client.send_input`.
+        Returns the ticks that the move is for, which may be none: see :meth:`Client.send_input`.
 
         Raises:
-            PredictionError: the step raised, or returned what is no state. The move is sent then, and kept.
+            PredictionError: the step raised, or didn't return a state. The move was sent and is kept.
         """
         ticks: range
         ticks, moves = client._send_input(move)  # type: ignore[attr-defined]
@@ -134,11 +136,11 @@ class Prediction(Generic[_S, _M]):
         return ticks
 
     def run(self, ticks: Iterable[int], move: _M, *, delay: int = 0) -> None:
-        """Keeps a move for these ticks, and predicts up to the newest of them less ``delay``.
+        """Keeps a move for these ticks, and predicts up to the newest of them minus ``delay``.
 
         Raises:
-            PredictionError: the step raised, or returned what is no state. Moves and states are kept, and the
-                ticks are run with the next call.
+            PredictionError: the step raised, or didn't return a state. Moves and states are kept, and
+                the next call runs the ticks.
         """
         self._run(((tick, move) for tick in ticks), delay)
 
@@ -161,15 +163,16 @@ class Prediction(Generic[_S, _M]):
             del self._moves[next(iter(self._moves))]
 
     def correct(self, tick: int, truth: object) -> bool:
-        """Compares with the server's state of a tick, and replays the moves since if it differs; true then.
+        """Compares with the server's state at a tick, and replays the later moves if it differs. Returns
+        True if it differs.
 
         Args:
-            tick: of the server, as :meth:`Client.tick_of` gives it.
+            tick: the server's tick, from :meth:`Client.tick_of`.
             truth: a state, or a ghost that has the properties of the tolerance.
 
         Raises:
-            PredictionError: the step raised, or returned what is no state, or the truth has a number that is
-                not finite. All is as before then.
+            PredictionError: the step raised, or didn't return a state, or the truth has a number that
+                isn't finite. Nothing was changed.
         """
         if tick <= self._checked:
             return False
@@ -219,9 +222,9 @@ class Prediction(Generic[_S, _M]):
         return True
 
     def seen(self, dt: float = 0.0) -> Any:
-        """The state to draw: between two ticks if the screen has more frames than the protocol has ticks, and
-        with corrections that become visible little by little. Only the properties of ``tolerance`` are
-        interpolated; the others are those of :attr:`state`.
+        """Returns the state to draw. It is interpolated between two ticks if the screen has more frames
+        than the protocol has ticks, and corrections become visible gradually. Only the properties of
+        ``tolerance`` are interpolated; the other properties are those of :attr:`state`.
 
         Args:
             dt: seconds since the last call.
@@ -255,7 +258,9 @@ class Prediction(Generic[_S, _M]):
         return shown
 
     def reset(self, state: _S | None = None) -> None:
-        """Starts again, as after a respawn or a reconnect: with this state, or with the first one."""
+        """Starts again with this state, or with the first state, for example after a respawn or a
+        reconnect.
+        """
         self._moves.clear()
         self._states.clear()
         self._offsets.clear()
@@ -340,13 +345,13 @@ class Prediction(Generic[_S, _M]):
 
 
 class Predicted(Generic[_T]):
-    """Things shown before the server knows of them: spawns that are matched with the real ones, and effects
-    (tells) that are taken back where the server refuses.
+    """Things that the client shows before the server confirms them: spawns that are matched with the
+    real ghosts later, and effects that are removed if the server refuses.
 
-    At most 1,024 things are kept: of a game that never calls :meth:`take_back`, the oldest are refused.
+    At most 1,024 things are kept. If a game never calls :meth:`take_back`, the oldest are dropped.
 
     Args:
-        ticks: how many ticks after its own the server has to confirm a thing.
+        ticks: the number of ticks in which the server must confirm a thing.
 
     Raises:
         TypeError, ValueError: naming the argument, its value and its bound.
@@ -362,8 +367,9 @@ class Predicted(Generic[_T]):
         """How many were never confirmed."""
 
     def show(self, tick: int, thing: _T, key: Hashable = None) -> None:
-        """Records something that is shown from a tick on. ``key``: the name of the real one; None: the
-        tick. Several of one key are confirmed in the order in which they were shown."""
+        """Records a thing that is shown from a tick on. ``key`` identifies the real thing; None: the
+        tick. Several things with one key are confirmed in the order in which they were shown.
+        """
         self._open.setdefault(tick if key is None else key, deque()).append((tick, thing))
         self._count += 1
         if self._count > MAX_PREDICTED:
@@ -371,8 +377,9 @@ class Predicted(Generic[_T]):
             self.refused += 1
 
     def confirm(self, key: Hashable) -> _T | None:
-        """Returns what was shown under this key, so that the real thing can take its place; None if
-        nothing was."""
+        """Returns the thing that was shown under this key, so that the real thing can take its place;
+        None if there is none.
+        """
         return self._take(key) if key in self._open else None
 
     def _take(self, key: Hashable) -> _T:
@@ -385,8 +392,9 @@ class Predicted(Generic[_T]):
         return thing
 
     def take_back(self, server_tick: int | None) -> list[_T]:
-        """Returns things that the server didn't confirm in time, by :attr:`Clock.server_tick`: stop
-        showing them."""
+        """Returns the things that the server didn't confirm in time, by :attr:`Clock.server_tick`. Stop
+        showing them.
+        """
         if server_tick is None:
             return []
         late = [

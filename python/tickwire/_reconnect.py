@@ -1,4 +1,4 @@
-"""How a client reconnects: its settings, and the tokens that it asks the game for."""
+"""Settings to reconnect a client, and the requests for its tokens."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ TokenSource: TypeAlias = Callable[[], "ConnectToken | PendingToken | Any | None"
 
 @dataclass(frozen=True)
 class Reconnect:
-    """How a client dials again when its connection is lost or doesn't come up: see ``reconnect`` of
-    :class:`Client`.
+    """Settings to reconnect a client when its connection is lost or doesn't come up: see ``reconnect``
+    of :class:`Client`.
 
     Args:
-        token (Callable[[], ConnectToken | Future | Coroutine | None] | None, default None): called for each
-            attempt, because a token makes one connection. It blocks the game while it runs; a future or a
-            coroutine avoids that. An exception counts as a failed attempt, and so does a token that can't be
-            used. None as its answer gives up. Leave it out with :meth:`Client.connect`, which makes its own
-            tokens.
-        first_delay (float, default 0.5): seconds before the first attempt; each later one waits twice as
-            long. A connection that lasts for ``max_delay`` resets it.
+        token (Callable[[], ConnectToken | Future | Coroutine | None] | None, default None): a function
+            that is called for each attempt, because a token makes only one connection. It blocks the
+            game while it runs, unless it returns a future or a coroutine. An exception or an unusable
+            token counts as a failed attempt. If it returns None, the client gives up. Leave it out with
+            :meth:`Client.connect`, which makes its own tokens.
+        first_delay (float, default 0.5): seconds before the first attempt. The delay doubles with each
+            attempt, until a connection lasts for ``max_delay``.
         max_delay (float, default 30.0): the longest delay, in seconds.
-        jitter (float, default 0.5): the share of the delay, 0 to 1, of which a random part is subtracted, so
-            that a thousand players don't reconnect at the same moment after a restart.
-        give_up_after (float | None, default 120.0): seconds since the connection was lost (or since the
-            start) after which it gives up; None: never.
+        jitter (float, default 0.5): the largest random share of the delay to subtract, 0 to 1, so that a
+            thousand players don't reconnect at the same moment after a restart.
+        give_up_after (float | None, default 120.0): seconds without a connection after which the client
+            gives up; None: never.
 
     Raises:
         ValueError, TypeError: naming the argument, its value and its bound.

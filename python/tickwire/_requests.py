@@ -25,11 +25,11 @@ class Outcome(enum.Enum):
 
 
 class Request(Generic[_R]):
-    """A call that waits for its reply: made by :meth:`Client.request` and :meth:`Server.request`.
+    """A call that waits for its reply. Made by :meth:`Client.request` and :meth:`Server.request`.
 
-    It ends once: with a value, or with an error that :meth:`result` raises. Replies arrive in ``receive``,
-    which also checks the timeout. In asyncio, ``await request`` gives :meth:`result`, while something else
-    ticks the endpoint.
+    It ends with a value, or with an error that :meth:`result` raises. Replies arrive in ``receive``,
+    which also checks the timeout. In asyncio, ``await request`` returns :meth:`result`, while another
+    task ticks the endpoint.
     """
 
     __slots__ = ("__weakref__", "_error", "_name", "_value", "_waiters", "done")
@@ -46,9 +46,9 @@ class Request(Generic[_R]):
         """The function's return value from the other side.
 
         Raises:
-            CallPendingError: no reply has come yet.
-            CallFailedError: the other side didn't run it to its end; ``reason`` says why.
-            CallTimeoutError: no reply came in the call's ``timeout``.
+            CallPendingError: no reply has arrived yet.
+            CallFailedError: the other side didn't complete the call; ``reason`` tells why.
+            CallTimeoutError: no reply arrived in the call's ``timeout``.
             CallCancelledError: :meth:`cancel` was called.
             NotConnectedError, StaleClientError: the connection was not up, or ended meanwhile.
             ChannelFullError: the channel had no room for it, or 256 requests were waiting.
@@ -62,12 +62,13 @@ class Request(Generic[_R]):
 
     @property
     def error(self) -> Exception | None:
-        """The error that :meth:`result` raises; None while it waits, and if it has a value."""
+        """The error that :meth:`result` raises; None while the request waits, and if it has a value."""
         return self._error
 
     def cancel(self) -> bool:
-        """Stops waiting; a later reply is counted and dropped. The other side runs the call all the same.
-        False if it has ended already."""
+        """Stops waiting. The other side still runs the call; its reply is counted and dropped. Returns
+        False if the request has ended already.
+        """
         if self.done:
             return False
         self._fail(CallCancelledError(f"{self._name}: cancelled"))

@@ -23,7 +23,7 @@ def resolve(address: str) -> Future[list[Address]]:
         if lookup.done():
             addresses = lookup.result()  # in the system's order of preference
 
-    The future fails with OSError when the name is not found. The thread never keeps the interpreter from
+    The future fails with OSError if the name isn't found. The thread never keeps the interpreter from
     exiting.
 
     Raises:

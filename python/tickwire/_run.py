@@ -1,4 +1,4 @@
-"""Running an endpoint: a tick at a rate, until the program is to end, and an end that says goodbye."""
+"""Runs an endpoint at a tick rate until the program ends, and disconnects it properly."""
 
 from __future__ import annotations
 
@@ -57,32 +57,34 @@ def run(
     linger: float = 0.0,
     reason: str | None = None,
 ) -> Run[_I]:
-    """Runs a server, a client or a peer until the program is to end: in each tick it receives, yields the
-    tick's number and what arrived, and sends what the body queued.
+    """Runs a server, a client or a peer until the program ends. In each tick it receives, yields the
+    tick's number and inbox, and sends what the body queued.
 
-    The loop ends at the first Ctrl-C, at SIGTERM (as ``docker stop`` and systemd send it), and when the
-    endpoint is closed. A client's ends after the inbox with its :class:`Disconnected`, a peer's after that
-    with its :class:`GameEnded`. However the ``with`` block ends, what is queued is sent, the other sides are
-    disconnected properly and the endpoint is closed. A second Ctrl-C interrupts at once.
+    The loop ends at the first Ctrl-C, at SIGTERM (from ``docker stop`` or systemd), and when the
+    endpoint is closed. A client's loop ends after the inbox with its :class:`Disconnected`, and a peer's
+    loop after the inbox with its :class:`GameEnded`. However the ``with`` block ends, queued messages
+    are sent, the other sides are disconnected properly and the endpoint is closed. A second Ctrl-C
+    interrupts at once.
 
-    Ticks are due at multiples of ``1 / rate`` from the start, so nothing drifts. If the body is too slow,
-    ticks are skipped instead of bunched; their numbers show it. Signals are handled in the main thread only,
-    within the block; afterwards the earlier handlers are set again.
+    Ticks are due at multiples of ``1 / rate`` from the start, so they don't drift. If the body is too
+    slow, ticks are skipped, and their numbers show it. Signals are handled in the main thread only,
+    within the block.
 
-    On a :class:`SimulatedNetwork` it doesn't sleep: it advances virtual time from tick to tick. Loops that
-    take turns (``zip``) share that time.
+    On a :class:`SimulatedNetwork` it doesn't sleep, but advances virtual time from tick to tick. Loops
+    that take turns (``zip``) share this time.
 
     Args:
         endpoint (Server | Client | Peer): with either driver.
-        rate (float | None, default None): ticks a second, above 0 to 1,000,000; None: the protocol's
+        rate (float | None, default None): ticks per second, above 0 to 1,000,000; None: the protocol's
             ``tick_rate``, or 60 if it has none.
-        health (str | int | tuple[str, int] | None, default None): where to answer orchestrators over HTTP, as
-            ``"127.0.0.1:8080"``, or a port of the loopback address: 200 while ticks happen, 503 when none did
-            for 2 seconds (or two ticks, if that is longer). Anyone who reaches that address can ask.
-        linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have what was
-            sent, as for :meth:`Server.close`. A second Ctrl-C ends the wait.
-        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8; none with a
-            peer.
+        health (str | int | tuple[str, int] | None, default None): the address for HTTP health checks,
+            such as ``"127.0.0.1:8080"``, or a port of the loopback address. The answer is 200 while
+            ticks happen, and 503 after 2 seconds without a tick (or two ticks, if that is longer).
+            Anyone who can reach the address gets an answer.
+        linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have
+            received everything, as in :meth:`Server.close`. A second Ctrl-C ends the wait.
+        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Not with
+            a peer.
 
     Raises:
         ValueError, TypeError: naming the argument, its value and its bound.

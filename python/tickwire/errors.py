@@ -1,8 +1,8 @@
 """The exceptions that Tickwire raises.
 
-Each error is also the fitting builtin exception, so ``except ValueError`` works without importing anything
-from here. All of them are mistakes on this side: a peer's faults are counted, or end its connection, and
-are never raised. Only endpoints made with ``strict=True`` raise when a peer has left or doesn't keep up
+Each error is also a builtin exception, so ``except ValueError`` works without importing anything from
+here. All of them are mistakes on this side. A peer's faults are counted, or end its connection, but
+never raise. Only endpoints made with ``strict=True`` raise if a peer has left or doesn't keep up
 (:class:`ChannelFullError`, :class:`StaleClientError`, :class:`NotConnectedError`).
 """
 
@@ -54,11 +54,11 @@ class FieldError(TickwireError, ValueError):
         self.field = field
         """The field, or ``stream.<method>`` within a class's own ``serialize``."""
         self.value = value
-        """What was given."""
+        """The given value."""
         self.bound = bound
-        """What the field takes, in words."""
+        """The allowed values, in words."""
         self.ghost_class: type | None = None
-        """Of a ghost whose column was written to: its class. Else None, as the two below."""
+        """The ghost class, if a ghost's column was written to; else None, like the next two."""
         self.row: int | None = None
         """The ghost's row."""
         self.property: str | None = None
@@ -101,11 +101,13 @@ class NotConnectedError(TickwireError, RuntimeError):
 
 
 class GhostError(TickwireError, RuntimeError):
-    """A ghost, or its class, doesn't qualify: it must be in this world, alive, or on the server."""
+    """A ghost or its class can't be used: it isn't in this world, is despawned, or isn't in the
+    protocol.
+    """
 
 
 class PredictionError(TickwireError, RuntimeError):
-    """A game's step raised, or returned something that is no state. Nothing of the prediction is lost."""
+    """A game's step raised, or didn't return a state. The prediction keeps its state."""
 
 
 class ClosedError(TickwireError, RuntimeError):
@@ -113,7 +115,7 @@ class ClosedError(TickwireError, RuntimeError):
 
 
 class CallError(TickwireError, RuntimeError):
-    """A call or a request failed: see the classes derived from this one."""
+    """A call or a request failed. See the derived classes."""
 
 
 class CallFailedError(CallError):
@@ -124,16 +126,18 @@ class CallFailedError(CallError):
         self.name = name
         """The call."""
         self.reason = reason
-        """``"failed"``: it raised; ``"refused"``: the ghost is another's; ``"gone"``: it isn't there."""
+        """``"failed"``: the call raised; ``"refused"``: the caller doesn't own the ghost; ``"gone"``: the
+        ghost is gone.
+        """
         self.sentence = sentence
-        """That in words."""
+        """The reason in words."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.sentence}"
 
 
 class CallTimeoutError(CallError, TimeoutError):
-    """No reply to a request came in its time."""
+    """No reply to a request arrived in time."""
 
 
 class CallCancelledError(CallError):
@@ -141,7 +145,7 @@ class CallCancelledError(CallError):
 
 
 class CallPendingError(CallError):
-    """The request waits for its reply still."""
+    """The request still waits for its reply."""
 
 
 class SyncTestError(TickwireError, AssertionError):
@@ -150,9 +154,11 @@ class SyncTestError(TickwireError, AssertionError):
     def __init__(self, frame: int, fields: list[str]) -> None:
         super().__init__(frame, fields)
         self.frame = frame
-        """The state before this frame differs: the step of the frame before it isn't the same twice."""
+        """The frame before which the state differs, because the step of the previous frame isn't
+        deterministic.
+        """
         self.fields = fields
-        """The fields that differ, those of arrays with the first row."""
+        """The fields that differ; for arrays, with the first row."""
 
     def __str__(self) -> str:
         return (
@@ -163,7 +169,7 @@ class SyncTestError(TickwireError, AssertionError):
 
 
 class StreamError(TickwireError, ValueError):
-    """Bytes that are invalid by the serialize standard.
+    """The bytes are invalid by the serialize standard.
 
     Let it pass through ``serialize``: it ends the connection of the peer that sent them.
     """
@@ -182,7 +188,7 @@ class KeysError(TickwireError, ValueError):
 
 
 class WatchError(TickwireError, RuntimeError):
-    """A server can't be watched, or no longer. The text says why, and what to do."""
+    """A server can't be watched, or can't be watched any longer. The text tells why, and what to do."""
 
 
 def _shorten(value: object, limit: int = 60) -> str:

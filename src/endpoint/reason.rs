@@ -13,11 +13,11 @@ pub enum DisconnectReason {
     ServerClosed,
     /// The peer left, and sent a goodbye.
     PeerDisconnected,
-    /// Nothing was heard for the token's timeout, here or there.
+    /// Nothing arrived for the token's timeout, on one of the two sides.
     TimedOut,
     /// The same client connected once more, and that connection took this one's place.
     Replaced,
-    /// A reliable channel to this player stayed full for too long: it acked or read nothing any more.
+    /// A reliable channel to this player stayed full for too long, because the player acked or read too little.
     Stalled,
     /// The server has no free slot.
     ServerFull,
@@ -28,7 +28,7 @@ pub enum DisconnectReason {
     Refused,
     /// The system says that nothing listens at the server's address.
     Unreachable,
-    /// No game has the code that was dialled, or not any more.
+    /// No game has this code, or the game has ended.
     UnknownCode,
     /// The rendezvous server didn't answer, or no path to the host of the code was found.
     NoPath,

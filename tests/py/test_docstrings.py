@@ -133,7 +133,7 @@ def function_of(name: str) -> tuple[ast.FunctionDef, str]:
 
 
 def united(overloads: list[Definition]) -> ast.FunctionDef:
-    """A function whose arguments have all the types that they have in any overload; the most special comes first."""
+    """A function whose arguments have all the types of its overloads."""
     *special, node = (each for each in overloads if isinstance(each, ast.FunctionDef))
     for one in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
         for other in reversed(special):

@@ -62,4 +62,4 @@ def test_it_says_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_who_finds_nobody_is_told_why(capsys: pytest.CaptureFixture[str]) -> None:
     assert sample.main(["--join", "127.0.0.1:9", "--seconds", "8"]) == 1
-    assert "the game is over: nobody answers at the address" in capsys.readouterr().err
+    assert "the game is over: no peer answers at the address" in capsys.readouterr().err

@@ -11,7 +11,7 @@ const MAX_MODULES: usize = 3;
 const MIN_WORDS: usize = 4;
 
 /// Records of what was found and when, in the words of their time.
-const RECORDS: &[&str] = &["docs/robustness.md", "docs/soak_findings.md"];
+const RECORDS: &[&str] = &["docs/maintainers/robustness.md", "docs/maintainers/soak_findings.md"];
 
 fn files(folder: &str, endings: &[&str]) -> Vec<(PathBuf, String)> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -34,12 +34,12 @@ class EndpointKeys:
 
 
 def read_keys(path: str | PathLike[str]) -> list[EndpointKeys]:
-    """The keys of each endpoint, as ``Capture(keys=...)`` wrote them; or a server's private key alone, in
-    64 hex digits.
+    """Reads the keys of each endpoint from a file that ``Capture(keys=...)`` wrote, or a server's
+    private key alone, in 64 hex digits.
 
     Raises:
         OSError: the file can't be read.
-        KeysError: saying what is wrong with it.
+        KeysError: naming what is wrong with the file.
     """
     text = Path(path).read_text("utf-8", errors="replace")
     if _HEX_KEY.fullmatch(text.strip()):

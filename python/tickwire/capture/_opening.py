@@ -35,16 +35,15 @@ class Opened:
 def open_capture(
     source: str | PathLike[str], target: str | PathLike[str], keys: list[EndpointKeys] | None = None
 ) -> Opened:
-    """Writes a copy of a capture in which every packet that one of the keys opens is decrypted; the
-    others stay
-    as they are.
+    """Writes a copy of a capture in which every packet that a key opens is decrypted. Other packets are
+    copied unchanged.
 
-    A connection can be opened when its beginning is in the capture: the request has the keys, sealed with the
-    server's. The key of development mode is always tried.
+    A connection can be opened if its start is in the capture, because the connection request contains
+    the session keys, encrypted with the server's key. The key of development mode is always tried.
 
     Args:
         source: the capture.
-        target: where the opened one goes; it is overwritten.
+        target: the path of the decrypted copy; an existing file is overwritten.
         keys: from :func:`read_keys`.
 
     Raises:

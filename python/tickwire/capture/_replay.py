@@ -17,23 +17,23 @@ _SECOND = 1_000_000_000
 
 
 class Replay:
-    """A network in virtual time on which a captured endpoint receives once more what it received.
+    """A network in virtual time on which an endpoint receives the datagrams that a captured endpoint
+    received.
 
-    Make an endpoint on :attr:`network`, with :attr:`address` and the settings of the captured one, and
-    tick it each time the iteration gives a moment: whenever the captured one received or sent something.
-    What the new one sends goes nowhere. With the same game and the same ticks it sends the same bytes;
-    without the game it receives the same messages all the same, and only what the game did itself (a kick,
-    :meth:`close`) is missing.
+    Make an endpoint on :attr:`network`, with :attr:`address` and the settings of the captured endpoint.
+    Tick it in each iteration: whenever the captured endpoint received or sent something. Its own packets
+    are dropped. With the same game and the same ticks it sends the same bytes. Without the game it still
+    receives the same messages, but the game's own actions (a kick, :meth:`close`) are missing.
 
     Args:
         capture: the file that ``Capture`` wrote.
         keys: the file that its ``keys`` wrote.
-        address: which endpoint, when the capture has several.
+        address: the endpoint's address, if the capture has several endpoints.
         linger: seconds that pass after the last datagram, for timeouts.
 
     Raises:
         OSError: a file can't be read.
-        KeysError: the keys don't have the endpoint, or several and ``address`` doesn't say which.
+        KeysError: the keys don't have the endpoint, or have several and ``address`` is missing.
 
     Example::
 

@@ -36,17 +36,18 @@ ROWS_AT_ONCE = 50
 
 
 class StatsPort:
-    """Lets clients with a key watch a server.
+    """A port on which clients with a key can watch a server.
 
-    It is a Tickwire server of its own, with its own thread and port, on which clients can only watch:
-    packets are encrypted, and without the key there is no answer. The watched server is only read on
-    the game's thread, in :meth:`publish`, and only while somebody watches.
+    It is a Tickwire server with its own thread and port. Packets are encrypted, and clients without the
+    key get no answer. The watched server is read only on the game's thread, in :meth:`publish`, and only
+    while a watcher is connected.
 
     Args:
-        server: the one to watch.
-        address: where to listen. Keep it on loopback, and tunnel to it, unless others must reach it.
-        key_file: a file with the key, in 64 hex digits; it is made if it isn't there.
-        watchers: how many may watch at a time, up to 256.
+        server: the server to watch.
+        address: the address to listen on. Keep it on loopback, and use a tunnel, unless others must
+            reach it.
+        key_file: a file with the key, in 64 hex digits; it is created if it doesn't exist.
+        watchers: the most watchers at a time, up to 256.
 
     Raises:
         OSError: the address can't be bound, or the file not be read or made; errno says why.
@@ -85,17 +86,18 @@ class StatsPort:
 
     @property
     def address(self) -> tw.Address:
-        """Where it listens."""
+        """The address that the port listens on."""
         return self._port.address
 
     @property
     def watchers(self) -> int:
-        """How many watch."""
+        """The number of watchers."""
         return len(self._watchers)
 
     def publish(self) -> None:
-        """Sends the server's state to watchers: call it once a tick. It takes no time worth mentioning
-        but ten times a second, and then not without watchers. It never raises because of them."""
+        """Sends the server's state to watchers; call it once a tick. It works at most ten times a
+        second, and only if there are watchers. It never raises because of a watcher.
+        """
         now = self._clock()
         if now < self._due or self._port.closed or self._server.closed:
             return
@@ -113,7 +115,7 @@ class StatsPort:
             self._tell_of_clients()
 
     def close(self) -> None:
-        """Closes the port. The watched server goes on."""
+        """Closes the port. The watched server continues."""
         self._port.close()
 
     def __enter__(self) -> StatsPort:

@@ -42,22 +42,24 @@ class Lockstep:
     """A match in lockstep on a :class:`tickwire.peers.Peer`.
 
     Args:
-        peer: its players take part. Make the match after :class:`tickwire.peers.Started`, on all peers.
-        started: that event, with the seed and the time of the first turn.
+        peer: the peer whose players take part. Make the match in the tick of
+            :class:`tickwire.peers.Started`, on all peers.
+        started: the event, with the seed and the time of the first turn.
         commands: the classes of commands, made by :func:`tickwire.message`; the same list on all peers.
-        pace: how fast turns follow each other; the same on all peers. None: the default pace.
+        pace: the pace of turns, equal on all peers. None: the default pace.
         objects: by class, the names of the fields that :meth:`check` compares besides the ``id``; the
             same on all peers.
-        arrays: gives arrays of numbers by name, which :meth:`check` compares element by element beside
-            ``objects``. On all peers or on none.
-        drop_after: seconds after which a player that is waited for is voted out; None: never.
+        arrays: a function that returns arrays of numbers by name. :meth:`check` compares them element by
+            element, in addition to ``objects``. Set it on all peers or on none.
+        drop_after: seconds after which a player who delays the game is voted out; None: never.
         drop_odd: whether a player whose world differs from the majority's is voted out.
-        saving: how the world is saved and loaded: for newcomers, healing and snapshots. None: not at all.
+        saving: how to save and load the world, for newcomers, healing and snapshots. None: not
+            supported.
         recording: the file that records the match; None: none.
 
     Raises:
-        ValueError: naming the argument, its value and its bound; or the game started more than 5 s ago, and
-            ``saving`` has no ``load`` by which one who joins late could take part.
+        ValueError: naming the argument, its value and its bound; or the game started more than 5 s ago
+            and ``saving`` has no ``load`` for a late player.
     """
 
     def __init__(
@@ -157,12 +159,12 @@ class Lockstep:
         self._core.attach(peer, commands_mark, self._objects.mark)
 
     def command(self, command: Any) -> None:
-        """Gives a command. It runs in a turn to come, here as at all others. While :attr:`joining`, it waits
-        until this player takes part.
+        """Gives a command. It runs in a later turn, on all machines. While :attr:`joining`, commands
+        wait until this player takes part.
 
         Raises:
-            FieldError, UnregisteredMessageError: it can't be coded.
-            MessageTooLargeError: it has more than 480 bytes.
+            FieldError, UnregisteredMessageError: the command can't be encoded.
+            MessageTooLargeError: the command has more than 480 bytes.
             ChannelFullError: 4,096 commands wait.
         """
         self._core.command(self._commands.protocol.encode(command))
@@ -227,12 +229,13 @@ class Lockstep:
         self._is_healed = True
 
     def check(self, turn: Turn, objects: Iterable[Any] = ()) -> int | None:
-        """Compares the world after a turn with everybody else's: call it once for each turn that ran.
+        """Compares the world after a turn with the other players' worlds. Call it once for each turn
+        that ran.
 
-        Draws once from the shared generator.
+        It draws once from the shared generator.
 
         Args:
-            objects: all objects that matter, in any order, of the classes of ``objects``.
+            objects: all objects to compare, in any order, of the classes in ``objects``.
 
         Returns:
             the CRC over them, all players' commands and the draw; None for a turn that ran again.
@@ -289,7 +292,7 @@ class Lockstep:
 
     @property
     def waiting(self) -> WaitingFor | None:
-        """The players that a due turn waits for; None while turns start in time."""
+        """The players whom a due turn waits for; None while turns start on time."""
         waiting = self._core.waiting
         if waiting is None:
             return None
@@ -298,15 +301,15 @@ class Lockstep:
 
     @property
     def joining(self) -> bool:
-        """Whether this player came while the game runs and doesn't take part yet: :meth:`turns` gives what
-        the others have run, once their world is here.
+        """Whether this player joins the running game and doesn't take part yet. Once the world has
+        arrived, :meth:`turns` returns the turns that the others have run.
         """
         if self._is_late and not self._core.joining and self._me in self._core.players:
             self._is_late = False
         return self._is_late
 
     def ask_again(self) -> None:
-        """Asks once more to be let in, after :class:`JoinRefused`."""
+        """Asks again to be let in, after :class:`JoinRefused`."""
         self._core.ask_again(self._peer.time)
 
     @property
@@ -334,7 +337,7 @@ class Lockstep:
 
     @property
     def random(self) -> Random:
-        """The shared generator: draw from it only where all players do."""
+        """The shared generator. Draw from it only in code that all players run."""
         return self._random
 
     @property
@@ -343,25 +346,27 @@ class Lockstep:
         return {**self._core.counters, "bad_commands": self._commands.bad}
 
     def pause(self) -> None:
-        """Pauses the game for all, from a later turn on. Turns go on without steps; commands still run."""
+        """Pauses the game for all players, from a later turn on. Turns continue without steps, and
+        commands still run.
+        """
         self._core.pause(True)
 
     def resume(self) -> None:
-        """Resumes the game for all, from a later turn on."""
+        """Resumes the game for all players, from a later turn on."""
         self._core.pause(False)
 
     def set_speed(self, percent: int) -> None:
-        """Sets the game's speed for all, 10 to 640 percent in steps of 10.
+        """Sets the game's speed for all players, 10 to 640 percent in steps of 10.
 
         Raises:
-            ValueError: it is out of its bounds.
+            ValueError: the speed is out of its bounds.
         """
         check_within("percent", percent, 10, 640, int)
         self._core.set_speed(round(percent / 10))
 
     def vote(self, player: int, out: bool = True) -> None:
-        """Votes a player out, or takes the vote back. When more than half of the others vote so, the game
-        goes on without that player.
+        """Votes a player out, or takes the vote back. If more than half of the other players vote so,
+        the game continues without the player.
 
         Raises:
             ValueError: no other player has this number.
@@ -375,8 +380,8 @@ class Lockstep:
         self._core.vote(self._peer.time, player, out)
 
     def state(self) -> bytes:
-        """The world after the newest turn, for :meth:`load_state` of a player whose world differs. Send it as
-        a chunk.
+        """The world after the newest turn. Send it as a chunk to a player whose world differs, for
+        :meth:`load_state`.
 
         Raises:
             ValueError: there is no ``save``.
@@ -386,12 +391,11 @@ class Lockstep:
         return struct.pack("<i", self.turn) + self._random.state + saved(self._save)
 
     def load_state(self, state: bytes) -> None:
-        """Takes another player's world; :meth:`turns` returns the turns since then once more, and checks
-        start again.
+        """Loads another player's world. :meth:`turns` then returns the turns since that world once more,
+        and checks start again.
 
         Raises:
-            ValueError: there is no ``load``, or the state is of a turn that isn't kept any more or didn't run
-            here.
+            ValueError: there is no ``load``, or the state's turn isn't kept any more or didn't run here.
         """
         if self._load is None:
             raise ValueError("load must be given for load_state()")
@@ -410,7 +414,7 @@ class Lockstep:
         self.compare_again()
 
     def compare_again(self) -> None:
-        """Compares worlds again, after a :class:`Diverged`: players in the right call it too."""
+        """Compares worlds again, after a :class:`Diverged`. All players must call it."""
         self._core.resume(self.turn)
 
     def close(self) -> None:

@@ -97,7 +97,7 @@ class Snapshot:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RecordingDifference:
-    """Where two recordings differ first."""
+    """The first difference between two recordings."""
 
     turn: int | None
     """The first turn that differs; None: the settings differ."""
@@ -113,7 +113,8 @@ class Recording:
     """A recorded match, from :meth:`read`.
 
     It has the match's ``seed``, ``step`` and ``about``, ``players`` (names by number), ``snapshots``, a
-    ``hash`` of the classes of commands, and ``damage``: why it ends early, None if it is complete.
+    ``hash`` of the classes of commands, and ``damage``: the reason why it ends early, None if it is
+    complete.
     """
 
     def __init__(self, records: list[Any], damage: str | None) -> None:
@@ -151,11 +152,11 @@ class Recording:
         """Reads a file, with memory of at most the file's size.
 
         Args:
-            damaged: whether to read the complete part of a truncated or changed file: :attr:`damage` says why
-                it ends.
+            damaged: whether to read the complete part of a truncated or changed file; :attr:`damage`
+                then tells why it ends.
 
         Raises:
-            RecordingError: it isn't a recording, or isn't complete; names the byte.
+            RecordingError: the file isn't a recording, or isn't complete; the error names the byte.
             OSError: the file can't be read.
         """
         return cls.from_bytes(Path(path).read_bytes(), damaged=damaged)
@@ -195,18 +196,18 @@ class Recording:
         return {it[0]: check[0] for it, check in self._turns if check is not None}
 
     def seek(self, turn: int) -> Snapshot | None:
-        """The newest snapshot that isn't after a turn; None: replay from the beginning."""
+        """The newest snapshot up to a turn; None: replay from the start."""
         if not isinstance(turn, int):
             raise TypeError(f"turn must be an int, not {type(turn).__name__}")
         found = [snapshot for snapshot in self.snapshots if snapshot.turn <= turn]
         return found[-1] if found else None
 
     def turns(self, commands: Sequence[type], start: Snapshot | None = None) -> Iterator[Turn]:
-        """All turns in order, or those after a snapshot. Simulate them as fast as you like.
-        Where the recording begins with a snapshot (:attr:`start`), load that one's ``state`` first.
+        """Yields all turns in order, or the turns after a snapshot. Simulate them as fast as you like.
+        If the recording starts with a snapshot (:attr:`start`), load its ``state`` first.
 
         Raises:
-            RecordingError: it was recorded with other classes of commands.
+            RecordingError: the match was recorded with other command classes.
         """
         start = self.start if start is None else start
         coded = Commands(commands)
@@ -225,12 +226,12 @@ class Recording:
         fields: Mapping[Any, Sequence[str]],
         arrays: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Whether the world after a turn equals the recorded one. Call it for each turn, as the match did; it
-        draws.
+        """Returns whether the world after a turn equals the recorded world. Call it for each turn, like
+        the match, because it draws from the generator.
 
         Args:
             fields: the ``objects`` of :class:`Lockstep`.
-            arrays: what its ``arrays`` gives now.
+            arrays: the current arrays, as its ``arrays`` returns them.
         """
         place = turn.number - self._turns[0][0][0] if self._turns else -1
         if not 0 <= place < len(self._turns):
@@ -244,7 +245,7 @@ class Recording:
         return check is None or (replayed_crc(it, draw, rows, found), draw) == check
 
     def first_difference(self, other: Recording) -> RecordingDifference | None:
-        """Where two recordings of a match differ first; None if they don't."""
+        """The first difference between two recordings of a match; None if they are equal."""
         if not isinstance(other, Recording):
             raise TypeError(f"other must be a Recording, not {type(other).__name__}")
         for name in ("seed", "hash", "step", "about"):

@@ -1,4 +1,4 @@
-"""What lockstep tells the game, and how worlds that differ are named."""
+"""The events of lockstep, and reports of worlds that differ."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROW = 32
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Dropped:
-    """The game goes on without a player from some turn on."""
+    """The game continues without a player from a turn on."""
 
     player: int
     """The player's number."""
@@ -26,7 +26,7 @@ class Dropped:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Excluded:
-    """The others go on without this player: no more turns will come."""
+    """The other players continue without this player, and no more turns will arrive."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Joined:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class JoinRefused:
-    """This player may not join the running game, or gets no world to heal its own."""
+    """This player can't join the running game, or gets no world to heal its own."""
 
     reason: str
     """Why, as a sentence."""
@@ -61,7 +61,7 @@ class JoinRefused:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Healed:
-    """A player's world equals that of the others again."""
+    """A player's world equals the other players' worlds again."""
 
     player: int
     """The player's number."""

@@ -13,7 +13,7 @@ from tickwire.lockstep._recording import must_be_bytes
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """How fast the turns of a match follow each other; the same on all peers.
+    """The pace of a match's turns, equal on all peers.
 
     Raises:
         ValueError: naming the argument, its value and its bound.
@@ -38,7 +38,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class Saving:
-    """How the world of a match is saved and loaded, and for whom.
+    """Functions that save and load the world of a match, and their uses.
 
     Raises:
         TypeError, ValueError: naming the argument, its value and its bound.

@@ -12,7 +12,7 @@ from tickwire.errors import FieldError, StreamError
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn to run now, the same for all players."""
+    """A turn to run now. All players get the same turn."""
 
     number: int
     """Counts from -delay; turn 0 is the first that can have commands."""
@@ -43,7 +43,7 @@ class Turn:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WaitingFor:
-    """Why the due turn can't start: some players' data is missing."""
+    """A due turn that can't start because some players' data is missing."""
 
     turn: int
     """The number of the turn."""

@@ -45,8 +45,8 @@ class Collected:
 def advance(
     network: SimulatedNetwork, *endpoints: Server | Client, seconds: float, rate: float = 60
 ) -> list[Collected]:
-    """Ticks the endpoints at ``rate`` for this long in virtual time; returns what each received, in their
-    order. Closed endpoints receive nothing.
+    """Ticks the endpoints at ``rate`` for some virtual seconds. Returns what each endpoint received, in
+    the order of the arguments. Closed endpoints receive nothing.
     """
     check_seconds("seconds", seconds)
     check_rate(rate)
@@ -76,7 +76,7 @@ def connected_pair(
             :meth:`tickwire.Conditions.preset` returns them.
 
     Raises:
-        RuntimeError: they could not connect in 10 seconds of virtual time.
+        RuntimeError: the client couldn't connect in 10 seconds of virtual time.
     """
     both_ways = None if isinstance(conditions, tuple) else conditions
     network = SimulatedNetwork(seed=seed, conditions=both_ways)

@@ -45,10 +45,10 @@ class Simulation(Generic[_P]):
     (``sim.network.transcript``). Use ``sim.network`` for conditions, partitions and NAT.
 
     Args:
-        protocol: shared by all of them.
+        protocol: the protocol of all endpoints.
         seed: 0 to 2**64 - 1.
-        conditions: of all links; None: perfect links.
-        rate: ticks a second, of all endpoints.
+        conditions: the conditions of all links; None: perfect links.
+        rate: ticks per second of all endpoints.
 
     Example:
         >>> with Simulation(protocol, seed=1) as sim:
@@ -93,16 +93,16 @@ class Simulation(Generic[_P]):
 
     @property
     def servers(self) -> list[Server[_P]]:
-        """The ones that are not closed, in order of creation."""
+        """The servers that aren't closed, in order of creation."""
         return [endpoint for endpoint in self._open() if isinstance(endpoint, Server)]
 
     @property
     def clients(self) -> list[Client[_P]]:
-        """The ones that are not closed, in order of creation."""
+        """The clients that aren't closed, in order of creation."""
         return [endpoint for endpoint in self._open() if isinstance(endpoint, Client)]
 
     def server(self, address: AddressLike = SERVER_ADDRESS, **settings: Any) -> Server[_P]:
-        """Makes a server. The settings are those of :class:`tickwire.Server`."""
+        """Makes a server. It takes the settings of :class:`tickwire.Server`."""
         settings = {"address": address, **settings}
         server = Server(protocol=self.protocol, network=self.network, **settings)
         return self._add(server, server.address, settings)
@@ -110,12 +110,13 @@ class Simulation(Generic[_P]):
     def client(
         self, server: Server | AddressLike | None = None, *, at: AddressLike | None = None, **settings: Any
     ) -> Client[_P]:
-        """Makes a client that dials a server with a token of its own.
+        """Makes a client that connects to a server with its own token.
 
         Args:
-            server: None: the first one of the simulation.
-            at: its address; None: an unused IP address. Behind a NAT, its inner address.
-            settings: those of :meth:`tickwire.Client.connect`; ``client_id`` counts from 1 unless given.
+            server: the server; None: the simulation's first server.
+            at: the client's address, behind a NAT its inner address; None: an unused IP address.
+            settings: the settings of :meth:`tickwire.Client.connect`; ``client_id`` counts from 1 unless
+                given.
         """
         if server is None:
             if not self.servers:
@@ -141,15 +142,15 @@ class Simulation(Generic[_P]):
     # --- what happens to them ----------------------------------------------------------------------------
 
     def move(self, endpoint: Server | Client, to: AddressLike) -> Address:
-        """Gives an endpoint another address, as when a phone leaves the Wi-Fi. Its connections don't
-        survive that: netcode binds them to addresses, so both sides time out. Port 0 picks a free one.
+        """Gives an endpoint another address, as when a phone leaves the Wi-Fi. Its connections end,
+        because netcode binds them to addresses: both sides time out. Port 0 picks a free port.
         """
         self._places[endpoint] = self.network.move_host(self._known(endpoint), to)
         return self._places[endpoint]
 
     def reconnect(self, client: Client[_P], **changes: Any) -> Client[_P]:
-        """Replaces a client by a new one with a new token for the same player, at the same address; the old
-        one is closed.
+        """Replaces a client by a new client with a new token for the same player, at the same address.
+        The old client is closed.
 
         Args:
             changes: settings to change.
@@ -163,10 +164,10 @@ class Simulation(Generic[_P]):
         return self._add(new, new.address, settings)
 
     def restart(self, server: Server[_P], *, crash: bool = False, **changes: Any) -> Server[_P]:
-        """Replaces a server by a new one at the same address.
+        """Replaces a server by a new server at the same address.
 
         Args:
-            crash: close without a goodbye; otherwise clients see ``SERVER_CLOSED``.
+            crash: whether the server closes without a goodbye; otherwise clients see ``SERVER_CLOSED``.
             changes: settings to change.
         """
         place, settings = self._known(server), {**self._settings[server], **changes}
@@ -217,7 +218,7 @@ class Simulation(Generic[_P]):
     def inbox(self, endpoint: Client[_P]) -> Inbox[_P, _P | Event, tuple[int, _P]]: ...
 
     def inbox(self, endpoint: Server[_P] | Client[_P]) -> Inbox[Any]:
-        """An endpoint's inbox of this tick."""
+        """Returns an endpoint's inbox of this tick."""
         self._known(endpoint)
         if endpoint not in self._inboxes:
             if endpoint.closed:

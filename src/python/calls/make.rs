@@ -147,7 +147,7 @@ impl Endpoint {
 }
 
 fn hidden_error(name: &str) -> PyErr {
-    GhostError::new_err(format!("{name}: the client isn't to have a ghost that it names"))
+    GhostError::new_err(format!("{name}: a ghost in the arguments isn't relevant to the client"))
 }
 
 impl Declared {

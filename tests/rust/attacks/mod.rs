@@ -1,6 +1,6 @@
 //! Attacks and their cost: bytes out for bytes in, memory, and the effect on an honest player and a newcomer.
 //!
-//! `cargo test --release attacks -- --nocapture` prints the table of docs/robustness.md.
+//! `cargo test --release attacks -- --nocapture` prints the table of docs/maintainers/robustness.md.
 
 mod acks;
 mod arena;
