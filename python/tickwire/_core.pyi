@@ -2938,7 +2938,7 @@ class Server(Generic[_P]):
             OSError: the process has no descriptor to spare.
         """
     @overload
-    def send(
+    def send(  # type: ignore[overload-overlap]
         self,
         client: ClientHandle | Iterable[ClientHandle] | _Array,
         message: Batch,
@@ -3552,7 +3552,7 @@ class Client(Generic[_P]):
     def _fileno(self) -> int:
         """The socket's file descriptor, to use like that of :meth:`Server._fileno`."""
     @overload
-    def send(
+    def send(  # type: ignore[overload-overlap]
         self,
         message: Batch,
         channel: int | str | None = None,
@@ -3960,7 +3960,7 @@ class Peer(Generic[_P]):
             player (Player): the other player.
         """
     @overload
-    def send(
+    def send(  # type: ignore[overload-overlap]
         self,
         player: Player,
         message: Batch,
