@@ -48,6 +48,7 @@ __all__ = [
     "AckEndpoint",
     "Address",
     "Advance",
+    "Batch",
     "BitMeasure",
     "BitReader",
     "BitWriter",
