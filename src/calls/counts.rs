@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub enum CallOutcome {
     /// Its function returned or raised.
     Run,
-    /// Its function raised.
+    /// Its function raised an exception.
     Failed,
     /// Its caller may not make it.
     Refused,
@@ -42,7 +42,7 @@ impl CallCounters {
 pub struct CallCounts([AtomicU64; NAMES.len()]);
 
 impl CallCounts {
-    /// Counts one.
+    /// Counts one more of them.
     pub fn count(&self, outcome: CallOutcome) {
         self.0[outcome as usize].fetch_add(1, Ordering::Relaxed);
     }

@@ -23,7 +23,7 @@ pub struct TransferStatus {
     pub end: Option<Result<(), String>>,
 }
 
-/// A transfer's status, shared by the endpoint and whoever watches it.
+/// A transfer's status, shared by the endpoint and the application.
 pub type SharedStatus = Arc<Mutex<TransferStatus>>;
 
 /// The transfers of an endpoint.

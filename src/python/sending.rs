@@ -67,17 +67,17 @@ pub(super) struct Sending<'a, 'py> {
 }
 
 /// What is sent, encoded and checked.
-pub(super) enum Outgoing {
+pub(super) enum EncodedMessages {
     Message { channel: usize, message: [(Message, SendOptions); 1] },
     Rows(Rows),
 }
 
-impl Outgoing {
+impl EncodedMessages {
     /// The channel, and the messages in their order.
     pub(super) fn messages(&self) -> (usize, &[(Message, SendOptions)]) {
         match self {
-            Outgoing::Message { channel, message } => (*channel, message),
-            Outgoing::Rows(rows) => rows.messages(),
+            EncodedMessages::Message { channel, message } => (*channel, message),
+            EncodedMessages::Rows(rows) => rows.messages(),
         }
     }
 }
@@ -85,11 +85,11 @@ impl Outgoing {
 impl Endpoint {
     /// Encodes a message or a batch.
     #[inline]
-    pub(super) fn encode(&self, sending: Sending<'_, '_>) -> PyResult<Outgoing> {
+    pub(super) fn encode(&self, sending: Sending<'_, '_>) -> PyResult<EncodedMessages> {
         let Sending { message, channel, key, tag, notify } = sending;
         let protocol = self.protocol.get();
         if let Ok(batch) = message.cast_exact::<Batch>() {
-            return Rows::new(protocol, batch, sending).map(Outgoing::Rows);
+            return Rows::new(protocol, batch, sending).map(EncodedMessages::Rows);
         }
         let number = |name, given: Option<&Bound<'_, PyAny>>| {
             given.map_or(Ok(0), |given| checks::within(name, given, "", 0, u32::MAX))
@@ -97,7 +97,7 @@ impl Endpoint {
         let options = SendOptions { key: number("key", key)?, tag: number("tag", tag)?, notify };
         let encoded = protocol.encode_message(message)?;
         let channel = protocol.channel(channel, Some(encoded.message_type))?;
-        Ok(Outgoing::Message { channel, message: [(encoded, options)] })
+        Ok(EncodedMessages::Message { channel, message: [(encoded, options)] })
     }
 
     /// Queues a message for a peer, and returns the answer; or the rows of a batch, and returns the indices of those that were
@@ -105,12 +105,12 @@ impl Endpoint {
     pub(super) fn send(&self, peer: PeerHandle, sending: Sending<'_, '_>) -> PyResult<Py<PyAny>> {
         let py = sending.message.py();
         let rows = match self.encode(sending)? {
-            Outgoing::Message { channel, message: [(message, options)] } => {
+            EncodedMessages::Message { channel, message: [(message, options)] } => {
                 let sent =
                     self.with(|core, driver| core.send(driver.now(), peer, channel, message, options))?;
                 return self.answer(py, sent, channel, || class_name(sending.message));
             }
-            Outgoing::Rows(rows) => rows,
+            EncodedMessages::Rows(rows) => rows,
         };
         let left_out = self.with(|core, driver| {
             if self.strict && !core.is_connected(peer) {

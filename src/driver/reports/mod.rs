@@ -78,15 +78,15 @@ pub struct Counted {
     pub netcode: Counters,
     /// Counts of packets inside connections.
     pub packets: PacketCounters,
-    /// Counts of chunks.
+    /// Counts of chunks and slices.
     pub chunks: ChunkCounters,
     /// Counts of messages that the application refused.
     pub refusals: RefusalCounters,
     /// Counts of the application's hooks.
     pub hooks: HookCounters,
-    /// Counts of connections.
+    /// Counts of connections and refusals.
     pub connections: ConnectionCounters,
-    /// Counts of calls.
+    /// Counts of calls and requests.
     pub calls: CallCounters,
 }
 

@@ -26,7 +26,7 @@ use super::ghosts::World;
 use super::goodbye::goodbye;
 use super::inbox::Inbox;
 use super::rendezvous::{self, Rendezvous};
-use super::sending::{Outgoing, Sending, Sent};
+use super::sending::{EncodedMessages, Sending, Sent};
 use super::settings::{Given, Settings};
 use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
@@ -395,7 +395,7 @@ impl Server {
                 "client must be a ClientHandle, not {class}: several get a Batch, a row each"
             );
         }
-        let Outgoing::Rows(rows) = self.endpoint.encode(sending)? else { return Ok(py.None()) };
+        let EncodedMessages::Rows(rows) = self.endpoint.encode(sending)? else { return Ok(py.None()) };
         let clients = self.recipients(clients)?;
         clients.check_count(&rows)?;
         let left_out = self.endpoint.with(|core, driver| {
@@ -414,7 +414,7 @@ impl Server {
         message: &Bound<'_, PyAny>,
         clients: Audience<'_>,
         exclude: Option<&Bound<'_, ClientHandle>>,
-        outgoing: &Outgoing,
+        outgoing: &EncodedMessages,
         retained: Option<&Mutex<Retained>>,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let (channel, messages) = outgoing.messages();
