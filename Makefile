@@ -16,7 +16,7 @@ comma := ,
 # Runs a step of the tests, and prints how long it took.
 timed = @start=$$(date +%s); echo '$(1)'; $(1) || exit; echo "  $$(($$(date +%s) - start)) s"
 
-.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links ghosts latency peers compare explore fuzz mutations sanitize soak wheel clean
+.PHONY: build demo arena test test-rust test-python docs pictures bench delivery links ghosts latency peers fleet test-ray compare explore fuzz mutations sanitize soak wheel clean
 
 build: $(VENV)/.built
 
@@ -96,6 +96,15 @@ latency: $(VENV)/.wheel $(VENV)/.dev
 # Games without a server, in virtual time; writes benches/peers/RESULTS.md and results.json.
 peers: $(VENV)/.wheel $(VENV)/.dev
 	$(BIN)/python benches/peers/run.py $(ARGS)
+
+# Rooms on many machines that die, are cut off and updated, in virtual time; writes benches/fleet/RESULTS.md.
+fleet: $(VENV)/.built $(VENV)/.dev
+	$(BIN)/python benches/fleet/run.py $(ARGS)
+
+# Two nodes of Ray on this machine, one of which is lost; a minute.
+test-ray: $(VENV)/.built $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'ray>=2.40' || { echo 'Ray has no package for this Python: its tests are skipped'; exit 0; }; \
+	TICKWIRE_TEST_RAY=1 $(BIN)/pytest -p no:xdist tests/py/test_fleet_ray.py
 
 # Tickwire beside other libraries, some minutes; writes benches/compare/RESULTS.md, results.json and the README's table.
 compare: $(VENV)/.wheel $(VENV)/.dev

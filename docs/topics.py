@@ -18,6 +18,7 @@ MODULES = {
     "tickwire.columns": "Columns",
     "tickwire.yojimbo": "Yojimbo",
     "tickwire.peers": "Peers",
+    "tickwire.fleet": "Fleets",
     "tickwire.lockstep": "Lockstep",
     "tickwire.rollback": "Rollback",
     "tickwire.aio": "asyncio",

@@ -165,7 +165,7 @@ impl Game for Ghosts {
         let rule = setup.sight.map_or(Relevancy::Always, near);
         let relevancy = ClassRelevancy::new(&class, rule).expect("a rule");
         let classes = Arc::new(Classes::new([class]).expect("classes"));
-        let mut publisher = Publisher::new(classes, PublisherConfig { channel: CHANNEL });
+        let mut publisher = Publisher::new(classes, PublisherConfig { channel: CHANNEL, seed: 0 });
         (0..rows).for_each(|_| _ = publisher.spawn(0, None).expect("a row"));
         let mut cells = Cells::new(rows);
         cells.apply(&scene, true);

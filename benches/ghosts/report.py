@@ -1,4 +1,5 @@
-"""The tables of ``results.json`` as Markdown: writes ``RESULTS.md``, and the table of ``docs/ghost_arrays.md``."""
+"""The tables of ``results.json`` as Markdown: writes ``RESULTS.md``, and the table of
+``docs/ghost_arrays.md``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Ghosts beside the same by hand, and with ``--rivals`` beside other libraries, which are built first.
 
 Builds all, and then measures them in turns, scene by scene, each in a process of its own: one that fails
-says so, and the others go on. Writes ``results.json``, ``RESULTS.md`` and the table of ``docs/ghost_arrays.md``.
-With names of scenes (``S1``, or ``S2d coded`` in quotes) only measures these, and writes nothing.
+says so, and the others go on. Writes ``results.json``, ``RESULTS.md`` and the table of
+``docs/ghost_arrays.md``. With names of scenes (``S1``, or ``S2d coded`` in quotes) only measures these, and
+writes nothing.
 """
 
 from __future__ import annotations

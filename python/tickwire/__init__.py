@@ -109,6 +109,7 @@ _MODULES = (
     "columns",
     "connections",
     "fields",
+    "fleet",
     "live",
     "lockstep",
     "messages",

@@ -156,7 +156,7 @@ def call(
     """
     if not isinstance(direction, Direction):
         kind = direction.__name__ if inspect.isfunction(direction) else repr(direction)
-        raise TypeError(f"@tw.call must say who runs it, as @tw.call(tw.to_server), not {kind}")
+        raise TypeError(f"@tw.call must name its direction, as @tw.call(tw.to_server), not {kind}")
     if direction is not Direction.TO_SERVER:
         given = {"rate": rate, "burst": burst, "owned": owned, "abuse": abuse}
         for name, value in given.items():
@@ -212,11 +212,11 @@ class Declared:
     positional: tuple[str, ...]
     """Parameters in the order in which the function takes them."""
     keywords: tuple[str, ...]
-    """Those that it takes by keyword only."""
+    """The parameters that it takes by keyword only."""
     ghosts: tuple[tuple[str, type, bool], ...]
     """Parameters that are ghosts, with their classes, and whether None may stand for them."""
     owned: bool
-    """Only who owns the first parameter, a ghost, may call."""
+    """Whether only the owner of the first parameter, a ghost, may call."""
     rate: float
     burst: float
     disconnects: bool
@@ -234,13 +234,13 @@ def _declare(
         first = parameters.pop(0) if parameters else None
         if first is None or hints.get(first.name) is not ClientHandle or first.kind is first.KEYWORD_ONLY:
             raise TypeError(
-                f"{name}: its first parameter must be who calls, as caller: tw.ClientHandle, "
+                f"{name}: its first parameter must be the caller, as caller: tw.ClientHandle, "
                 f"not {first.name if first else 'missing'}"
             )
     for parameter in parameters:
         _check_parameter(name, parameter, hints)
     if "return" not in hints:
-        raise TypeError(f"{name} must say what it returns, as -> None, or -> bool for requests")
+        raise TypeError(f"{name} must annotate its return value, as -> None, or -> bool for requests")
     said = dict(said)
     channel = said.pop("channel")
     ghosts = [
@@ -281,9 +281,11 @@ def _function_name(function: Any) -> str:
         raise TypeError("@tw.call goes on a function with a name and annotations, not on a lambda")
     name = function.__name__
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise TypeError(f"{name} must be a plain function, not a coroutine function: a tick waits for nobody")
+        raise TypeError(
+            f"{name} must be a plain function, not a coroutine function: a tick can't wait for it"
+        )
     if inspect.isgeneratorfunction(function):
-        raise TypeError(f"{name} must be a plain function, not a generator: nobody would run it")
+        raise TypeError(f"{name} must be a plain function, not a generator: it would never run")
     return name
 
 
@@ -301,9 +303,9 @@ def _check_parameter(name: str, parameter: inspect.Parameter, hints: dict[str, A
         star = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
         raise TypeError(f"{name} must name its parameters, and can't have {star}{parameter.name}")
     if parameter.kind is parameter.POSITIONAL_ONLY:
-        raise TypeError(f"{name}.{parameter.name} must have a name that callers can say: leave the / out")
+        raise TypeError(f"{name}.{parameter.name} must be a parameter that callers can name: leave the / out")
     if parameter.name not in hints:
-        raise TypeError(f"{name}.{parameter.name} must be annotated with what it can hold, as a field is")
+        raise TypeError(f"{name}.{parameter.name} must be annotated like a field")
     if parameter.name == NUMBER:
         raise TypeError(f"{name}.{NUMBER} is the library's own name: call it something else")
     if hints[parameter.name] is ClientHandle:
@@ -369,4 +371,4 @@ def _dataclass_field(parameter: inspect.Parameter) -> Any:
 
 
 UNANSWERED = _made(call, "tickwire_unanswered", [("request", u16, None), ("why", Outcome, None)], None)
-"""Tells the other side why a request of it gets no value. Goes behind the calls of a protocol."""
+"""A message with the reason why a request gets no value. It follows the calls of a protocol."""

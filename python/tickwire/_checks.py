@@ -10,14 +10,14 @@ __all__: list[str] = []
 
 
 def check_number(name: str, value: object) -> None:
-    """Refuses values that are no numbers."""
+    """Refuses values that aren't numbers."""
     is_other = isinstance(value, str | bytes | bool | type)
     if is_other or not isinstance(value, SupportsFloat | SupportsIndex):
         raise TypeError(f"{name} must be a number, not {type(value).__name__}")
 
 
 def check_within(name: str, value: object, low: float, high: float, kind: type = float) -> None:
-    """Refuses values that are no numbers of this kind, or out of these bounds."""
+    """Refuses values that aren't numbers of this kind, or are out of these bounds."""
     if isinstance(value, bool) or (kind is int and not isinstance(value, SupportsIndex)):
         what = "an int" if kind is int else "a number"
         raise TypeError(f"{name} must be {what}, {low} to {high}, not {type(value).__name__}")
@@ -27,7 +27,7 @@ def check_within(name: str, value: object, low: float, high: float, kind: type =
 
 
 def check_seconds(name: str, value: float) -> None:
-    """Refuses values that are no time from now on."""
+    """Refuses values that aren't a duration."""
     check_number(name, value)
     if not 0 <= value < math.inf:
         raise ValueError(f"{name} must be at least 0 seconds and finite, not {value!r}")

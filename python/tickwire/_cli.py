@@ -136,6 +136,14 @@ def _replay(parser: Parser) -> None:
     parser.set_defaults(run=commands.run)
 
 
+def _fleet(parser: Parser) -> None:
+    from tickwire.fleet import _load as load
+
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    text = "fill rooms on this machine with bots over real sockets, and measure"
+    load.add_arguments(commands.add_parser("load", help=text, description=f"{text[0].upper()}{text[1:]}."))
+
+
 COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
     "demo": (
         "play a small game over real sockets and a bad network, and check every reliable message",
@@ -149,6 +157,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
     "top": ("watch the connections of a server that has a stats port", _top),
     "plot": ("draw a capture's rates and losses as a PNG", _plot),
     "doctor": ("examine this machine and the path to a server, and say what to change", _doctor),
+    "fleet": ("what rooms on many machines need: load, to find how many one carries", _fleet),
     "replay": ("show the turns, commands and CRCs of a recorded match, or where two matches differ", _replay),
 }
 """Each command's description, and the function that adds its arguments, which imports it."""

@@ -815,16 +815,17 @@ def reliable_ordered(
 
     Args:
         name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-        send_queue (int, default 1024): messages that may wait unacked; above that ``send`` returns ``FULL``.
-        receive_window (int, default 1024): messages the receiver buffers before its game takes them.
-        receive_bytes (int, default 1048576): bytes the receiver buffers before its game takes them.
+        send_queue (int, default 1024): the most messages that may wait unacked; beyond it ``send`` returns
+            ``FULL``.
+        receive_window (int, default 1024): the most messages that the receiver buffers for its game.
+        receive_bytes (int, default 1048576): the most bytes that the receiver buffers for its game.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         resend_time (float | None, default None): seconds after which a message not yet acked is sent again. None:
             once the packets that carry it are lost, or after a timeout derived from the RTT and its variance.
         early_copies (int, default 1): with ``resend_time=None``, how many packets carry each message at first, a
             tick apart, while the budget has room; 1 to 8.
-        strict (bool, default False): whether it is served before all channels that are not strict.
-        weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
+        strict (bool, default False): whether the channel is served before all channels that aren't strict.
+        weight (int, default 1): the channel's share among the channels that aren't strict, 1 to 1,000.
     """
 
 def reliable_unordered(
@@ -843,16 +844,17 @@ def reliable_unordered(
 
     Args:
         name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-        send_queue (int, default 1024): messages that may wait unacked; above that ``send`` returns ``FULL``.
-        receive_window (int, default 1024): messages the receiver buffers before its game takes them.
-        receive_bytes (int, default 1048576): bytes the receiver buffers before its game takes them.
+        send_queue (int, default 1024): the most messages that may wait unacked; beyond it ``send`` returns
+            ``FULL``.
+        receive_window (int, default 1024): the most messages that the receiver buffers for its game.
+        receive_bytes (int, default 1048576): the most bytes that the receiver buffers for its game.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         resend_time (float | None, default None): seconds after which a message not yet acked is sent again. None:
             once its packets count as lost.
         early_copies (int, default 1): with ``resend_time=None``, how many packets carry each message at first, 1
             to 8.
-        strict (bool, default False): whether it is served before all channels that are not strict.
-        weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
+        strict (bool, default False): whether the channel is served before all channels that aren't strict.
+        weight (int, default 1): the channel's share among the channels that aren't strict, 1 to 1,000.
     """
 
 def unreliable(
@@ -868,12 +870,12 @@ def unreliable(
 
     Args:
         name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-        send_queue (int, default 1024): messages per tick; above that ``send`` returns ``FULL``.
-        receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
-            are dropped.
+        send_queue (int, default 1024): the most messages per tick; beyond it ``send`` returns ``FULL``.
+        receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
+            full, the oldest are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        strict (bool, default False): whether it is served before all channels that are not strict.
-        weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
+        strict (bool, default False): whether the channel is served before all channels that aren't strict.
+        weight (int, default 1): the channel's share among the channels that aren't strict, 1 to 1,000.
     """
 
 def sequenced(
@@ -889,12 +891,12 @@ def sequenced(
 
     Args:
         name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-        send_queue (int, default 1024): messages per tick; above that ``send`` returns ``FULL``.
-        receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
-            are dropped.
+        send_queue (int, default 1024): the most messages per tick; beyond it ``send`` returns ``FULL``.
+        receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
+            full, the oldest are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        strict (bool, default False): whether it is served before all channels that are not strict.
-        weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
+        strict (bool, default False): whether the channel is served before all channels that aren't strict.
+        weight (int, default 1): the channel's share among the channels that aren't strict, 1 to 1,000.
     """
 
 def redundant(
@@ -907,19 +909,19 @@ def redundant(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """Each message in several packets, a tick apart, so that a lost packet costs no time. Messages are delivered
-    once, in order; ``inbox.missed`` counts those that never arrived.
+    """Each message is sent in several packets, a tick apart, so a lost packet costs no time. Messages are delivered
+    once, in order. ``inbox.missed`` counts messages that never arrived.
 
     Args:
         name (str, default ''): for statistics, and for ``send``; unique in a protocol.
         copies (int | None, default 3): packets that carry each message, 1 to 255; None: all until one is acked.
-        send_queue (int, default 1024): messages that may wait or be in flight; above that ``send`` returns
+        send_queue (int, default 1024): the most messages that may wait or be in flight; beyond it ``send`` returns
             ``FULL``.
-        receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
-            are dropped.
+        receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
+            full, the oldest are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        strict (bool, default False): whether it is served before all channels that are not strict.
-        weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
+        strict (bool, default False): whether the channel is served before all channels that aren't strict.
+        weight (int, default 1): the channel's share among the channels that aren't strict, 1 to 1,000.
     """
 
 def latest(
@@ -946,8 +948,8 @@ def latest(
         retain_bytes (int, default 1048576): bytes of such values that the server, and each room, keeps; 1 to
             2**30. A broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        strict (bool, default False): whether it is served before all channels that are not strict.
-        weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
+        strict (bool, default False): whether the channel is served before all channels that aren't strict.
+        weight (int, default 1): the channel's share among the channels that aren't strict, 1 to 1,000.
     """
 
 def payload(
@@ -964,17 +966,17 @@ def payload(
 
     Args:
         name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-        send_queue (int, default 1024): messages per tick; above that ``send`` returns ``FULL``.
-        receive_queue (int, default 1024): messages the receiver keeps for its game; when it is full, the oldest
-            are dropped.
+        send_queue (int, default 1024): the most messages per tick; beyond it ``send`` returns ``FULL``.
+        receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
+            full, the oldest are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        strict (bool, default False): whether it is served before all channels that are not strict.
-        weight (int, default 1): its share among the channels that are not strict, 1 to 1,000.
+        strict (bool, default False): whether the channel is served before all channels that aren't strict.
+        weight (int, default 1): the channel's share among the channels that aren't strict, 1 to 1,000.
     """
 
 def chunks(name: str = "") -> Channel:
-    """Large blocks of data, beside the messages: see :meth:`Server.send_chunk`. A protocol has at most one such channel,
-    and messages don't go over it.
+    """Large blocks of data, beside the messages: see :meth:`Server.send_chunk`. A protocol has at most one such
+    channel. It carries no messages.
 
     Args:
         name (str, default ''): for statistics, and for ``send``; unique in a protocol.
@@ -1061,7 +1063,7 @@ class Capture:
 
 @final
 class PacketOpener:
-    """Decrypts captured packets, given the server's private key or a client's connect token.
+    """Decrypts captured packets with the server's private key or a client's connect token.
 
     Args:
         keys: private keys of servers, 32 bytes each.
@@ -1085,15 +1087,15 @@ class Protocol(Generic[_P]):
             :class:`tickwire.messages.Message`. It may be empty only with ghosts, calls, a tick rate or peers.
         channels (Sequence[Channel], default ...): 1 to 64 channels. The ``channel`` argument of ``send`` is the index
             in this list, or the name.
-        ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: what the server's world
-            consists of.
+        ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: the classes of the
+            server's world.
         calls (Sequence[Call[..., Any]], default ()): functions decorated with :func:`tickwire.call`. The classes of
             their arguments and replies follow the messages.
         inputs (type | None, default None): the message class of clients' inputs, with one input a tick:
             :meth:`Client.send_input`.
         tick_rate (int | None, default None): the server's ticks per second, 1 to 1,000; needed for ``inputs`` and
             for :attr:`Client.clock`.
-        peers (bool, default False): for games without a server, as :class:`Peer` plays them.
+        peers (bool, default False): whether the protocol is for games without a server (:class:`Peer`).
         yojimbo (Profile | None, default None): speaks the wire format of this C++ library: a
             :class:`tickwire.yojimbo.Profile` (``docs/yojimbo.md``).
 
@@ -1197,8 +1199,8 @@ class ClientHandle:
         """The 256 bytes of the connect token."""
     @property
     def data(self) -> Any:
-        """Anything the game keeps for this player; None until it is set. A player's handle is the same object in
-        every event and list, up to and including its last event.
+        """Any object that the game keeps for this player; None until it is set. A player's handle is the same
+        object in every event and list, up to and including its last event.
         """
     @data.setter
     def data(self, data: Any, /) -> None: ...
@@ -1941,6 +1943,32 @@ class World:
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
+    def save(self) -> bytes:
+        """The world as bytes, for another server to continue by :meth:`load`. They hold all ghosts with all of their
+        properties, owners and network ids, the tick, and the ids by which clients know the ghosts. Numbers are exact, not
+        rounded to the property's step. A ghost with a value out of its range is saved with its last valid values.
+
+        Raises:
+            ClosedError: the server was closed.
+        """
+    def load(self, data: bytes, /) -> None:
+        """Makes the world of a new server continue a saved one, before its first tick and spawn.
+
+        Args:
+            data: what :meth:`save` returned.
+
+        Raises:
+            BadWorldError: the bytes are no saved world, or one of other ghost classes. The world is empty then.
+            GhostError: the world isn't new.
+            ClosedError: the server was closed.
+        """
+    def waiting(self, class_: type[_T], /) -> dict[_T, int]:
+        """The ghosts of a class that wait for their player: each with the client id of its last owner, which left. A client
+        that connects with that id owns them again. :meth:`set_owner` and :meth:`despawn` end the wait.
+
+        Raises:
+            GhostError: the class is not among the protocol's ghosts.
+        """
     def owner(self, ghost: object, /) -> ClientHandle | None:
         """The client that owns a ghost; None if the ghost has no owner or the owner is gone.
 
@@ -2146,9 +2174,9 @@ class Latency:
 class Clock:
     """A client's estimate of its server's time: see :attr:`Client.clock`.
 
-    Its values are None until packets of both directions have arrived, some two round trips after the
-    connection came up. From then on it runs within a few per cent of the server's rate, and never backwards.
-    It raises ValueError if the protocol has no ``tick_rate``. See ``docs/time.md``.
+    Its values are None until packets of both directions have arrived, about two round trips after the connection is
+    up. The clock then runs within a few percent of the server's rate, and never backwards. It raises ValueError if
+    the protocol has no ``tick_rate``. See ``docs/time.md``.
     """
 
     @property
@@ -3645,7 +3673,7 @@ class Client(Generic[_P]):
         Args:
             data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a
                 :class:`Chunk`.
-            label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
+            label (str, default ''): your own name for the chunk, up to 64 bytes of UTF-8.
             burst (bool, default False): send the whole chunk within a round trip instead of starting slowly; at
                 most 256 KiB.
             ask_first (bool, default False): wait until the receiver has reported what it already has.
@@ -3713,7 +3741,7 @@ class Player:
         """The player's address as the master sees it; None for this peer itself."""
     @property
     def data(self) -> Any:
-        """Anything the game keeps for this player; None until it is set."""
+        """Any object that the game keeps for this player; None until it is set."""
     @data.setter
     def data(self, data: Any, /) -> None: ...
     def __eq__(self, other: object, /) -> bool: ...
@@ -4040,7 +4068,7 @@ class Peer(Generic[_P]):
         Args:
             player (Player): the receiver, any but this one.
             data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a :class:`Chunk`.
-            label (str, default ''): your own name for it, up to 64 bytes of UTF-8.
+            label (str, default ''): your own name for the chunk, up to 64 bytes of UTF-8.
             burst (bool, default False): send the whole chunk within a round trip instead of starting slowly; at
                 most 256 KiB.
             ask_first (bool, default False): wait until the receiver has reported what it already has.
@@ -4199,7 +4227,7 @@ class BitWriter:
     def bits(self, value: int, count: int, /) -> None:
         """An unsigned integer of ``count`` bits, 1 to 64."""
     def ranged(self, value: int, low: int, high: int, /) -> None:
-        """An integer from ``low`` to ``high``, both included, in the bits that ``high - low`` takes."""
+        """An integer from ``low`` to ``high``, both included, in as few bits as ``high - low`` needs."""
     def uint128(self, value: int, /) -> None:
         """An unsigned integer of 128 bits."""
     def relative(self, value: int, previous: int, /) -> None:
@@ -4252,7 +4280,7 @@ class BitMeasure:
     def bits(self, value: int, count: int, /) -> None:
         """An unsigned integer of ``count`` bits, 1 to 64."""
     def ranged(self, value: int, low: int, high: int, /) -> None:
-        """An integer from ``low`` to ``high``, both included, in the bits that ``high - low`` takes."""
+        """An integer from ``low`` to ``high``, both included, in as few bits as ``high - low`` needs."""
     def uint128(self, value: int, /) -> None:
         """An unsigned integer of 128 bits."""
     def relative(self, value: int, previous: int, /) -> None:
@@ -6057,8 +6085,8 @@ class SyncTest(Generic[_I, _Do]):
         Raises:
             ValueError, TypeError: an input isn't valid, or a player has no input. Nothing was changed.
             RuntimeError: the last call's requests weren't all taken.
-            SyncTestError: raised by the iteration if a frame that ran again had another result; names frame
-                and fields.
+            SyncTestError: raised by the iteration if a frame had another result when it ran again; the error names
+                the frame and the fields.
         """
     @property
     def frame(self) -> int:

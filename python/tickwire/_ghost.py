@@ -74,7 +74,7 @@ def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, 
     if not isinstance(cls, type):
         raise TypeError(f"@tickwire.ghost goes on a class, not on {cls!r}")
     if any("__tickwire_schema__" in base.__dict__ for base in cls.__mro__):
-        raise TypeError(f"{cls.__name__} is a message: what is sent is either that or a ghost")
+        raise TypeError(f"{cls.__name__} is a message: a class is either a message or a ghost")
     if not isinstance(coded, bool):
         raise TypeError(f"{cls.__name__}: coded must be True or False, not {coded!r}")
     quote_later(cls, names)
@@ -134,7 +134,7 @@ def _condition(where: str, hint: Any) -> str:
 
 
 def _references(cls: type, hints: dict[str, Any], declared: dict[str, Any]) -> dict[str, type | str]:
-    """What the class's own references are to, by name. Those without a default get None."""
+    """The targets of the class's own references, by name. References without a default get None."""
     references: dict[str, type | str] = {}
     for name in declared:
         plain, metadata = unwrapped(hints[name])

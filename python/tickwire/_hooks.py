@@ -20,5 +20,6 @@ AdmissionHook: TypeAlias = Callable[
     | Mapping[ClientHandle | int, str | None]
     | None,
 ]
-"""Takes the newcomers; returns those to refuse, as handles or client ids, or None. A mapping of them has for
-each the text that it gets as its event's ``detail``, or None."""
+"""Takes the newcomers; returns the newcomers to refuse, as handles or client ids, or None. A mapping has
+a text
+for each refused client's ``detail``, or None."""

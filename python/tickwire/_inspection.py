@@ -53,7 +53,7 @@ def find(target: str) -> Protocol:
 
 
 def _imported(name: str) -> ModuleType:
-    """The module, unless it is a program that goes on and on."""
+    """The imported module, unless it is a program that doesn't end."""
     endless, ended = threading.Event(), threading.Event()
 
     def watch() -> None:
@@ -118,7 +118,7 @@ def describe(protocol: Protocol) -> str:
 
 
 def _own_channel(protocol: Protocol, cls: type) -> Channel | None:
-    """The channel that the class names as its own, or that there is no other than."""
+    """The channel that the class names as its own, or the only channel."""
     own: int | str | None = getattr(cls, "__tickwire_channel__", None)
     if own is None:
         return protocol.channels[0] if len(protocol.channels) == 1 else None

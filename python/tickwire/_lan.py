@@ -86,7 +86,7 @@ def _numeric(source: Any, port: int) -> str:
 
 
 def _is_near(host: str) -> bool:
-    """Whether an address is of a local network: questions from elsewhere have nothing to do here."""
+    """Whether an address belongs to a local network; questions from other networks are ignored."""
     try:
         ip = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:

@@ -27,7 +27,7 @@ class UnconfiguredLog(logging.Handler):
         self._left_out = 0
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Writes the record, if nobody else does."""
+        """Writes the record if no other handler does."""
         if logging.getLogger().handlers or logging.getLogger("tickwire").handlers != [self]:
             return False
         return bool(super().handle(record))

@@ -165,7 +165,7 @@ def _declared(
 
 
 def own_fields(cls: type, hints: dict[str, Any]) -> dict[str, FieldType]:
-    """The types of the fields that the class itself declares; those without a default get the natural one."""
+    """The types of the fields that the class itself declares, with natural defaults where none is given."""
     own = {
         name: declared_type(cls, f"{cls.__name__}.{name}", hints[name])
         for name in inspect.get_annotations(cls)
@@ -301,7 +301,7 @@ def declared_type(cls: type, where: str, hint: Any) -> FieldType:
 def _bounded_type(
     cls: type, where: str, plain: Any, found: list[FieldType | Converter], bounds: dict[str, Bound]
 ) -> FieldType:
-    """The field type of a plain type with its bounds; takes those it uses out of ``bounds``."""
+    """The field type of a plain type with its bounds; takes the bounds that it uses out of ``bounds``."""
     said = found[0] if found else None
     if isinstance(said, Converter):
         return _converted_type(cls, where, plain, said, said.wire)

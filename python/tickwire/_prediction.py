@@ -51,7 +51,7 @@ class Prediction(Generic[_S, _M]):
         max_replay: the most ticks to replay, 1 to 1,024. If more are open, the newest ticks are
             replayed, and ``capped`` counts it.
         smoothing: seconds until half of a correction is visible; 0: at once.
-        snap: corrections above this many tolerances are visible at once, such as those of a teleport.
+        snap: corrections above this many tolerances are visible at once, such as after a teleport.
         wraps: the full circle of properties that are angles, by name.
 
     Raises:
@@ -276,7 +276,7 @@ class Prediction(Generic[_S, _M]):
         return after
 
     def _check(self, after: Any, state: Any, tick: int) -> None:
-        """Refuses values that are no state like that one."""
+        """Refuses values that aren't a state of the same kind."""
         if type(after) is not type(state) and not (_is_number(after) and _is_number(state)):
             want, got = type(state).__name__, type(after).__name__
             raise PredictionError(f"step of tick {tick} must return a state, {want}, not {got}")
@@ -383,7 +383,7 @@ class Predicted(Generic[_T]):
         return self._take(key) if key in self._open else None
 
     def _take(self, key: Hashable) -> _T:
-        """The oldest of a key, which is no longer open."""
+        """Takes the oldest thing of a key, which then is no longer open."""
         things = self._open[key]
         _, thing = things.popleft()
         if not things:

@@ -54,7 +54,7 @@ class Request(Generic[_R]):
             ChannelFullError: the channel had no room for it, or 256 requests were waiting.
         """
         if not self.done:
-            raise CallPendingError(f"{self._name}: no reply yet: ask done, or await it")
+            raise CallPendingError(f"{self._name}: no reply yet: check done, or await it")
         if self._error is not None:
             raise self._error
         value: _R = self._value

@@ -19,7 +19,7 @@ def resolve(address: str) -> Future[list[Address]]:
     ::
 
         lookup = tw.resolve("play.example.org:40000")
-        ...                              # the game goes on
+        ...                              # the game continues
         if lookup.done():
             addresses = lookup.result()  # in the system's order of preference
 

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from tickwire._checks import check_number, encoded
 from tickwire._core import Client, Peer, Server
@@ -40,7 +40,15 @@ NAP = 0.05
 LINGER_STEP = 0.01
 """Seconds between two steps of an endpoint that lingers; of virtual time on a simulated network."""
 
-HealthLike: TypeAlias = str | int | tuple[str, int] | None
+
+@runtime_checkable
+class Ticking(Protocol):
+    """What hears of each tick."""
+
+    def tick(self) -> None: ...
+
+
+HealthLike: TypeAlias = str | int | tuple[str, int] | Ticking | None
 
 
 class Endpoint(Protocol[_I_co]):
@@ -77,10 +85,11 @@ def run(
         endpoint (Server | Client | Peer): with either driver.
         rate (float | None, default None): ticks per second, above 0 to 1,000,000; None: the protocol's
             ``tick_rate``, or 60 if it has none.
-        health (str | int | tuple[str, int] | None, default None): the address for HTTP health checks,
-            such as ``"127.0.0.1:8080"``, or a port of the loopback address. The answer is 200 while
-            ticks happen, and 503 after 2 seconds without a tick (or two ticks, if that is longer).
-            Anyone who can reach the address gets an answer.
+        health (str | int | tuple[str, int] | Lifecycle | None, default None): the address for HTTP health
+            checks, such as ``"127.0.0.1:8080"``, or a port of the loopback address. The answer is 200 while
+            ticks happen, and 503 after 2 seconds without a tick (or two ticks, if that is longer). Anyone
+            who can reach the address gets an answer. Or an object whose ``tick()`` is called in each tick,
+            such as :func:`tickwire.fleet.agones.lifecycle` returns.
         linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have
             received everything, as in :meth:`Server.close`. A second Ctrl-C ends the wait.
         reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Not with
@@ -155,8 +164,9 @@ class Loop(Generic[_I]):
         self._network = self.endpoint.network
         self._rate = check_rate(self.endpoint.protocol.tick_rate or DEFAULT_RATE if rate is None else rate)
         self._goodbye = check_goodbye(self.endpoint, linger, reason)
-        self._health_at = health if health is None else check_health(health)
-        self._health: Health | None = None
+        self._health: Ticking | None = health if isinstance(health, Ticking) else None
+        self._health_at = None if health is None or self._health is not None else check_health(health)
+        self._answers: Health | None = None
         self._stop = Stop()
         self._start = 0.0
         self._unsent = False  # the body may have queued something
@@ -168,7 +178,7 @@ class Loop(Generic[_I]):
         if self._health_at is not None:
             from tickwire._health import Health
 
-            self._health = Health(self._health_at, self._rate)
+            self._health = self._answers = Health(self._health_at, self._rate)
         self._stop.begin()
         self._start = self._now()
 
@@ -237,8 +247,8 @@ class Loop(Generic[_I]):
             if not self.endpoint.closed:
                 self.endpoint.close(**{**self._goodbye, "linger": 0.0})
         finally:
-            if self._health is not None:
-                self._health.close()
+            if self._answers is not None:
+                self._answers.close()
             self._stop.end()
 
     def _step(self) -> None:
@@ -274,7 +284,7 @@ def check_rate(rate: float) -> float:
     return rate
 
 
-def check_health(health: HealthLike) -> Any:
+def check_health(health: Any) -> Any:
     # Imported here because only servers under an orchestrator need its sockets and selectors.
     from tickwire._health import check_health as check
 

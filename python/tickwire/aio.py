@@ -24,21 +24,22 @@ def run(
     linger: float = 0.0,
     reason: str | None = None,
 ) -> AsyncRun[_I]:
-    """Like :func:`tickwire.run`, for ``async with`` and ``async for``: the event loop has the time between
-    ticks. Works on every event loop and with every endpoint. On an event loop with ``add_reader`` (all but
-    Windows' default), what arrives between ticks is acked and resent at once; the game gets it in its tick.
+    """Like :func:`tickwire.run`, for ``async with`` and ``async for``: other tasks run between ticks. It
+    works on every event loop and with every endpoint. On an event loop with ``add_reader`` (all except
+    Windows' default), packets that arrive between ticks are acked at once; the game gets them in its
+    tick.
 
-    It also ends when its task is cancelled, without lingering then.
+    It also ends when its task is cancelled, but then without lingering.
 
     Args:
         endpoint (Server | Client | Peer): with either driver.
-        rate (float | None, default None): ticks a second, above 0 to 1,000,000; None: the protocol's
+        rate (float | None, default None): ticks per second, above 0 to 1,000,000; None: the protocol's
             ``tick_rate``, or 60 if it has none.
-        health (str | int | tuple[str, int] | None, default None): where to answer orchestrators over HTTP.
-        linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have what was
-            sent. The event loop runs meanwhile.
-        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8; none with a
-            peer.
+        health (str | int | tuple[str, int] | None, default None): the address for HTTP health checks.
+        linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have
+            received everything. The event loop runs meanwhile.
+        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Not with
+            a peer.
 
     Example::
 

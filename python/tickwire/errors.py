@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     pass
 
 __all__ = [
+    "BadWorldError",
     "CallCancelledError",
     "CallError",
     "CallFailedError",
@@ -31,6 +32,7 @@ __all__ = [
     "NotConnectedError",
     "PredictionError",
     "RecordingError",
+    "RoomTakenError",
     "StaleClientError",
     "StreamError",
     "SyncTestError",
@@ -104,6 +106,10 @@ class GhostError(TickwireError, RuntimeError):
     """A ghost or its class can't be used: it isn't in this world, is despawned, or isn't in the
     protocol.
     """
+
+
+class BadWorldError(TickwireError, ValueError):
+    """Bytes are no saved world, or one of other ghost classes: see :meth:`World.save`."""
 
 
 class PredictionError(TickwireError, RuntimeError):
@@ -185,6 +191,10 @@ class CaptureError(TickwireError, ValueError):
 
 class KeysError(TickwireError, ValueError):
     """A file has no keys."""
+
+
+class RoomTakenError(TickwireError, RuntimeError):
+    """Another process runs this room of a fleet, and goes on with it."""
 
 
 class WatchError(TickwireError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Classes of messages, what encodes them, and functions that handle them.
+"""Message classes, their encoding, and functions that handle them.
 
 :func:`message` makes a class of messages from its annotations. A class derived from :class:`Message` writes
 and reads itself, through a :class:`Stream`.

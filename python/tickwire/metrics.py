@@ -33,14 +33,14 @@ QUANTILES = (0.5, 0.9, 0.99, 1.0)
 class ServerCollector(Collector):
     """A server's counters and the state of its connections, read when Prometheus scrapes.
 
-    The number of series doesn't grow with the clients: values that differ from client to client are
-    exported as quantiles. A scrape is on Prometheus' thread and holds up the game's tick for some
-    microseconds a
-    client, never for all of them at once.
+    The number of series doesn't grow with the clients: values of single clients are exported as
+    quantiles. A scrape runs on Prometheus' thread. It delays the game's tick by some microseconds per
+    client, and never for all clients at once.
 
     Args:
-        server: the server; of one that is closed there is nothing to tell.
-        name: tells several servers of a process apart, as the label ``server``; None: its address.
+        server: the server. A closed server has no metrics.
+        name: the label ``server``, which distinguishes several servers of a process; None: the server's
+            address.
     """
 
     def __init__(self, server: tw.Server, name: str | None = None) -> None:
@@ -48,11 +48,11 @@ class ServerCollector(Collector):
         self._name = str(server.address) if name is None else name
 
     def describe(self) -> list[Metric]:
-        """Nothing: so that a closed server can be registered."""
+        """Returns nothing, so that a closed server can be registered."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics of now."""
+        """Returns the current metrics."""
         if self._server.closed:
             return
         yield from self._counted()
@@ -164,11 +164,11 @@ class ServerCollector(Collector):
 
 
 class MeetingCollector(Collector):
-    """What a rendezvous server or a relay counts, asked when Prometheus asks.
+    """The counters of a rendezvous server or a relay, read when Prometheus scrapes.
 
     Args:
-        service: the server or the relay; of one that is closed there is nothing to tell.
-        name: tells several of a process apart, as the label ``server``; None: its address.
+        service: the server or the relay. A closed one has no metrics.
+        name: the label ``server``, which distinguishes several servers of a process; None: the address.
     """
 
     GAUGES = ("games", "channels")
@@ -179,11 +179,11 @@ class MeetingCollector(Collector):
         self._kind = "relay" if isinstance(service, tw.peers.Relay) else "rendezvous"
 
     def describe(self) -> list[Metric]:
-        """Nothing: so that a closed one can be registered."""
+        """Returns nothing, so that a closed server can be registered."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """The metrics of now."""
+        """Returns the current metrics."""
         if self._service.closed:
             return
         counted = CounterMetricFamily(
@@ -204,12 +204,13 @@ class MeetingCollector(Collector):
 
 
 def serve_meeting(service: tw.peers.RendezvousServer | tw.peers.Relay, host: str, port: int) -> int:
-    """Serves a rendezvous server's or a relay's numbers to Prometheus, on its own thread; returns the port.
+    """Serves the counters of a rendezvous server or a relay to Prometheus, on its own thread. Returns
+    the port.
 
     Args:
         service: the server or the relay.
         host: the address to listen at.
-        port: its port; 0 picks one.
+        port: the port; 0 picks a free port.
 
     Raises:
         OSError: the address can't be bound.

@@ -11,21 +11,23 @@ __all__ = ["ChannelSettings", "Profile"]
 
 @dataclass(frozen=True, kw_only=True)
 class ChannelSettings:
-    """What both sides must set alike for a channel. :class:`Profile` checks it as part of a protocol."""
+    """The settings of a channel that both sides must have in common. :class:`Profile` checks it as
+    part of a protocol.
+    """
 
     max_messages_per_packet: int = 256
-    """Most messages in a packet, 1 to 16,384."""
+    """The most messages in a packet, 1 to 16,384."""
     max_block_size: int = 262_144
     """Bytes of the largest block, 1 to 67,108,864."""
     block_fragment_size: int = 1024
     """Bytes of a block in each packet."""
     disable_blocks: bool = False
-    """Whether the channel takes no blocks."""
+    """Whether the channel refuses blocks."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """What both sides must set alike, besides messages and channels.
+    """The settings that both sides must have in common, besides messages and channels.
 
     :class:`tickwire.Protocol` raises TypeError or ValueError for a setting out of its bounds.
     """
@@ -39,5 +41,5 @@ class Profile:
     fold_hash: bool = False
     """Whether to mix :attr:`tickwire.Protocol.hash` into the protocol's id.
 
-    Sides with different protocols don't connect then. Both must be Tickwire's.
+    Sides with different protocols then can't connect. Both sides must use Tickwire.
     """

@@ -25,7 +25,7 @@ use super::parts::counts;
 use super::rendezvous;
 use super::sending::Sent;
 use super::settings::Settings;
-use super::setup::network_id_key;
+use super::setup::{network_id_key, visit_seed};
 use super::stats::ConnectionStats;
 use crate::driver::BETWEEN_TURNS;
 use crate::driver::Next;
@@ -129,7 +129,8 @@ impl Endpoint {
         let socket = driver.socket().filter(|_| tuning.is_threaded());
         let poller = socket.map(|socket| Poller::new(socket.handle()?)).transpose();
         let poller = poller.map_err(|error| os_error(py, &error, address.0))?;
-        let part = ghosts::part(protocol.get(), kind.is_server);
+        let seed = visit_seed(network.is_some(), driver.now());
+        let part = ghosts::part(protocol.get(), kind.is_server, seed);
         let mut state = State::new(host, driver, part, hooks, pending);
         state.interests = ghosts::interests(protocol.get(), kind.is_server);
         let state = Shared::new(py, kind.name, state, poller, process)?;
@@ -209,7 +210,7 @@ impl Endpoint {
         }
         self.received_alone.store(SENT, Ordering::Relaxed);
         let sentence = format!(
-            "{} was received from {RECEIVED_ALONE} times and sent nothing, so nothing connects: call flush() after receive(), \
+            "{} called receive() {RECEIVED_ALONE} times and never flush(), so no connection can start: call flush() after receive(), \
              or tick() in a with statement",
             self.described()
         );

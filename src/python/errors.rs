@@ -39,7 +39,7 @@ macro_rules! imported {
 }
 
 imported! {
-    ChannelError ChannelFullError ClosedError FieldError FieldTypeError GhostError MessageTooLargeError
+    BadWorldError ChannelError ChannelFullError ClosedError FieldError FieldTypeError GhostError MessageTooLargeError
     NotConnectedError StaleClientError StreamError SyncTestError UnregisteredMessageError
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn value_error(error: impl Display) -> PyErr {
 /// The exception for a client that is gone.
 pub(crate) fn stale_client() -> PyErr {
     StaleClientError::new_err(
-        "the client is not connected any more: forget its handle when its Disconnected event comes",
+        "the client is not connected any more: forget its handle when its Disconnected event arrives",
     )
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn not_connected() -> PyErr {
 
 /// The exception for an endpoint that was closed.
 pub(crate) fn closed_error(kind: &str) -> PyErr {
-    ClosedError::new_err(format!("the {kind} is closed: make a new one to go on"))
+    ClosedError::new_err(format!("the {kind} is closed: make a new one to continue"))
 }
 
 /// The exception for a message that a channel refuses.

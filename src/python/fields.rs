@@ -169,7 +169,7 @@ fn length(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
         && given > MAX_LENGTH.into()
     {
         let sentence = format!(
-            "{name} must be 0 to {MAX_LENGTH}, not {given}: what is larger goes as a chunk (on a tw.chunks() channel)"
+            "{name} must be 0 to {MAX_LENGTH}, not {given}: send larger data as a chunk (on a tw.chunks() channel)"
         );
         return Err(placed(value.py(), PyValueError::new_err(sentence)));
     }

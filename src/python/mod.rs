@@ -96,7 +96,7 @@ pub mod module {
         unreliable,
     };
     #[pymodule_export]
-    use super::chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer, TransferSettings};
+    use super::chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer, Transfers};
     #[pymodule_export]
     use super::client::Client;
     #[pymodule_export]

@@ -398,7 +398,7 @@ fn ghost_classes(given: &[Bound<'_, PyAny>]) -> PyResult<Vec<(Py<PyType>, Py<Pro
     for (position, class) in given.iter().enumerate() {
         let Some(properties) = Properties::of(class) else {
             let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
-            refuse!(PyTypeError, "ghosts[{position}]: {shown} is no class made by @tickwire.ghost");
+            refuse!(PyTypeError, "ghosts[{position}]: {shown} is not a class made by @tickwire.ghost");
         };
         if classes.iter().any(|(other, _)| other.is(class)) {
             let sentence =

@@ -123,7 +123,7 @@ impl Proxy {
         py.detach(|| {
             let mut state = self.running.state();
             let ProxyState::Open { thread, conditions } = &mut *state else {
-                return Err(ClosedError::new_err("the proxy is closed: make a new one to go on"));
+                return Err(ClosedError::new_err("the proxy is closed: make a new one to continue"));
             };
             let changed = Both { up: up.unwrap_or(conditions.up), down: down.unwrap_or(conditions.down) };
             thread.set_conditions(changed).map_err(value_error)?;

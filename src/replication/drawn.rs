@@ -17,6 +17,12 @@ pub fn drawn_number(count: u32, key: u64) -> u32 {
     left << 16 | right
 }
 
+/// Another number of 64 bits for each count, which nobody guesses without the key.
+pub(super) fn drawn_id(count: u64, key: u64) -> u64 {
+    let digest = Sha256::digest([key.to_le_bytes(), count.to_le_bytes()].as_flattened());
+    u64::from_le_bytes(core::array::from_fn(|i| digest[i]))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

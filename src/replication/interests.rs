@@ -33,6 +33,8 @@ struct Of {
     mask: Vec<u8>,
     /// For which rows the game chose it, a byte a row.
     chosen: Vec<u8>,
+    /// Whether the ghosts that the client had from the beginning are in its interest.
+    has_begun: bool,
 }
 
 impl Interests {
@@ -153,7 +155,11 @@ impl Interests {
                 let count = self.rules.len();
                 let of = self.peers.entry(*peer);
                 let of = of.or_insert_with(|| (0..count).map(|_| Of::default()).collect());
-                let Of { interest, viewpoints, mask, chosen } = &mut of[class];
+                let Of { interest, viewpoints, mask, chosen, has_begun } = &mut of[class];
+                if !core::mem::replace(has_begun, true) {
+                    // A client that came back has ghosts already.
+                    interest.assume(&publisher.shown_rows(*peer, class));
+                }
                 let view = View { owned: &self.owned, viewpoints, mask };
                 self.rules[class].1.update(tick, publisher.table(class), view, interest, &mut self.changes);
                 // In the order of spawning: row numbers are reused, so ids in their order would reveal ghosts that
@@ -205,7 +211,7 @@ mod tests {
             let properties = Properties::new(schema).unwrap();
             let class = GhostClass::new("Dot", properties, [Condition::Always], capacity).unwrap();
             let classes = Arc::new(Classes::new([Arc::new(class)]).unwrap());
-            let mut publisher = Publisher::new(classes.clone(), PublisherConfig { channel: 3 });
+            let mut publisher = Publisher::new(classes.clone(), PublisherConfig { channel: 3, seed: 0 });
             publisher.add_peer(ONE);
             publisher.add_peer(OTHER);
             World { publisher, interests: Interests::new(&classes), cells: vec![0; capacity as usize] }

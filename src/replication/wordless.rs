@@ -102,6 +102,13 @@ impl Wordless {
         self.values.get(self.at(row, property)?)?.as_ref()
     }
 
+    /// The value that a row will have from the next tick on.
+    pub(super) fn next_value(&self, row: usize, property: usize) -> Option<&Encoded> {
+        let at = self.at(row, property)?;
+        let default = self.properties.iter().find(|(each, _)| *each == property)?.1.as_ref().ok();
+        self.set.get(at)?.as_deref().or(self.values[at].as_ref()).or(default)
+    }
+
     fn at(&self, row: usize, property: usize) -> Option<usize> {
         let place = self.properties.iter().position(|(each, _)| *each == property)?;
         Some(row * self.properties.len() + place)

@@ -82,7 +82,7 @@ impl Ghosts {
             return false;
         }
         if server.replace(peer).is_some() {
-            mirror.reset();
+            mirror.await_visit();
         }
         true
     }
@@ -108,7 +108,7 @@ impl Ghosts {
         let Ghosts::Publisher(publisher) = self else { return };
         for event in events {
             match event {
-                Event::Accepted { peer, .. } => publisher.add_peer(*peer),
+                Event::Accepted { peer, client_id, .. } => publisher.welcome(*peer, *client_id),
                 Event::Disconnected { peer, .. } => publisher.remove_peer(*peer),
                 Event::Dialled { .. } => {}
             }

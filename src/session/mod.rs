@@ -116,14 +116,10 @@ impl Session {
         &mut self.host
     }
 
-    /// Dials again after the connection to the server is over. The ghosts of that connection end now, and its time.
+    /// Dials again after the connection to the server is over. The time of that connection ends now; its ghosts stay until
+    /// the next server tells which of them it continues.
     pub fn redial(&mut self, netcode: netcode::Client) -> PeerHandle {
-        if let Some(mirror) = self.ghosts.mirror() {
-            mirror.reset();
-        }
-        if let Some(player) = self.timing.player() {
-            player.reset();
-        }
+        self.timing.forget_server();
         self.change().dial_prepared(netcode, 0)
     }
 

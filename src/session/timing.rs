@@ -126,6 +126,14 @@ impl Timing {
         if let Timing::Client(timing) = self { Some(&mut timing.player) } else { None }
     }
 
+    /// Ends the time of a client's server, which is gone.
+    pub(super) fn forget_server(&mut self) {
+        if let Timing::Client(timing) = self {
+            timing.server = None;
+            timing.player.reset();
+        }
+    }
+
     /// A packet of ghosts arrived, for a tick with these low bits.
     pub(super) fn note_ghosts(&mut self, at: Instant, peer: PeerHandle, tick: u32) {
         if let Timing::Client(timing) = self

@@ -192,6 +192,8 @@ class Ghosts:
         self.alive: dict[tuple[int, int], Ghost] = {}
         self.destroyed: dict[tuple[int, int], int] = {}
         self.tick = 0
+        self.visit: tuple[int, int, tuple[int, int] | None] | None = None
+        """Of the last packet: its number, the high bits of the tick, and what it continues."""
 
     # --- reading -----------------------------------------------------------------------------------------
 
@@ -201,6 +203,10 @@ class Ghosts:
         near = self.tick or 1 << 16
         tick = near + (low - near + (1 << 15)) % (1 << 16) - (1 << 15)
         self.tick = max(self.tick, tick)
+        self.visit = None
+        if reader.bits(1):
+            number, high = reader.bits(64), reader.bits(16)
+            self.visit = (number, high, (reader.bits(64), reader.bits(32)) if reader.bits(1) else None)
         records: list[Record] = []
         base: tuple[Any, ...] = ()
         while reader.bits(1):
@@ -358,6 +364,15 @@ class Ghosts:
         """The payload of these records; what they are against must be known."""
         writer = Writer(at)
         writer.bits(tick % (1 << 16), 16)
+        writer.bits(int(self.visit is not None), 1)
+        if self.visit is not None:
+            number, high, continues = self.visit
+            writer.bits(number, 64)
+            writer.bits(high, 16)
+            writer.bits(int(continues is not None), 1)
+            if continues is not None:
+                writer.bits(continues[0], 64)
+                writer.bits(continues[1], 32)
         base: tuple[Any, ...] = ()
         section = None
         next_id = mask = 0

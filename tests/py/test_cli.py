@@ -23,6 +23,7 @@ def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
         "capture",
         "demo",
         "doctor",
+        "fleet",
         "inspect",
         "plot",
         "proxy",

@@ -9,7 +9,7 @@ use crate::fuzz_targets::*;
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 19] = [
+const TARGETS: [Target; 20] = [
     ("acks", acks::run),
     ("atomic", atomic::run),
     ("bits", bits::run),
@@ -25,6 +25,7 @@ const TARGETS: [Target; 19] = [
     ("rendezvous", rendezvous::run),
     ("requests", requests::run),
     ("rollback", rollback::run),
+    ("saved", saved::run),
     ("schema", |data| {
         schema::run(data);
     }),

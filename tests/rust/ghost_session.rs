@@ -74,7 +74,7 @@ impl World {
             chunks: ChunkLimits::CLIENT,
         };
         let channel = protocol.ghost_channel().unwrap();
-        let publisher = Publisher::new(classes.clone(), PublisherConfig { channel });
+        let publisher = Publisher::new(classes.clone(), PublisherConfig { channel, seed: 0 });
         let server = Host::server(config, protocol.clone(), &mut rng, UNIX).unwrap();
         World {
             now: Instant::ZERO,
@@ -248,9 +248,9 @@ fn a_mirror_reads_only_what_its_server_writes() {
     *world.server.ghosts() = Ghosts::Mirror(Box::new(Mirror::new(classes(20))));
     (0..30).for_each(|_| drop(world.tick()));
     let channel = world.server.host().ghost_channel().unwrap();
-    // A tick, and no section.
+    // A tick, no visit, and no section.
     let mut well_formed = BitWriter::new();
-    well_formed.bits(0x2345, 17);
+    well_formed.bits(0x2345, 18);
     let now = world.now;
     world.clients[0].change().send_payload(now, DIALLED, channel, well_formed.encoded(), 0).unwrap();
     let ended: Vec<Event> = (0..4).flat_map(|_| world.tick().events).collect();

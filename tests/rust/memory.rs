@@ -310,7 +310,7 @@ fn ghosts_take_memory_for_what_arrived_and_not_for_the_ids_below() {
     // An end, and then a beginning.
     for (tick, op, bits_of_op) in [(10, 0b00, 2), (20, 0b010, 3 + 8)] {
         let mut bits = BitWriter::new();
-        bits.bits(tick, 16);
+        bits.bits(tick, 17);
         for id_of_class in 0..256 {
             bits.bits(1 | id_of_class << 1, 9);
             bits.bits(1 | 0xFFFF << 5, 21);

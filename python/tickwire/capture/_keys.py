@@ -14,7 +14,7 @@ from tickwire.errors import KeysError
 __all__ = ["DEVELOPMENT_KEY", "EndpointKeys", "opener", "read_keys"]
 
 DEVELOPMENT_KEY = b"TICKWIRE DEVELOPMENT KEY, PUBLIC"
-"""What servers without a key use, which is no secret."""
+"""The public key of servers without a key."""
 
 _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
 

@@ -69,7 +69,7 @@ RELIABLE: Final[dict[str, object]] = {
 """Bits of the reliable header's first byte."""
 
 PACKET: Final[dict[str, object]] = {"ack_length": 1 << 5, "skipped": 1 << 7}
-"""Bits of the first byte of our own header, besides those that are as in reliable's."""
+"""Bits of the first byte of our own header, in addition to the bits in reliable's header."""
 
 CLOSE_REASONS: Final = {
     1: "closed",
@@ -203,6 +203,7 @@ def filters() -> list[dict[str, str]]:
         "tickwire.chunk": "text",
         "tickwire.ghost": "text",
         "tickwire.ghost.tick": "uint",
+        "tickwire.ghost.visit": "text",
         "tickwire.ghost.base": "text",
         "tickwire.ghost.mask": "text",
         "tickwire.ghost.goes_on": "text",

@@ -13,7 +13,7 @@ from tickwire.capture._lua_source import lua
 __all__ = ["dissector"]
 
 PARTS = ("bits", "fields", "ghosts", "connection", "packets", "wireshark")
-"""Each file uses those before it; only the last one knows Wireshark."""
+"""Each file uses the files before it. Only the last file uses Wireshark's API."""
 
 
 def dissector(protocol: Protocol | None = None) -> str:

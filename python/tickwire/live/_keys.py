@@ -26,7 +26,7 @@ def read_key(path: str | PathLike[str]) -> bytes:
 
 
 def read_or_make_key(path: str | PathLike[str]) -> bytes:
-    """Reads the key in a file; if there is no file, makes one with a new key, readable only by its owner.
+    """Reads the key in a file; if there is no file, creates one with a new key, readable only by its owner.
 
     Raises:
         As :func:`read_key`.

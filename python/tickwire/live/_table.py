@@ -25,7 +25,7 @@ class Column:
 
 
 def _queues(client: Watched, watcher: Watcher) -> str:
-    """The depths of those channels that have something waiting."""
+    """The queue lengths of the channels with waiting messages."""
     named = watcher.summary.channels if watcher.summary is not None else []
     names = [channel.name or str(number) for number, channel in enumerate(named)]
     depths = [

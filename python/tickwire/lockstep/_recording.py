@@ -21,13 +21,13 @@ from tickwire.lockstep._turns import Commands, Turn, members
 
 
 def must_be_bytes(name: str, value: object) -> None:
-    """Refuses what is no bytes."""
+    """Refuses objects that aren't bytes."""
     if not isinstance(value, bytes):
         raise TypeError(f"{name} must be bytes, not {type(value).__name__}")
 
 
 def saved(save: Callable[[], bytes]) -> bytes:
-    """What the game's ``save`` returns, refused where it is no bytes."""
+    """The result of the game's ``save``, which must be bytes."""
     world: object = save()
     if not isinstance(world, bytes | bytearray | memoryview):
         raise TypeError(f"save must return bytes, not {type(world).__name__}")

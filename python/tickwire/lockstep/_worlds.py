@@ -1,4 +1,4 @@
-"""Worlds that players send each other as chunks: to newcomers, and to those whose own is another one."""
+"""Worlds that players send as chunks: to newcomers, and to players whose world differs."""
 
 from __future__ import annotations
 

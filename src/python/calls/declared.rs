@@ -101,7 +101,7 @@ pub(in crate::python) fn with_calls<'py>(
             if !call.is_instance(&base)? {
                 let shown = call.repr()?;
                 let sentence =
-                    format!("calls[{place}]: {shown} is no call: make it one by @tw.call(tw.to_server)");
+                    format!("calls[{place}]: {shown} is not a call: make it one by @tw.call(tw.to_server)");
                 return Err(PyTypeError::new_err(sentence));
             }
             let declared = Declared::new(call, ghosts)?;
@@ -124,7 +124,7 @@ pub(in crate::python) fn with_calls<'py>(
         let known = classes.iter().any(|(class, _)| class.is(message));
         if !known && message.hasattr(intern!(py, "__tickwire_call__"))? {
             return Err(PyTypeError::new_err(format!(
-                "messages[{place}]: {} is of a call: give the call in calls=[...]",
+                "messages[{place}]: {} belongs to a call: put the call into calls=[...]",
                 message.getattr("__name__")?
             )));
         }
@@ -244,7 +244,7 @@ impl Calls {
         let has_none = kind.is_payload() || matches!(kind, ChannelKind::Latest { .. } | ChannelKind::Chunks);
         let Some(declared) = found.filter(|_| has_none) else { return Ok(()) };
         Err(PyValueError::new_err(format!(
-            "{}: its channel must bring all that it takes, and this is a {} channel: say another by \
+            "{}: its channel must deliver every message, and this is a {} channel: name another by \
              @tw.call(..., channel=...)",
             declared.name,
             kind.name()

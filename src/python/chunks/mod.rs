@@ -13,7 +13,7 @@ pub(crate) use content::Chunk;
 pub(crate) use progress::IncomingChunk;
 pub(crate) use received::ReceivedChunk;
 pub(super) use settings::Arrivals;
-pub(crate) use settings::TransferSettings;
+pub(crate) use settings::Transfers;
 pub(crate) use transfer::Transfer;
 
 use crate::python::prelude::*;

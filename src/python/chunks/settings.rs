@@ -17,44 +17,19 @@ const FILE_LIMIT: u64 = 1 << 30;
 /// How many files of the largest size a directory takes by default.
 const FILES: u64 = 8;
 
-/// The chunks that an endpoint accepts, and how fast it sends its own.
-///
-/// Args:
-///     memory (int | None, default None): bytes of chunks from each peer to hold in memory, running ones and ones
-///         not yet taken from ``inbox.chunks``; 0: none are accepted. Larger chunks are refused. None: 0 on a
-///         server, 64 MiB on a client and between peers.
-///     directory (str | PathLike[str] | None, default None): receives chunks into files here, named by their hash
-///         in hex, instead of into memory. It is made if missing. Unfinished files stay: when the same peer
-///         offers the same content again, even to another process, only the rest is sent.
-///     file_limit (int | None, default None): bytes of the largest such file, at most ``directory_limit``; None:
-///         1 GiB. Larger chunks are refused.
-///     directory_limit (int | None, default None): bytes of all such files together, unfinished ones by the 4 KiB
-///         blocks that arrived; None: eight times ``file_limit``. Chunks that don't fit are refused.
-///     congestion (Congestion | None, default None): how fast chunks may be sent; None:
-///         :meth:`Congestion.adaptive`.
-///
-/// Raises:
-///     ValueError: naming the argument, its value and its bound.
-#[pyclass(frozen, get_all, name = "Transfers", module = "tickwire.transfer")]
+#[pyclass(frozen, get_all, module = "tickwire.transfer")]
 #[derive(Debug)]
-pub(crate) struct TransferSettings {
-    /// Bytes of chunks to hold in memory, if they were given.
+pub(crate) struct Transfers {
     memory: Option<u64>,
-    /// The directory for received files; None: chunks are received into memory.
     directory: Option<PathBuf>,
-    /// Bytes of the largest file, if they were given.
     file_limit: Option<u64>,
-    /// Bytes of all files together, if they were given.
     directory_limit: Option<u64>,
-    /// How fast chunks may be sent, if it was given.
     congestion: Option<Py<Congestion>>,
 }
 
 #[pymethods]
-impl TransferSettings {
+impl Transfers {
     #[new]
-    #[pyo3(signature = (*, memory = None, directory = None, file_limit = None, directory_limit = None,
-                        congestion = None))]
     fn new(
         #[within(0, u64::MAX)] memory: Option<u64>,
         directory: Option<&Bound<'_, PyAny>>,
@@ -79,11 +54,11 @@ impl TransferSettings {
             let sentence = format!("file_limit must be 0 to directory_limit ({all}), not {file}");
             return Err(PyValueError::new_err(sentence));
         }
-        Ok(TransferSettings { memory, directory, file_limit, directory_limit, congestion })
+        Ok(Transfers { memory, directory, file_limit, directory_limit, congestion })
     }
 }
 
-impl TransferSettings {
+impl Transfers {
     pub(in crate::python) fn congestion(&self) -> CongestionConfig {
         self.congestion.as_ref().map(|given| given.get().0).unwrap_or_default()
     }

@@ -101,7 +101,7 @@ impl GhostArrays {
         let py = name.py();
         if !self.0.is_servers() {
             return Err(GhostError::new_err(format!(
-                "{}.{name} can't be set on a client: its server does, send it a message",
+                "{}.{name} can't be set on a client: only its server can, so send it a message",
                 self.0.name()
             )));
         }

@@ -8,13 +8,13 @@ use super::population::Population;
 use crate::replication::{Column, Interests, Mirror, Publisher, PublisherConfig, Wrong};
 use crate::session::Ghosts;
 
-/// The ghosts' half that an endpoint has: a server's publisher or a client's mirror.
-pub(in crate::python) fn part(protocol: &Protocol, is_server: bool) -> Ghosts {
+/// The ghosts' half that an endpoint has: a server's publisher, whose visits have numbers by `seed`, or a client's mirror.
+pub(in crate::python) fn part(protocol: &Protocol, is_server: bool, seed: u64) -> Ghosts {
     let (Some(classes), Some(channel)) = (&protocol.ghost_classes, protocol.core.ghost_channel()) else {
         return Ghosts::None;
     };
     if is_server {
-        Ghosts::Publisher(Box::new(Publisher::new(classes.clone(), PublisherConfig { channel })))
+        Ghosts::Publisher(Box::new(Publisher::new(classes.clone(), PublisherConfig { channel, seed })))
     } else {
         Ghosts::Mirror(Box::new(Mirror::new(classes.clone())))
     }

@@ -15,7 +15,7 @@ use super::ghost::{Ghost, Live};
 use super::properties::Properties;
 use super::rows::GhostRows;
 use crate::python::errors::{FieldTypeError, GhostError};
-use crate::replication::drawn_number;
+use crate::replication::{SavedIdentity, drawn_number};
 
 /// What a column has where a reference is of nothing.
 pub(super) const NOTHING: u32 = 0;
@@ -126,8 +126,8 @@ struct Numbered {
     /// On a client: the references of classes that come as objects, and back.
     held: BTreeMap<RefHolder, u32>,
     holders: BTreeMap<u32, BTreeSet<RefHolder>>,
-    /// How many numbers were drawn.
-    drawn: u32,
+    /// The world's own secret, and how many numbers were drawn by it.
+    identity: SavedIdentity,
     /// Of a view: rows were shown since these were found.
     stale: bool,
 }
@@ -138,14 +138,14 @@ pub(super) struct Links {
     classes: OnceLock<Box<[Weak<GhostRows>]>>,
     /// Of a view: the links of the world that it shows.
     world: Option<Arc<Links>>,
-    key: u64,
     known: Mutex<Numbered>,
 }
 
 impl Links {
     pub(super) fn new(references: &Arc<References>, key: u64) -> Arc<Self> {
-        let (references, known) = (references.clone(), Mutex::default());
-        Arc::new(Links { references, classes: OnceLock::new(), world: None, key, known })
+        let identity = SavedIdentity { key, drawn: 0 };
+        let known = Mutex::new(Numbered { identity, ..Numbered::default() });
+        Arc::new(Links { references: references.clone(), classes: OnceLock::new(), world: None, known })
     }
 
     /// Those of a view of this world.
@@ -154,7 +154,6 @@ impl Links {
             references: world.references.clone(),
             classes: OnceLock::new(),
             world: Some(world.clone()),
-            key: 0,
             known: Mutex::default(),
         })
     }
@@ -174,12 +173,23 @@ impl Links {
     pub(super) fn draw(&self) -> u32 {
         let mut known = lock(&self.known);
         loop {
-            let number = drawn_number(known.drawn, self.key);
-            known.drawn = known.drawn.wrapping_add(1);
+            let SavedIdentity { key, drawn } = known.identity;
+            known.identity.drawn = drawn.wrapping_add(1);
+            let number = drawn_number(drawn, key);
             if number != NOTHING && !known.rows.contains_key(&number) {
                 return number;
             }
         }
+    }
+
+    /// What its numbers are drawn from.
+    pub(super) fn identity(&self) -> SavedIdentity {
+        lock(&self.known).identity
+    }
+
+    /// Goes on drawing where another world stopped.
+    pub(super) fn set_identity(&self, identity: SavedIdentity) {
+        lock(&self.known).identity = identity;
     }
 
     /// Notes that a row is known by the number in its cell.

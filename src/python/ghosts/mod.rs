@@ -21,6 +21,7 @@ mod population;
 mod properties;
 mod relevancy;
 mod rows;
+mod saving;
 mod store;
 mod view;
 mod world;

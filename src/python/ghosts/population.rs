@@ -134,7 +134,7 @@ impl Population {
             return Ok(live);
         }
         Err(GhostError::new_err(format!(
-            "the {name} of row {} lives in another world than this {}'s",
+            "the {name} of row {} is in another world than this {}'s",
             live.row, self.side
         )))
     }

@@ -21,6 +21,7 @@ use super::news::News;
 use super::properties::Properties;
 use crate::python::errors::GhostError;
 use crate::python::slots::Slots;
+use crate::replication::SavedClass;
 
 /// The owner of rows that have none.
 pub(super) const NOBODY: u64 = u64::MAX;
@@ -241,7 +242,7 @@ impl GhostRows {
                 )
             } else {
                 format!(
-                    "{class}.{name} of row {row} can't be set on a client: its server does, send it a message"
+                    "{class}.{name} of row {row} can't be set on a client: only its server can, so send it a message"
                 )
             }));
         };
@@ -329,6 +330,34 @@ impl GhostRows {
         }
         self.appear(row);
         self.grown.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes the rows of a saved world live.
+    pub(super) fn restore(&self, saved: &SavedClass) {
+        let count = saved.rows.last().map_or(0, |last| last + 1);
+        (0..count).for_each(|row| self.set_owner(row, NOBODY));
+        for (place, row) in saved.rows.iter().enumerate() {
+            for (memory, cells) in self.columns.iter().zip(&saved.cells) {
+                let cell = cells.get(place * memory.size()..(place + 1) * memory.size());
+                cell.into_iter().for_each(|cell| memory.write(*row as usize, cell));
+            }
+            for (property, bodies) in saved.bodies.iter().enumerate() {
+                bodies.get(place).into_iter().for_each(|body| self.keep_body(*row, property, body.to_vec()));
+            }
+            self.links.appear(self, *row);
+            self.appear(*row);
+        }
+        self.grown.store(true, Ordering::Relaxed);
+    }
+
+    /// Copies the cells of all rows, by property; changes stay to be found.
+    pub(super) fn copy_cells(&self) -> Vec<Vec<u8>> {
+        let copied = self.columns.iter().map(|memory| {
+            let mut cells = Vec::new();
+            memory.copy_to(&mut cells, self.count());
+            cells
+        });
+        copied.collect()
     }
 
     /// Fills the properties that this client isn't sent with the class's defaults.

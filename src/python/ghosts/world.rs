@@ -15,6 +15,7 @@ use super::population::Population;
 use super::properties::DEFAULT_RATE;
 use super::relevancy;
 use super::rows::{Checked, GhostRows, NOBODY};
+use super::saving;
 use crate::python::errors::{GhostError, closed_error, stale_client};
 use crate::python::hooks;
 use crate::python::time;
@@ -28,6 +29,8 @@ pub(crate) struct World {
     /// The number of that server.
     server: u64,
     strict: bool,
+    /// How many clients there may be.
+    pub(super) slots: usize,
     /// Connected clients that were ever given a ghost, by number.
     owners: Mutex<HashMap<u64, Py<ClientHandle>>>,
     /// By class.
@@ -114,6 +117,18 @@ impl World {
         let owner = self.connected(owner)?;
         self.publish(|it| it.set_owner(rows.index, row, owner.map(|owner| owner.get().core)))?;
         self.with(|state| self.note_owner(state, &rows, row, owner))
+    }
+
+    fn waiting<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        saving::waiting(self, class_)
+    }
+
+    fn load(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        saving::load(self, data)
+    }
+
+    fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        saving::save(self, py)
     }
 
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
@@ -315,6 +330,7 @@ impl World {
         state: Weak<Shared<State>>,
         server: u64,
         strict: bool,
+        slots: usize,
     ) -> Self {
         let hooks = population.classes.iter().map(|_| Hooks::default()).collect();
         World {
@@ -322,6 +338,7 @@ impl World {
             state,
             server,
             strict,
+            slots,
             owners: Mutex::default(),
             hooks: Mutex::new(hooks),
             asking: AtomicBool::new(false),
@@ -411,7 +428,7 @@ impl World {
         };
         let name = ghost.get_type().name()?;
         if let Some(live) = plain.get().live() {
-            refuse!(GhostError, "this {name} lives already, in row {}", live.row);
+            refuse!(GhostError, "this {name} is spawned already, in row {}", live.row);
         }
         if let Some(row) = plain.get().was() {
             return Err(GhostError::new_err(format!(
@@ -518,6 +535,23 @@ impl World {
             drop((ended, values));
         }
         Ok(())
+    }
+
+    /// Gives a client that came back the ghosts that waited for it.
+    pub(in crate::python) fn give_back(&self, py: Python<'_>, client: &Py<ClientHandle>) {
+        let peer = client.get().core;
+        // A closed server gives nothing.
+        let owned = self.publish(|publisher| {
+            let each = self.population.classes.iter();
+            each.map(|rows| {
+                let owned = publisher.owned(peer, rows.index);
+                owned.inspect(|row| rows.set_owner(*row, peer.number())).count()
+            })
+            .sum::<usize>()
+        });
+        if owned.is_ok_and(|owned| owned > 0) {
+            lock(&self.owners).entry(peer.number()).or_insert_with(|| client.clone_ref(py));
+        }
     }
 
     /// Forgets clients that are gone: their ghosts have no owner any more.

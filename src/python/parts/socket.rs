@@ -213,5 +213,5 @@ fn is_ready(select: &Bound<'_, PyModule>, handle: &std::net::UdpSocket, timeout:
 }
 
 fn closed() -> PyErr {
-    ClosedError::new_err("the socket is closed: make a new one to go on")
+    ClosedError::new_err("the socket is closed: make a new one to continue")
 }

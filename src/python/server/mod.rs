@@ -80,10 +80,8 @@ struct Players {
 impl Server {
     #[new]
     #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, **settings))]
-    #[pyo3(
-        text_signature = "(address, protocol, *, key=None, max_clients=64, access=None, rendezvous=None, \
-                             network=None, transfers=None, tuning=None, debugging=None)"
-    )]
+    #[pyo3(text_signature = "(address, protocol, *, key=None, max_clients=64, access=None, \
+                             rendezvous=None, network=None, transfers=None, tuning=None, debugging=None)")]
     fn new<'py>(
         py: Python<'py>,
         address: AddressLike,
@@ -157,7 +155,7 @@ impl Server {
         let id = SERVERS.fetch_add(1, Ordering::Relaxed);
         let endpoint = Endpoint::new(py, &SERVER, host, driver, protocol, settings)?;
         let state = Arc::downgrade(&endpoint.state);
-        let world = World::new(endpoint.population.clone(), state, id, endpoint.strict);
+        let world = World::new(endpoint.population.clone(), state, id, endpoint.strict, max_clients);
         Ok(Server {
             id,
             max_clients,

@@ -166,6 +166,7 @@ impl Server {
                         None => Py::new(py, self.handle(client, client_id, address, user_data))?,
                     };
                     self.welcome(client, handle.clone_ref(py));
+                    self.world.get().give_back(py, &handle);
                     log(py, Level::Info, || {
                         let slot = client.slot;
                         format!(

@@ -56,7 +56,7 @@ impl Retained {
         if bytes > most {
             return Err(MessageTooLargeError::new_err(format!(
                 "retain_bytes of channel {channel} must be at least {bytes} to keep {} values, not {most}: \
-                 raise it, or forget() keys that are over",
+                 raise it, or forget() keys that aren't needed any more",
                 kept.values.len() + newest.keys().filter(|key| !kept.values.contains_key(key)).count()
             )));
         }

@@ -15,7 +15,7 @@ use crate::python::prelude::*;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::{PyClass, PyTypeInfo};
 
-use super::chunks::{Arrivals, TransferSettings};
+use super::chunks::{Arrivals, Transfers};
 use super::ghosts::check_columns;
 use super::inbox::Pending;
 use super::network::SimulatedNetwork;
@@ -134,7 +134,7 @@ impl<'py> Settings<'py> {
         let py = given.left.py();
         let tuning: Bound<'py, Tuning> = given.settings("tuning")?;
         let debugging: Bound<'py, Debugging> = given.settings("debugging")?;
-        let transfers: Bound<'py, TransferSettings> = given.settings("transfers")?;
+        let transfers: Bound<'py, Transfers> = given.settings("transfers")?;
         let simulated: Option<Py<SimulatedNetwork>> =
             given.take("network", "a SimulatedNetwork or None")?.unwrap_or_default();
         given.finish()?;

@@ -4,7 +4,7 @@
 //! ([`Mirror::take`]), into its own columns, which have a cell for each ghost id. In between, the columns stay as
 //! they were taken.
 //!
-//! Promises: see [`super`]. A packet that is refused, wherever in it, leaves nothing. Memory follows what arrived, and is bounded by
+//! Promises: see [`super`]. A packet that is refused, wherever in it, leaves nothing but the visit that it announces. Memory follows what arrived, and is bounded by
 //! the classes' capacities.
 
 mod coded;
@@ -31,7 +31,7 @@ use self::source::Plain;
 use self::staged::{Staged, StagedOp};
 pub use self::view::{WorldFrames, WorldTime};
 use super::class::Classes;
-use super::packet::{Heads, Op, TICK_BITS, Violation};
+use super::packet::{Continued, Heads, Op, TICK_BITS, Violation, Visit};
 use crate::store::sequence::nearest;
 use crate::wire::BitReader;
 
@@ -59,8 +59,13 @@ pub struct Mirror {
     /// The tick of the packet that was read last, and when which came.
     last: u32,
     received: ReceivedTicks,
-    /// Another number after each [`Mirror::reset`].
+    /// Another number after each visit.
     epoch: u32,
+    /// The number of the visit, and what to add to its ticks for the server's; 0 before the first.
+    visit: u64,
+    ahead: u32,
+    /// The next packet is another visit's.
+    awaits_visit: bool,
     counters: MirrorCounters,
     /// Class, id and tick of the states that the game took last, of ghosts that it owns; if it wants to know.
     owned: Vec<(u16, u32, u32)>,
@@ -85,6 +90,9 @@ impl Mirror {
             last: 0,
             received: ReceivedTicks::default(),
             epoch: 0,
+            visit: 0,
+            ahead: 0,
+            awaits_visit: false,
             counters: MirrorCounters::default(),
             owned: Vec::new(),
             notes_owned: false,
@@ -97,15 +105,42 @@ impl Mirror {
         &self.classes
     }
 
-    /// Starts again, with another server: the game's ghosts end. Its columns keep their cells.
-    pub fn reset(&mut self) {
+    /// The next packet comes over another connection. Until then the ghosts stay as they are.
+    pub fn await_visit(&mut self) {
+        self.awaits_visit = true;
+        self.received = ReceivedTicks::default();
+    }
+
+    /// Notes the visit that a packet announces, of which `tick` is the whole tick. Over another connection than the packets
+    /// before: keeps the ghosts that the server counts on, with their last values, and ends all others.
+    fn note_visit(&mut self, visit: Option<(Visit, u32)>) {
+        if core::mem::take(&mut self.awaits_visit) {
+            let is_ours = |continued: &Continued| continued.number == self.visit;
+            let continued = visit.and_then(|(visit, _)| visit.continues).filter(is_ours);
+            self.begin_visit(continued.map(|continued| continued.until.wrapping_sub(self.ahead)));
+            self.visit = 0;
+        }
+        if let Some((visit, tick)) = visit {
+            if self.tick == 0 {
+                self.ahead = tick.wrapping_sub(FIRST_TICK + tick % (1 << TICK_BITS));
+            }
+            self.visit = visit.number;
+        }
+    }
+
+    /// Starts anew with the ghosts that came up to this tick; with none if there is no such tick.
+    fn begin_visit(&mut self, kept_until: Option<u32>) {
         (self.tick, self.taken) = (0, 0);
         self.received = ReceivedTicks::default();
         self.epoch = self.epoch.wrapping_add(1);
         self.owned.clear();
         self.coded = CodedReader::of(&self.classes);
         for (ghosts, class) in self.ghosts.iter_mut().zip(0..) {
-            ghosts.clear(|id| self.ended.push(GhostEvent { class, id, kind: GhostEventKind::Despawned }));
+            let report = |id| self.ended.push(GhostEvent { class, id, kind: GhostEventKind::Despawned });
+            match kept_until {
+                Some(until) => ghosts.keep(until, report),
+                None => ghosts.clear(report),
+            }
         }
     }
 
@@ -114,20 +149,31 @@ impl Mirror {
     /// # Errors
     ///
     /// How it breaks the protocol. Nothing of it was applied.
-    pub fn handle_payload(&mut self, mut reader: BitReader<'_>) -> Result<(), Violation> {
+    pub fn handle_payload(&mut self, reader: BitReader<'_>) -> Result<(), Violation> {
+        self.read_payload(reader).map(drop)
+    }
+
+    /// As [`Mirror::handle_payload`]; false of a packet that only announces a visit before there is anything to show.
+    fn read_payload(&mut self, mut reader: BitReader<'_>) -> Result<bool, Violation> {
         let mut staged = core::mem::take(&mut self.staged);
         let result = self.read(&mut reader, &mut staged);
-        if let Ok(tick) = result {
+        let shows = self.tick > 0 || staged.count() > 0 || !matches!(result, Ok((_, true)));
+        if let (Ok((tick, _)), true) = (result, shows) {
             self.apply(tick, &staged);
         }
         staged.clear();
         self.staged = staged;
-        result.map(drop)
+        result.map(|_| shows)
     }
 
-    /// Reads all of a packet, and gives its tick.
-    fn read(&mut self, reader: &mut BitReader<'_>, staged: &mut Staged) -> Result<u32, Violation> {
-        let tick = self.unwrap(reader.bits(TICK_BITS)? as u32)?;
+    /// Reads all of a packet, and gives its tick and whether it announces a visit.
+    fn read(&mut self, reader: &mut BitReader<'_>, staged: &mut Staged) -> Result<(u32, bool), Violation> {
+        let low = reader.bits(TICK_BITS)? as u32;
+        let visit = if reader.bool()? { Some(Visit::read(reader, low)?) } else { None };
+        if visit.is_some() || self.awaits_visit {
+            self.note_visit(visit);
+        }
+        let tick = self.unwrap(low)?;
         let mut heads = Heads::new(tick);
         while reader.bool()? {
             let class = match self.classes.class_bits() {
@@ -167,7 +213,7 @@ impl Mirror {
             _ if self.coded.is_some() => self.handle_coded(tick, reader, staged)?,
             bits => return Err(Violation::Trailing { bits }),
         }
-        Ok(tick)
+        Ok((tick, visit.is_some()))
     }
 
     /// Applies what was read of a packet.

@@ -49,7 +49,7 @@ fn packet(rng: &mut Rng, mirror: &Mirror, tick: u32) -> (usize, Vec<u8>) {
     let wild = rng.chance(0.05);
     let mut bits = BitWriter::new();
     let mut writer = Writer::new(tick, classes.class_bits());
-    writer.begin(&mut bits);
+    writer.begin(&mut bits, None);
     for at in [0, 1, 2, 0].into_iter().filter(|_| rng.chance(0.7)).collect::<Vec<_>>() {
         let class = classes.iter().nth(at).unwrap();
         let (each, properties) = (class.properties.each(), &class.properties);

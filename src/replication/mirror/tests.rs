@@ -18,7 +18,8 @@ fn mirror_of(capacity: u32) -> Mirror {
 /// A packet of one section.
 fn packet(tick: u64, write: impl FnOnce(&mut BitWriter)) -> (usize, Vec<u8>) {
     let mut bits = BitWriter::new();
-    bits.bits(tick, 16);
+    // The tick and no visit.
+    bits.bits(tick, 17);
     bits.bool(true);
     write(&mut bits);
     bits.bits(0, 2);
@@ -108,7 +109,8 @@ fn what_breaks_the_protocol_is_named() {
     assert_eq!(broken(deep), Violation::Baseline { class: 0, id: 0 });
     assert_eq!(broken(packet(14, |bits| bits.bits(1 | 200 << 5, 21))), Violation::Form);
     assert_eq!(broken(packet(14, |bits| bits.bits(1 | 1200 << 5, 21))), Violation::Id { class: 0, id: 1200 });
-    let (bits, bytes) = packet(14, |bits| bits.bits(0b0011, 4));
+    let (bits, mut bytes) = packet(14, |bits| bits.bits(0b0011, 4));
+    bytes.push(0);
     assert_eq!(broken((bits + 1, bytes.clone())), Violation::Trailing { bits: 1 });
     assert_eq!(broken((bits - 1, bytes)), Violation::Read(ReadError::PastEnd { needed: 1, remaining: 0 }));
     let name = packet(14, |bits| {

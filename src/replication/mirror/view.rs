@@ -76,15 +76,16 @@ impl Mirror {
     /// # Errors
     /// How it breaks the protocol.
     pub fn handle_packet(&mut self, time: PacketTime, reader: BitReader<'_>) -> Result<(), Violation> {
-        self.handle_payload(reader)?;
-        self.received.push(time, self.last);
+        if self.read_payload(reader)? {
+            self.received.push(time, self.last);
+        }
         Ok(())
     }
 
     /// Notes a packet for a tick with these low bits that may have no ghosts: if it has none, no ghost changed.
     pub fn note_tick(&mut self, time: PacketTime, low: u16) {
         // Before the first ghosts there is nothing to show.
-        if let Some(tick) = nearest(low, self.tick).filter(|_| self.tick > 0) {
+        if let Some(tick) = nearest(low, self.tick).filter(|_| self.tick > 0 && !self.awaits_visit) {
             self.tick = self.tick.max(tick);
             self.received.push(time, tick);
         }

@@ -3,6 +3,7 @@
 //! | part | bits |
 //! |---|---|
 //! | tick | 16: the low ones of the tick whose states these are |
+//! | visit | 0; until the client has acked one, 1, its number in 64, the high 16 of the tick, then 0, or 1 and the number of the visit that it continues in 64 and that one's last tick in 32 |
 //! | sections | each 1, the class id, records, 0; then 0 |
 //! | record | 1, gap, op, what the op has |
 //! | gap | id - (id before in this section) - 1, or the first id. 0: 1; to 8: 01 and 3 bits; to 72: 001 and 6; to 1,096: 0001 and 10; others: 0000 and 16 |
@@ -14,11 +15,13 @@
 //! All numbers have one form. What is read may be anything: see [`Violation`].
 
 mod read;
+mod visit;
 mod write;
 
 use core::fmt;
 
 pub(in crate::replication) use read::{Heads, Op};
+pub(in crate::replication) use visit::{Continued, Visit};
 pub(in crate::replication) use write::{Drafted, Reached, Writer};
 
 use super::class::{GhostClass, MAX_GROUPS};
@@ -100,10 +103,10 @@ pub(in crate::replication) const MAX_AGE: u32 = u16::MAX as u32;
 /// How far an older state may be before the baseline.
 pub(in crate::replication) const MAX_OLDER: u32 = 1 << AGE_BITS;
 
-/// The maximum of bits in front of the properties of a packet's first record, and after the last: the tick; a section
-/// and its class; a record with its gap, op, ages and mask; and three ends.
+/// The maximum of bits in front of the properties of a packet's first record, and after the last: the tick; that there is
+/// no visit; a section and its class; a record with its gap, op, ages and mask; and three ends.
 pub(in crate::replication) const MAX_OVERHEAD: usize =
-    (TICK_BITS + (1 + 8) + (1 + 20 + 2 + 31 + 65) + 3) as usize;
+    (TICK_BITS + 1 + (1 + 8) + (1 + 20 + 2 + 31 + 65) + 3) as usize;
 
 /// Why a packet of ghosts breaks the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,7 +205,7 @@ mod tests {
             let tick = 200_000 + rng.below(100_000) as u32;
             let said = random(&mut rng, tick);
             let (mut bits, mut writer) = (BitWriter::new(), Writer::new(tick, 3));
-            writer.begin(&mut bits);
+            writer.begin(&mut bits, None);
             writer.begin_section(&mut bits, 5);
             for Said { id, op } in &said {
                 let drafted = match *op {
@@ -220,6 +223,7 @@ mod tests {
             let bytes = bits.into_bytes();
             let mut reader = BitReader::with_range(&bytes, 0, length);
             assert_eq!(reader.bits(16).unwrap() as u32, tick & 0xFFFF);
+            assert!(!reader.bool().unwrap());
             assert!(reader.bool().unwrap());
             assert_eq!(reader.bits(3).unwrap(), 5);
             let (mut heads, mut found) = (Heads::new(tick), Vec::new());

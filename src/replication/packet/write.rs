@@ -2,7 +2,9 @@
 //!
 //! A record is drafted first: its size must be known before any of it is written.
 
-use super::{AGE_BITS, Audience, Base, DEPTH_BITS, FAR_AGE, FAR_GAP, FAR_GAP_BITS, GAP_TIERS, TICK_BITS};
+use super::{
+    AGE_BITS, Audience, Base, DEPTH_BITS, FAR_AGE, FAR_GAP, FAR_GAP_BITS, GAP_TIERS, TICK_BITS, Visit,
+};
 use crate::wire::{BitSink, BitWriter};
 
 /// A record's head, not yet written.
@@ -61,8 +63,18 @@ impl Writer {
         Writer { tick, class_bits, next: 0, base: Base::default(), mask: 0 }
     }
 
-    pub(in crate::replication) fn begin(&self, bits: &mut BitWriter) {
+    /// Writes the tick and, until the client has acked one, the visit.
+    pub(in crate::replication) fn begin(&self, bits: &mut BitWriter, visit: Option<Visit>) {
         bits.bits(u64::from(self.tick) & 0xFFFF, TICK_BITS);
+        bits.bool(visit.is_some());
+        if let Some(visit) = visit {
+            visit.write(self.tick, bits);
+        }
+    }
+
+    /// Bits of what [`Writer::begin`] writes, and of the packet's end.
+    pub(in crate::replication) fn frame_bits(visit: Option<Visit>) -> usize {
+        TICK_BITS as usize + 1 + visit.map_or(0, Visit::bits) + 1
     }
 
     /// Bits of a section without records.

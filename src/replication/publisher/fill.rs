@@ -1,6 +1,6 @@
 //! Writes a client's packet.
 
-use super::super::packet::{Audience, Base, Drafted, TICK_BITS, Writer};
+use super::super::packet::{Audience, Base, Drafted, Writer};
 use super::super::table::Table;
 use super::cache::Cache;
 use super::coded::PacketCoder;
@@ -69,10 +69,11 @@ impl TickData<'_> {
     /// head and sections.
     pub(super) fn fill(&mut self, peer: &mut Peer, bits: usize, out: &mut BitWriter) -> Option<u64> {
         let mut writer = Writer::new(self.tick, self.class_bits);
-        let mut left = bits.checked_sub(TICK_BITS as usize + 1)?;
-        let (mut overhead, mut full) = (TICK_BITS as usize + 1, false);
+        let visit = peer.visit_to_tell();
+        let (mut overhead, mut full) = (Writer::frame_bits(visit), false);
+        let mut left = bits.checked_sub(overhead)?;
         let reminds = peer.is_to_be_reminded(self.tick);
-        writer.begin(out);
+        writer.begin(out, visit);
         let Peer { scopes, averages, writing, .. } = peer;
         writing.clear();
         for (class, scope) in scopes.iter_mut().enumerate() {

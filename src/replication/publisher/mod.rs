@@ -14,14 +14,16 @@ mod choose;
 mod coded;
 mod costs;
 mod fill;
+mod memory;
 mod names;
 mod past;
 mod peer;
 mod runs;
+mod saving;
 mod scope;
 mod urgency;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use self::cache::Cache;
@@ -29,12 +31,13 @@ use self::choose::Chooser;
 use self::coded::PacketCoder;
 pub use self::costs::{ClassCosts, Costs};
 use self::fill::TickData;
+use self::memory::Memory;
 use self::past::ShownLog;
 use self::peer::Peer;
 pub use self::urgency::Sight;
 use super::class::{Classes, HISTORY, MAX_GROUPS};
 use super::coding::Snapshot;
-use super::packet::{Audience, MAX_OVERHEAD};
+use super::packet::{Audience, MAX_OVERHEAD, Visit};
 use super::table::{Column, Full, Table, Wrong};
 use crate::endpoint::{Feature, PeerHandle};
 use crate::wire::{BitWriter, ValueError};
@@ -43,6 +46,8 @@ use crate::wire::{BitWriter, ValueError};
 pub struct PublisherConfig {
     /// The payload channel for ghosts.
     pub channel: usize,
+    /// Decides the numbers of visits: another one for each server that ever was.
+    pub seed: u64,
 }
 
 /// The server's objects and clients.
@@ -60,6 +65,14 @@ pub struct Publisher {
     owners: Box<[Vec<Option<PeerHandle>>]>,
     /// Class and row of objects whose owners left, until they are taken.
     orphans: BTreeSet<(usize, u32)>,
+    /// By class and row of objects whose owners left: the client ids of these.
+    waiting: BTreeMap<(usize, u32), u64>,
+    /// Clients that left, the longest gone first.
+    memories: VecDeque<Memory>,
+    /// How many of them the saved world had.
+    most_remembered: usize,
+    /// How many visits there were.
+    visits: u64,
     costs: Box<[ClassCosts]>,
     /// Bits of packets outside records.
     packets: u64,
@@ -90,6 +103,10 @@ impl Publisher {
             must: classes.iter().map(|_| Vec::new()).collect(),
             owners: classes.iter().map(|_| Vec::new()).collect(),
             orphans: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            memories: VecDeque::new(),
+            most_remembered: 0,
+            visits: 0,
             costs: classes.iter().map(|class| costs(class.properties.each().len())).collect(),
             packets: 0,
             peers: Vec::new(),
@@ -122,7 +139,7 @@ impl Publisher {
 
     // --- clients -----------------------------------------------------------------------------------------
 
-    /// Adds a client, which has no ghosts at first.
+    /// Adds a client of which nothing is remembered; it has no ghosts at first.
     pub fn add_peer(&mut self, handle: PeerHandle) {
         let slot = handle.slot as usize;
         if self.peers.len() <= slot {
@@ -133,7 +150,7 @@ impl Publisher {
         }
     }
 
-    /// Removes a client. Its objects have no owner any more.
+    /// Removes a client. Its objects have no owner until it comes back.
     pub fn remove_peer(&mut self, handle: PeerHandle) {
         if self.peer(handle).is_none() {
             return;
@@ -145,6 +162,7 @@ impl Publisher {
                 self.orphans.insert((class, *row));
             }
         }
+        self.remember_client(*peer);
     }
 
     /// The class and row of each object whose owner left since the last call. It may have another owner by now, or be
@@ -199,6 +217,9 @@ impl Publisher {
                 self.shown.push(self.tick + 1, peer.handle, class, row, false);
             }
         }
+        for memory in &mut self.memories {
+            memory.scopes[class].leave(row);
+        }
         self.replace_owner(class, row, None);
         // Clients know it by their own ids, which stay taken until they know of its end.
         self.tables[class].release(row);
@@ -238,6 +259,7 @@ impl Publisher {
         owner: Option<PeerHandle>,
     ) -> [(Option<PeerHandle>, bool); 2] {
         let owner = owner.filter(|owner| self.peer(*owner).is_some());
+        self.waiting.remove(&(class, row));
         let before = core::mem::replace(&mut self.owners[class][row as usize], owner);
         if before == owner {
             return [(None, false); 2];
@@ -392,7 +414,8 @@ impl Publisher {
                 let overhead = if class.coded { coded::MAX_OVERHEAD } else { 0 };
                 class.properties.schema().max_bits() + overhead
             });
-            (peer.handle, MAX_OVERHEAD + most.max().unwrap_or(0))
+            let visit = peer.visit_to_tell().map_or(0, Visit::bits);
+            (peer.handle, MAX_OVERHEAD + visit + most.max().unwrap_or(0))
         })
     }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::super::class::Classes;
 use super::super::coding::Snapshot;
+use super::super::packet::{Continued, Visit};
 use super::averages::Averages;
 use super::choose::Chosen;
 use super::coded::PeerModels;
@@ -18,6 +19,9 @@ const REMIND_AFTER: u32 = 1 << 13;
 /// How long to wait for that packet's ack before it is repeated.
 const REMIND_INTERVAL: u32 = 1 << 8;
 
+/// How long to wait for the ack of a packet with the visit before it is repeated, if nothing else is due.
+const VISIT_INTERVAL: u32 = 1 << 3;
+
 /// A packet in flight.
 #[derive(Clone, Copy, Debug)]
 struct SentPacket {
@@ -30,6 +34,10 @@ struct SentPacket {
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) handle: PeerHandle,
+    /// The client's id and its visit; None for peers that nothing is remembered of.
+    pub(super) visit: Option<(u64, Visit)>,
+    /// Whether the client has acked a packet with the visit.
+    knows_visit: bool,
     // By class.
     pub(super) scopes: Box<[Scope]>,
     pub(super) averages: Box<[Averages]>,
@@ -63,6 +71,8 @@ impl Peer {
     pub(super) fn new(handle: PeerHandle, classes: &Classes, models: &Snapshot) -> Self {
         Peer {
             handle,
+            visit: None,
+            knows_visit: false,
             scopes: classes.iter().map(|_| Scope::default()).collect(),
             averages: classes
                 .iter()
@@ -101,7 +111,22 @@ impl Peer {
 
     /// Whether the client must be sent the tick, even without anything else.
     pub(super) fn is_to_be_reminded(&self, tick: u32) -> bool {
-        self.sent > 0 && tick - self.acked > REMIND_AFTER && tick - self.sent > REMIND_INTERVAL
+        let reminds = tick - self.acked > REMIND_AFTER && tick - self.sent > REMIND_INTERVAL;
+        let tells = self.visit_to_tell().is_some() && tick - self.sent > VISIT_INTERVAL;
+        if self.sent == 0 { self.visit_to_tell().is_some() } else { reminds || tells }
+    }
+
+    /// The client's id, and the visit that its next one continues if this one ends at a tick.
+    pub(super) fn leaves_off(&self, tick: u32) -> Option<(u64, Continued)> {
+        let (client, visit) = self.visit?;
+        // A client that was sent nothing has what it had before.
+        let before = visit.continues.filter(|_| self.sent == 0);
+        Some((client, before.unwrap_or(Continued { number: visit.number, until: tick })))
+    }
+
+    /// The visit, which goes with each packet until one is acked.
+    pub(super) fn visit_to_tell(&self) -> Option<Visit> {
+        self.visit.filter(|_| !self.knows_visit).map(|(_, visit)| visit)
     }
 
     /// Moves the written records to those in flight, under a record number that it returns.
@@ -130,6 +155,8 @@ impl Peer {
             self.models.handle_notification(sent.record, is_it && delivered);
             if is_it && delivered {
                 self.acked = self.acked.max(sent.tick);
+                // Every packet up to now had the visit.
+                self.knows_visit = true;
             }
             let (first, second) = self.carried.as_slices();
             let first = &first[..count.min(first.len())];

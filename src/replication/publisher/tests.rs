@@ -9,6 +9,7 @@ mod flipped;
 mod lines;
 mod owners;
 mod refused;
+mod returning;
 mod runs;
 
 const ONE: PeerHandle = PeerHandle { slot: 0, generation: 0 };
@@ -19,7 +20,7 @@ fn publisher(capacity: u32) -> Publisher {
     let class =
         GhostClass::new("Dot", Properties::new(schema).unwrap(), [Condition::Always], capacity).unwrap();
     let classes = Arc::new(Classes::new([Arc::new(class)]).unwrap());
-    let mut publisher = Publisher::new(classes, PublisherConfig { channel: 3 });
+    let mut publisher = Publisher::new(classes, PublisherConfig { channel: 3, seed: 0 });
     publisher.add_peer(ONE);
     publisher.add_peer(OTHER);
     publisher

@@ -37,6 +37,18 @@ impl Interest {
         block.is_some_and(|block| block >> (row as usize % BLOCK) & 1 == 1)
     }
 
+    /// The client has these rows, whether they are relevant or not.
+    pub fn assume(&mut self, rows: &[u32]) {
+        for row in rows {
+            let block = *row as usize / BLOCK;
+            if self.members.len() <= block {
+                self.members.resize(block + 1, 0);
+                self.listed.resize(block + 1, 0);
+            }
+            self.members[block] |= 1 << (*row as usize % BLOCK);
+        }
+    }
+
     /// A row ended: its number may be reused for another ghost.
     pub fn forget(&mut self, row: u32) {
         let (block, bit) = (row as usize / BLOCK, 1 << (row as usize % BLOCK));

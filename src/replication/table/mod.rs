@@ -317,6 +317,11 @@ impl Table {
         self.wordless.value(row as usize, property)
     }
 
+    /// The value of a property without words in the next tick, if the row has one.
+    pub(super) fn next_value(&self, row: u32, property: usize) -> Option<&Encoded> {
+        self.wordless.next_value(row as usize, property)
+    }
+
     /// The mask of the properties that changed in the last tick.
     pub(super) fn changed_now(&self, row: u32) -> u64 {
         self.tick.checked_sub(1).map_or(0, |before| self.changed_since(row, before))

@@ -148,6 +148,9 @@ pub fn run(data: &[u8]) {
     while goes_on && !input.is_empty() {
         let how = input.u8();
         let bytes = input.piece();
+        if how & 0x80 != 0 {
+            fed.mirror.await_visit();
+        }
         let start = usize::from(how & 7).min(bytes.len() * 8);
         // Payloads end at any bit.
         let bits = (bytes.len() * 8 - start).saturating_sub(usize::from(how >> 3 & 7));

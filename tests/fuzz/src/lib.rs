@@ -18,6 +18,7 @@ pub mod packets;
 pub mod rendezvous;
 pub mod requests;
 pub mod rollback;
+pub mod saved;
 pub mod schema;
 pub mod slices;
 pub mod virtual_connection;

@@ -205,7 +205,7 @@ impl<const PLAIN: bool, const CODED: bool> Machine for Ghosts<PLAIN, CODED> {
         let conditions = [Condition::Always, Condition::Always, last];
         let class = GhostClass::new("Dot", Properties::new(schema).unwrap(), conditions, CAPACITY as u32);
         let classes = Arc::new(Classes::new([Arc::new(class.unwrap().with_coding(CODED))]).unwrap());
-        let mut publisher = Publisher::new(classes.clone(), PublisherConfig { channel: 0 });
+        let mut publisher = Publisher::new(classes.clone(), PublisherConfig { channel: 0, seed: 0 });
         publisher.add_peer(CLIENT);
         let mut ghosts = Ghosts {
             publisher,

@@ -63,7 +63,7 @@ impl World {
             columns: columns.collect(),
             rows: classes.iter().map(|_| BTreeMap::new()).collect(),
             objects: classes.iter().map(|_| BTreeMap::new()).collect(),
-            publisher: Publisher::new(classes.clone(), PublisherConfig { channel: 0 }),
+            publisher: Publisher::new(classes.clone(), PublisherConfig { channel: 0, seed: 0 }),
             next_uid: 1,
         }
     }

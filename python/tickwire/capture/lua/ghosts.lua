@@ -115,10 +115,24 @@ local function ghost_record(reader, class, id, state)
 end
 
 -- Up to `last`, in `kids`. What is coded is left as it is: its models are those of packets before.
+local function visit_number(reader)
+    local low = reader:bits(32)
+    return ("%08x%08x"):format(reader:bits(32), low)
+end
+
 local function ghost_payload(reader, last, kids, told)
     local from, behind = reader.at, reader.last
     reader.last = last
     kids[#kids + 1] = { name = "tick", field = "tickwire.ghost.tick", value = reader:bits(16), from = from, to = reader.at }
+    from = reader.at
+    if reader:flag() then
+        local value = visit_number(reader)
+        reader:bits(16)
+        if reader:flag() then
+            value = value .. ", continues " .. visit_number(reader) .. " up to tick " .. reader:bits(32)
+        end
+        kids[#kids + 1] = { name = "visit", field = "tickwire.ghost.visit", value = value, from = from, to = reader.at }
+    end
     local state, classes = {}, PROTOCOL.ghosts.classes
     while reader:flag() do
         local bits = name_bits(#classes)

@@ -64,6 +64,10 @@ impl Ghosts {
         flags |= if audience.owner { OWNED } else { 0 } | if audience.chosen { CHOSEN } else { 0 };
         if fresh {
             self.has_spawns = true;
+            if self.came.len() <= id {
+                self.came.resize(id + 1, 0);
+            }
+            self.came[id] = tick;
             // The game knows of no ghost that it was owned.
             flags = flags & !REPORTED_OWNED | ALIVE | FRESH | if audience.owner { REPORTED_OWNED } else { 0 };
         }
@@ -202,7 +206,7 @@ impl Ghosts {
 
     /// Keeps a state as the newest of a ghost.
     #[inline]
-    fn push(&mut self, id: usize, tick: u32, state: &[u32]) {
+    pub(super) fn push(&mut self, id: usize, tick: u32, state: &[u32]) {
         let (page, at) = self.pages.make(id);
         if page.bodies.is_empty() && !self.without_words.is_empty() {
             page.bodies.resize(PAGE * self.without_words.len(), Box::default());

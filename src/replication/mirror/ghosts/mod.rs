@@ -32,6 +32,9 @@ const LISTED: u8 = 16;
 /// The game chose the client for it.
 const CHOSEN: u8 = 32;
 
+/// The tick of states that are kept from an earlier visit: before all others.
+const KEPT: u32 = 1;
+
 /// The effect of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
@@ -59,6 +62,8 @@ pub(super) struct Ghosts {
     pub(super) departed: Lives,
     /// One more than the highest id of a ghost that was ever there.
     rows: usize,
+    /// By id: the tick of the create that the ghost came with.
+    came: Vec<u32>,
     /// Ids with unreported changes.
     listed: Vec<u32>,
     /// Whether there may be spawns among them.
@@ -87,6 +92,7 @@ impl Ghosts {
             pages: Pages::new(Form::new(width, !class.has_wide_words())),
             departed: Lives::default(),
             rows: 0,
+            came: Vec::new(),
             listed: Vec::new(),
             has_spawns: false,
             with_words,
@@ -142,7 +148,7 @@ impl Ghosts {
 
     /// The ids of ghosts that the client owns, with the ticks of their newest states.
     pub(super) fn owned(&self) -> impl Iterator<Item = (u32, u32)> {
-        let owned = (0..self.rows()).filter(|id| self.is_owned(*id));
+        let owned = (0..self.rows()).filter(|id| self.is_owned(*id) && self.tick(*id) != KEPT);
         // Ids are below the capacity.
         owned.map(|id| (id as u32, self.tick(id)))
     }

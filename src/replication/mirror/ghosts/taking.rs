@@ -1,7 +1,8 @@
 //! The game's tick: what changed of a client's ghosts goes into its columns.
 
 use super::super::super::class::GhostClass;
-use super::{ALIVE, FRESH, Ghosts, LISTED, OWNED, REPORTED_OWNED};
+use super::super::pages::Page;
+use super::{ALIVE, FRESH, Ghosts, KEPT, LISTED, OWNED, REPORTED_OWNED};
 use crate::store::prefetch_across;
 
 /// How many ghosts are fetched at a time, where fewer than one of this many changed.
@@ -20,6 +21,44 @@ impl Ghosts {
         self.pages.clear();
         self.departed.clear();
         self.listed.clear();
+        self.came.clear();
+    }
+
+    /// Keeps the ghosts that came up to a tick with their newest states, which count as older than all that follow, and ends
+    /// the others. Calls `report` with each of those that was reported to the game, by id.
+    pub(in super::super) fn keep(&mut self, until: u32, mut report: impl FnMut(u32)) {
+        let count = self.without_words.len();
+        let mut state = vec![0; self.pages.form().size()];
+        self.departed.clear();
+        for id in 0..self.rows {
+            // Ticks are compared as they wrap: ghosts that were kept before are older than any visit.
+            let comes_later = self
+                .came
+                .get(id)
+                .is_some_and(|came| *came != KEPT && came.wrapping_sub(until).cast_signed() > 0);
+            let Some((Page { states, bodies, version }, at)) = self.pages.get_mut(id) else { continue };
+            let flags = states.flags(at);
+            *version = version.wrapping_add(1);
+            states.newest(at, &mut self.words);
+            states.clear(at);
+            states.set_destroyed(at, 0);
+            if flags & ALIVE == 0 {
+                continue;
+            }
+            if comes_later {
+                states.set_flags(at, flags & LISTED);
+                states.set_dirty(at, 0);
+                bodies[at * count..][..count].fill(Box::default());
+                if flags & FRESH == 0 {
+                    // Below the capacity.
+                    report(id as u32);
+                }
+                continue;
+            }
+            self.pages.form().store(&self.words, &mut state);
+            self.came[id] = KEPT;
+            self.push(id, KEPT, &state);
+        }
     }
 
     /// The reported ghosts with changed values, with the mask of changes: before [`Ghosts::take`], in any order.

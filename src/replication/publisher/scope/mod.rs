@@ -5,6 +5,7 @@
 //! they reveal nothing about other clients.
 
 mod fates;
+mod memory;
 mod record;
 
 use super::super::class::{GhostClass, HISTORY, MAX_GROUPS};

@@ -122,7 +122,7 @@ impl CrowdWorld {
         };
         let classes = Arc::new(Classes::new([0, 1, 2, 3, 4].map(class)).unwrap());
         let mirrors = core::array::from_fn(|_| Mirror::new(classes.clone()));
-        let mut publisher = Publisher::new(classes, PublisherConfig { channel: 3 });
+        let mut publisher = Publisher::new(classes, PublisherConfig { channel: 3, seed: 0 });
         clients.iter().for_each(|client| publisher.add_peer(CROWD[*client]));
         for class in 0..CLASSES {
             for row in 0..ROWS {

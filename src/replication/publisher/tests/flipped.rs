@@ -21,7 +21,7 @@ fn classes() -> Arc<Classes> {
 
 /// What a client of some loss is sent, of ghosts that move.
 fn sent(classes: &Arc<Classes>, rng: &mut Rng) -> Vec<(usize, Vec<u8>)> {
-    let mut publisher = Publisher::new(classes.clone(), PublisherConfig { channel: 3 });
+    let mut publisher = Publisher::new(classes.clone(), PublisherConfig { channel: 3, seed: 0 });
     publisher.add_peer(ONE);
     let (mut sent, mut at) = (Vec::new(), vec![[0.0f64; 3]; ROWS as usize]);
     let mut n = vec![0u32; ROWS as usize];

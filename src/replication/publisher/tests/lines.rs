@@ -11,7 +11,7 @@ fn two_classes(each: u32) -> (Publisher, Mirror) {
         Arc::new(GhostClass::new(name, properties, [Condition::Always], each).unwrap())
     };
     let classes = Arc::new(Classes::new([class("Dot"), class("Line")]).unwrap());
-    let mut publisher = Publisher::new(classes.clone(), PublisherConfig { channel: 3 });
+    let mut publisher = Publisher::new(classes.clone(), PublisherConfig { channel: 3, seed: 0 });
     publisher.add_peer(ONE);
     for class in 0..2 {
         for row in 0..each {
@@ -132,7 +132,7 @@ fn the_least_room_has_room_for_many_texts() {
     let (size, each) = (properties.schema().row_size(), properties.schema().fields().to_vec());
     let class = GhostClass::new("Texts", properties, [Condition::Always; 40], 1).unwrap();
     let classes = Arc::new(Classes::new([Arc::new(class)]).unwrap());
-    let mut publisher = Publisher::new(classes, PublisherConfig { channel: 3 });
+    let mut publisher = Publisher::new(classes, PublisherConfig { channel: 3, seed: 0 });
     publisher.add_peer(ONE);
     let row = publisher.spawn(0, None).unwrap();
     publisher.enter(ONE, 0, row);

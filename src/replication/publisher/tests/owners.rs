@@ -8,7 +8,7 @@ fn secretive(condition: Condition, coded: bool) -> Publisher {
     let properties = Properties::new(Schema::new(fields).unwrap()).unwrap();
     let class = GhostClass::new("Dot", properties, [Condition::Always, condition], 1).unwrap();
     let classes = Arc::new(Classes::new([Arc::new(class.with_coding(coded))]).unwrap());
-    let mut publisher = Publisher::new(classes, PublisherConfig { channel: 3 });
+    let mut publisher = Publisher::new(classes, PublisherConfig { channel: 3, seed: 0 });
     publisher.add_peer(ONE);
     publisher.add_peer(OTHER);
     publisher

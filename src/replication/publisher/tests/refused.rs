@@ -12,7 +12,7 @@ fn models_of_a_refused_packet_are_not_kept() {
     };
     let classes = Arc::new(Classes::new([class("Plain", false), class("Coded", true)]).unwrap());
     let (mut publisher, mut mirror) =
-        (Publisher::new(classes.clone(), PublisherConfig { channel: 3 }), Mirror::new(classes));
+        (Publisher::new(classes.clone(), PublisherConfig { channel: 3, seed: 0 }), Mirror::new(classes));
     publisher.add_peer(ONE);
     let row = publisher.spawn(1, None).unwrap();
     publisher.enter(ONE, 1, row);
@@ -33,14 +33,14 @@ fn models_of_a_refused_packet_are_not_kept() {
         |(length, bytes): &(usize, Vec<u8>)| BitReader::with_range(bytes, 0, *length).bits(16).unwrap();
     // A plain ghost, of the tick before.
     let mut bits = BitWriter::new();
-    bits.bits(tick_of(&sent[0]) - 1, 16);
+    bits.bits(tick_of(&sent[0]) - 1, 17);
     bits.bits(0b01 | 0b01011 << 2, 2 + 5 + 8 + 2);
     handle(&mut bits).unwrap();
     // In each packet, in front of what is coded: it, 40 ticks old, which it never was.
     for packet @ (length, bytes) in &sent {
-        let mut from = BitReader::with_range(bytes, 17, *length - 17);
+        let mut from = BitReader::with_range(bytes, 18, *length - 18);
         let mut bits = BitWriter::new();
-        bits.bits(tick_of(packet), 16);
+        bits.bits(tick_of(packet), 17);
         bits.bits(0b01, 2);
         bits.bits(0b111 | 39 << 5 | 0b100 << 11 | 1 << 14, 3 + 2 + 6 + 3 + 3);
         bits.bits(0, 2);

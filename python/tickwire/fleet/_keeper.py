@@ -1,0 +1,100 @@
+"""A room that this process holds: its lease, its saves, and whether it may act."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import suppress
+
+from tickwire.fleet._store import Claim, Store
+
+__all__ = ["Keeper"]
+
+LEASE = 4.0
+"""Seconds for which a claim holds. A successor waits as long after a crash."""
+
+MARGIN = 1.0
+"""Seconds before the end of its lease at which a room stops acting: clocks of machines run apart."""
+
+RETRY = 0.25
+"""Seconds until the store is asked again after a failure."""
+
+LOG = logging.getLogger("tickwire")
+
+
+class Keeper:
+    """Keeps a room: saves its world, and renews the lease by that.
+
+    Args:
+        store (Store): where.
+        claim (Claim): the room, just claimed for :data:`LEASE` seconds.
+        every (float): seconds between two saves: what a crash costs at most.
+        clock (Callable[[], float], default time.monotonic): the time in seconds.
+        executor (Executor | None, default None): what calls the store, so that the game needn't wait; None:
+            a thread.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        claim: Claim,
+        every: float,
+        clock: Callable[[], float] = time.monotonic,
+        executor: Executor | None = None,
+    ) -> None:
+        self._store = store
+        self._claim = claim
+        self._every = every
+        self._clock = clock
+        self._executor = executor or ThreadPoolExecutor(1, "tickwire room")
+        self._until = clock() + LEASE - MARGIN
+        self._due = clock() + every
+        self._asked = 0.0
+        self._answer: Future[bool] | None = None
+        self._failing = False
+        self._lost = False
+
+    @property
+    def acts(self) -> bool:
+        """Whether this process still has the room: False once another may have it."""
+        return not self._lost and self._clock() < self._until
+
+    def tick(self, save: Callable[[], bytes]) -> bool:
+        """Saves the world if it is time; returns :attr:`acts`."""
+        if self._answer is not None and self._answer.done():
+            self._read(self._answer)
+            self._answer = None
+        now = self._clock()
+        if self._answer is None and now >= self._due and self.acts:
+            self._asked, self._due = now, now + self._every
+            self._answer = self._executor.submit(self._store.keep, self._claim, LEASE, save())
+        return self.acts
+
+    def _read(self, answer: Future[bool]) -> None:
+        try:
+            if answer.result():
+                self._until, self._failing = self._asked + LEASE - MARGIN, False
+            else:
+                self._lost = True
+                LOG.warning("room %s is another's: this process stops acting for it", self._claim.room)
+        except OSError as error:
+            if not self._failing:
+                LOG.warning("room %s isn't saved: %s; trying again", self._claim.room, error)
+            self._failing = True
+            self._due = min(self._due, self._clock() + RETRY)
+
+    def close(self, world: bytes | None) -> None:
+        """Gives the room up: with its last world, so that a successor goes on from there; or None: it is
+        over."""
+        if self._answer is not None:
+            with suppress(OSError, TimeoutError):
+                self._answer.result(MARGIN)
+        try:
+            if self.acts and (world is None or self._store.keep(self._claim, LEASE, world)):
+                (self._store.forget if world is None else self._store.release)(self._claim)
+        except OSError as error:
+            LOG.warning("room %s isn't saved at its end: %s", self._claim.room, error)
+        finally:
+            self._executor.shutdown(wait=False)

@@ -1,0 +1,245 @@
+"""Rooms: what a game writes, and how a process runs one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from tickwire._checks import check_within
+from tickwire._core import Access, Address, Server
+from tickwire._core import Protocol as Game
+from tickwire._run import run
+from tickwire.errors import RoomTakenError
+from tickwire.fleet._keeper import LEASE, Keeper
+from tickwire.fleet._store import Claim, MemoryStore, Store
+
+__all__ = ["Engine", "Local", "Place", "room", "serve"]
+
+MOVED = "the room moves"
+"""What players are told when their room goes on elsewhere."""
+
+LINGER = 1.0
+"""Seconds that players have to hear it."""
+
+CLAIM_EVERY = 0.25
+"""Seconds between two tries to claim a room whose last process is gone without a goodbye."""
+
+
+class Playing(Protocol):
+    """What a game writes: a class that plays on a server."""
+
+    def __init__(self, server: Any) -> None:
+        """Begins; or goes on, if ``server.world`` has ghosts already."""
+
+    def tick(self, inbox: Any) -> bool | None:
+        """Plays one tick; True: the match is over, and nothing of it is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a room runs: what a backend makes a token for."""
+
+    address: Address
+    """Where players reach it: ``servers=[place.address]`` of :meth:`ConnectToken.generate`."""
+    protocol_id: int
+    """Its protocol."""
+
+
+class Engine(Protocol):
+    """Where rooms run: :class:`Local`, :class:`tickwire.fleet.ray.Rooms` or
+    :class:`tickwire.fleet.agones.Allocator`."""
+
+    def find_or_create(self, room: str) -> Place:
+        """The place of the room with this name, which is begun if it doesn't run yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What :func:`room` was given."""
+
+    protocol: Game[Any]
+    key: bytes | None
+    max_clients: int
+    save_every: float
+
+
+_R = TypeVar("_R", bound=type)
+
+
+def room(
+    protocol: Game[Any], *, key: bytes | None = None, max_clients: int = 64, save_every: float = 1.0
+) -> Callable[[_R], _R]:
+    """Makes a class a room. It has ``__init__(self, server)`` and ``tick(self, inbox)``, and plays on the
+    server that it is given. All that must survive belongs into the world's ghosts (:meth:`World.save`): a
+    room that moves, or whose machine died, is made anew on a server with that world.
+
+    Args:
+        protocol (Protocol): the game's; with ghosts, unless nothing of a room need survive.
+        key (bytes | None, default None): the servers' private key; None: development mode.
+        max_clients (int, default 64): players of a room.
+        save_every (float, default 1.0): seconds between two saves of the world, 0.1 to 2: what a crash
+            costs at most.
+
+    Raises:
+        TypeError, ValueError: naming the argument, its value and its bound.
+    """
+    if not isinstance(protocol, Game):
+        raise TypeError(f"protocol must be a Protocol, not {type(protocol).__name__}")
+    check_within("save_every", save_every, 0.1, 2)
+    options = Options(protocol, key, max_clients, save_every)
+
+    def make(class_: _R) -> _R:
+        class_._tickwire_room = options  # type: ignore[attr-defined]
+        return class_
+
+    return make
+
+
+def options_of(class_: type) -> Options:
+    """What :func:`room` was given for this class."""
+    options = getattr(class_, "_tickwire_room", None)
+    if not isinstance(options, Options):
+        raise TypeError(f"{class_.__name__} must be decorated with @fleet.room(protocol)")
+    return options
+
+
+class Running:
+    """A room in this process: its server, its game, and the right to run it."""
+
+    def __init__(
+        self,
+        class_: type,
+        claim: Claim,
+        address: Any,
+        store: Store,
+        *,
+        public: list[Any] | None = None,
+        **simulated: Any,
+    ) -> None:
+        options = options_of(class_)
+        network = simulated.pop("network", None)
+        self.keeper = Keeper(store, claim, options.save_every, **simulated)
+        self.server = Server(
+            address,
+            options.protocol,
+            key=options.key,
+            max_clients=options.max_clients,
+            access=Access(public_addresses=public),
+            network=network,
+        )
+        if claim.world is not None:
+            self.server.world.load(claim.world)
+        self.room: Playing = class_(self.server)
+        self.place = Place(Address(public[0]) if public else self.server.address, options.protocol.id)
+        self._over = False
+        self._leaves = threading.Event()
+
+    def tick(self, inbox: Any) -> bool:
+        """Plays a tick; False: the room ends here, and :meth:`leave` is next."""
+        self._over = bool(self.room.tick(inbox))
+        return self.keeper.tick(self.server.world.save) and not self._over and not self._leaves.is_set()
+
+    def leave(self) -> None:
+        """Gives the room up, with its world, unless the match is over."""
+        self.keeper.close(None if self._over else self.server.world.save())
+
+    def ask_to_leave(self) -> None:
+        """Has the room end with its next tick. Any thread may call it."""
+        self._leaves.set()
+
+    def run(self, health: Any = None) -> None:
+        """Plays until the match is over, the process is to end, or another process has the room."""
+        with run(self.server, health=health, linger=LINGER, reason=MOVED) as ticks:
+            for _, inbox in ticks:
+                if not self.tick(inbox):
+                    break
+            self.leave()
+
+
+def claim(store: Store, name: str, wait: Callable[[float], Any], patience: float = 2 * LEASE) -> Claim:
+    """Claims a room; waits for the lease of a process that died."""
+    waited = 0.0
+    while True:
+        try:
+            claimed = store.claim(name, LEASE)
+        except OSError:
+            if waited >= patience:
+                raise
+            claimed = None
+        if claimed is not None:
+            return claimed
+        if waited >= patience:
+            raise RoomTakenError(f"room {name} runs elsewhere")
+        wait(CLAIM_EVERY)
+        waited += CLAIM_EVERY
+
+
+def serve(
+    class_: type,
+    name: str,
+    address: Any,
+    *,
+    store: Store,
+    public_addresses: list[Any] | None = None,
+    health: Any = None,
+) -> None:
+    """Runs one room in this process until its match is over, or until the process is to end (Ctrl-C,
+    SIGTERM): then the world is saved, and whoever claims the room next goes on with it.
+
+    Args:
+        class_ (type): decorated with :func:`room`.
+        name (str): the room's name, 1 to 63 bytes.
+        address (AddressLike): where its server listens.
+        store (Store): where rooms are kept.
+        public_addresses (list[AddressLike] | None, default None): the server's addresses in tokens, if they
+            are others.
+        health (default None): as for :func:`tickwire.run`.
+
+    Raises:
+        RoomTakenError: another process runs it.
+        OSError: the address can't be bound, or the store not be reached.
+    """
+    claimed = claim(store, name, threading.Event().wait)
+    Running(class_, claimed, address, store, public=public_addresses).run(health)
+
+
+class Local:
+    """Rooms in this process, each in a thread of its own: for development, and for a few rooms on one
+    machine.
+
+    Args:
+        class_ (type): decorated with :func:`room`.
+        host (str, default "127.0.0.1"): the address at which the rooms listen, each with a port of its own.
+        store (Store | None, default None): where rooms are kept; None: in memory.
+    """
+
+    def __init__(self, class_: type, host: str = "127.0.0.1", *, store: Store | None = None) -> None:
+        options_of(class_)
+        self._class = class_
+        self._host = host
+        self._store = MemoryStore() if store is None else store
+        self._lock = threading.Lock()
+        self._rooms: dict[str, tuple[Running, threading.Thread]] = {}
+
+    def find_or_create(self, room: str) -> Place:
+        """See :meth:`Engine.find_or_create`."""
+        with self._lock:
+            running, thread = self._rooms.get(room, (None, None))
+            if running is None or thread is None or not thread.is_alive():
+                claimed = claim(self._store, room, threading.Event().wait)
+                running = Running(self._class, claimed, Address((self._host, 0)), self._store)
+                thread = threading.Thread(target=running.run, name=f"room {room}", daemon=True)
+                self._rooms[room] = running, thread
+                thread.start()
+            return running.place
+
+    def close(self) -> None:
+        """Ends all rooms, and keeps their worlds in the store."""
+        with self._lock:
+            for running, _ in self._rooms.values():
+                running.ask_to_leave()
+            for _, thread in self._rooms.values():
+                thread.join()
+            self._rooms.clear()

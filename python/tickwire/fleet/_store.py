@@ -1,0 +1,191 @@
+"""Where rooms are kept, and who may run them: leases with fencing.
+
+A room is run by one process at a time. The process holds a lease on the room's name, which it renews while
+it runs the room; each claim has a greater epoch than all before. A process that was cut off and comes back
+finds its epoch outdated, and its saves are refused (Kleppmann, "How to do distributed locking", 2016).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+__all__ = ["Claim", "MemoryStore", "RedisStore", "Store"]
+
+_NAME = re.compile("[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to run a room, from :meth:`Store.claim`."""
+
+    room: str
+    """The room's name."""
+    epoch: int
+    """Greater than that of each earlier claim of the room."""
+    world: bytes | None = None
+    """What was saved of it last; None: it is new."""
+
+
+class Store(Protocol):
+    """Where rooms' worlds are kept, shared by all machines. Each method may raise OSError: the store can't be
+    reached just now."""
+
+    def claim(self, room: str, seconds: float) -> Claim | None:
+        """Takes the room for so many seconds; None: somebody else has it."""
+
+    def keep(self, claim: Claim, seconds: float, world: bytes | None = None) -> bool:
+        """Takes it for so many seconds from now, and saves the world if one is given; False: the room isn't
+        ours any more, and nothing was saved."""
+
+    def release(self, claim: Claim) -> None:
+        """Gives the room up, so that another can have it at once. Its world stays."""
+
+    def forget(self, claim: Claim) -> None:
+        """Gives the room up, and forgets its world: the match is over."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    epoch: int = 0
+    until: float = 0.0
+    world: bytes | None = None
+
+
+class MemoryStore:
+    """A :class:`Store` of one process, for tests and for rooms of one machine that share a process.
+
+    Args:
+        clock (Callable[[], float], default time.monotonic): the time in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._epoch = 0
+        self._rooms: dict[str, _Kept] = {}
+
+    def claim(self, room: str, seconds: float) -> Claim | None:
+        """See :meth:`Store.claim`."""
+        kept = self._rooms.setdefault(check_name(room), _Kept())
+        now = self._clock()
+        if now < kept.until:
+            return None
+        self._epoch += 1
+        kept.epoch, kept.until = self._epoch, now + seconds
+        return Claim(room, kept.epoch, kept.world)
+
+    def keep(self, claim: Claim, seconds: float, world: bytes | None = None) -> bool:
+        """See :meth:`Store.keep`."""
+        kept = self._ours(claim)
+        if kept is None:
+            return False
+        kept.until = self._clock() + seconds
+        if world is not None:
+            kept.world = world
+        return True
+
+    def release(self, claim: Claim) -> None:
+        """See :meth:`Store.release`."""
+        kept = self._ours(claim)
+        if kept is not None:
+            kept.until = 0.0
+
+    def forget(self, claim: Claim) -> None:
+        """See :meth:`Store.forget`."""
+        if self._ours(claim) is not None:
+            del self._rooms[claim.room]
+
+    def _ours(self, claim: Claim) -> _Kept | None:
+        # An expired lease that nobody has claimed since is still ours.
+        kept = self._rooms.get(claim.room)
+        return kept if kept is not None and kept.epoch == claim.epoch else None
+
+
+class RedisStore:
+    """A :class:`Store` in Redis, for rooms on many machines.
+
+    Args:
+        redis (redis.Redis): a client of the package ``redis``. Give it timeouts (``socket_timeout=1``): a
+            room waits for it in its own thread, and stops acting when its lease ends.
+        prefix (str, default "tickwire"): what the keys begin with.
+    """
+
+    def __init__(self, redis: Any, prefix: str = "tickwire") -> None:
+        self._prefix = prefix
+        self._claim = redis.register_script(_CLAIM)
+        self._keep = redis.register_script(_KEEP)
+        self._end = redis.register_script(_END)
+
+    def claim(self, room: str, seconds: float) -> Claim | None:
+        """See :meth:`Store.claim`."""
+        answer = self._run(self._claim, room, [_ms(seconds)])
+        if answer is None:
+            return None
+        epoch, world = answer
+        return Claim(room, int(epoch), world)
+
+    def keep(self, claim: Claim, seconds: float, world: bytes | None = None) -> bool:
+        """See :meth:`Store.keep`."""
+        given = [claim.epoch, _ms(seconds)] + ([] if world is None else [world])
+        return bool(self._run(self._keep, claim.room, given))
+
+    def release(self, claim: Claim) -> None:
+        """See :meth:`Store.release`."""
+        self._run(self._end, claim.room, [claim.epoch, 0])
+
+    def forget(self, claim: Claim) -> None:
+        """See :meth:`Store.forget`."""
+        self._run(self._end, claim.room, [claim.epoch, 1])
+
+    def _run(self, script: Any, room: str, arguments: list[Any]) -> Any:
+        from redis.exceptions import RedisError
+
+        base = f"{self._prefix}:{{{check_name(room)}}}"  # in braces: one slot of a cluster
+        try:
+            return script(keys=[f"{base}:epoch", f"{base}:lease", f"{base}:world"], args=arguments)
+        except RedisError as error:
+            raise OSError(f"redis: {error}") from error
+
+
+# Each runs as a whole, and Redis' own clock ends the leases.
+_CLAIM = """
+if redis.call('EXISTS', KEYS[2]) == 1 then return false end
+local epoch = redis.call('INCR', KEYS[1])
+redis.call('PERSIST', KEYS[1])
+redis.call('SET', KEYS[2], epoch, 'PX', ARGV[1])
+return {epoch, redis.call('GET', KEYS[3])}
+"""
+_KEEP = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
+if ARGV[3] then redis.call('SET', KEYS[3], ARGV[3]) end
+return 1
+"""
+_END = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('DEL', KEYS[2])
+if ARGV[2] == '1' then
+  redis.call('DEL', KEYS[3])
+  redis.call('EXPIRE', KEYS[1], 86400)
+end
+return 1
+"""
+
+
+def _ms(seconds: float) -> int:
+    return max(1, round(seconds * 1000))
+
+
+def check_name(room: str) -> str:
+    """Refuses names that can't be a label's value in Kubernetes, so that a room is named alike everywhere."""
+    if not isinstance(room, str):
+        raise TypeError(f"room must be a str, not {type(room).__name__}")
+    if not _NAME.fullmatch(room):
+        raise ValueError(
+            "room must be 1 to 63 letters, digits, dots, dashes and underscores of ASCII, "
+            f"with a letter or digit at both ends, not {room!r}"
+        )
+    return room

@@ -1,0 +1,205 @@
+"""Rooms of a fleet: who may run one, what survives, and where they are found."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tickwire import fleet
+from tickwire.fleet import MemoryStore
+from tickwire.fleet._keeper import LEASE, MARGIN, Keeper
+
+
+class Clock:
+    """Virtual time."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class AtOnce(Executor):
+    """Calls at once, in the caller's thread."""
+
+    def submit(self, call: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(call(*given, **named))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+@pytest.fixture(scope="module")
+def redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A client of a Redis server of our own."""
+    program = shutil.which("redis-server")
+    package = pytest.importorskip("redis", reason="the package redis isn't installed")
+    if program is None:
+        pytest.skip("redis-server isn't installed: apt-get install redis-server")
+    place = tmp_path_factory.mktemp("redis") / "socket"
+    given = ["--port", "0", "--unixsocket", str(place), "--save", "", "--dir", str(place.parent)]
+    with subprocess.Popen([program, *given], stdout=subprocess.DEVNULL) as process:
+        client = package.Redis(unix_socket_path=str(place), socket_timeout=2)
+        until = time.monotonic() + 20
+        while time.monotonic() < until and not answers(place):
+            time.sleep(0.01)
+        try:
+            yield client
+        finally:
+            client.close()
+            process.terminate()
+
+
+def answers(place: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as asked:
+        return asked.connect_ex(str(place)) == 0
+
+
+@pytest.fixture(params=["memory", "redis"])
+def store(request: pytest.FixtureRequest) -> Any:
+    if request.param == "memory":
+        return MemoryStore()
+    redis = request.getfixturevalue("redis")
+    redis.flushall()
+    return fleet.RedisStore(redis)
+
+
+def test_a_room_has_one_process(store: fleet.Store) -> None:
+    claim = store.claim("attic", 60)
+    assert claim is not None
+    assert claim.world is None
+    assert store.claim("attic", 60) is None
+    assert store.claim("cellar", 60) is not None
+    assert store.keep(claim, 60, b"world")
+    store.release(claim)
+    successor = store.claim("attic", 60)
+    assert successor is not None
+    assert successor.world == b"world"
+    assert successor.epoch > claim.epoch
+
+
+def test_a_process_that_returns_can_not_save(store: fleet.Store) -> None:
+    lost = store.claim("attic", 0.001)
+    assert lost is not None
+    successor = None
+    while successor is None:  # the lease of a thousandth of a second ends
+        successor = store.claim("attic", 60)
+    assert store.keep(successor, 60, b"new")
+    assert not store.keep(lost, 60, b"old")
+    store.release(lost)
+    store.forget(lost)
+    assert store.claim("attic", 60) is None
+    store.release(successor)
+    third = store.claim("attic", 60)
+    assert third is not None
+    assert third.world == b"new"
+
+
+def test_a_match_that_is_over_leaves_nothing(store: fleet.Store) -> None:
+    claim = store.claim("attic", 60)
+    assert claim is not None
+    assert store.keep(claim, 60, b"world")
+    store.forget(claim)
+    again = store.claim("attic", 60)
+    assert again is not None
+    assert again.world is None
+    assert again.epoch > claim.epoch
+    assert not store.keep(claim, 60, b"late")
+
+
+def test_an_expired_lease_that_nobody_took_can_be_renewed(store: fleet.Store) -> None:
+    claim = store.claim("attic", 0.001)
+    assert claim is not None
+    assert store.keep(claim, 60, b"world")
+    assert store.claim("attic", 60) is None
+
+
+@pytest.mark.parametrize("name", ["", "a b", "-a", "a-", "a" * 64, "ä", "a/b", "a{b", "a\n"])
+def test_names_that_are_none_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="room must be 1 to 63 letters"):
+        MemoryStore().claim(name, 1)
+
+
+def test_a_store_that_is_gone_raises_os_error() -> None:
+    package = pytest.importorskip("redis", reason="the package redis isn't installed")
+    store = fleet.RedisStore(package.Redis(unix_socket_path="/dev/null/no", socket_timeout=1))
+    with pytest.raises(OSError, match="redis: "):
+        store.claim("attic", 1)
+
+
+class Failing(MemoryStore):
+    """A store that can't be reached at times."""
+
+    fails = False
+
+    def keep(self, claim: fleet.Claim, seconds: float, world: bytes | None = None) -> bool:
+        if self.fails:
+            raise OSError("unplugged")
+        return super().keep(claim, seconds, world)
+
+
+def kept(store: MemoryStore, clock: Clock) -> Keeper:
+    claim = store.claim("attic", LEASE)
+    assert claim is not None
+    return Keeper(store, claim, 1.0, clock, AtOnce())
+
+
+def test_a_room_acts_while_its_store_answers() -> None:
+    clock = Clock()
+    store = MemoryStore(clock)
+    keeper = kept(store, clock)
+    for _ in range(600):
+        clock.now += 1 / 20
+        assert keeper.tick(lambda: b"world")
+    keeper.close(b"last")
+    successor = store.claim("attic", LEASE)
+    assert successor is not None
+    assert successor.world == b"last"
+
+
+def test_a_room_that_is_cut_off_stops_before_another_may_begin(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    store = Failing(clock)
+    keeper = kept(store, clock)
+    other = None
+    stopped = None
+    for _ in range(400):
+        clock.now += 1 / 20
+        acts = keeper.tick(lambda: b"world")
+        if clock.now > 105 and not store.fails:
+            store.fails = True
+        if not acts and stopped is None:
+            stopped = clock.now
+        other = store.claim("attic", LEASE)
+        if other is not None:
+            break
+    assert other is not None
+    assert stopped is not None
+    assert clock.now - stopped >= MARGIN - 0.06
+    assert other.world == b"world"
+    assert caplog.text.count("trying again") == 1
+    store.fails = False
+    assert not keeper.tick(lambda: b"old")
+    keeper.close(b"old")
+    assert store.claim("attic", LEASE) is None
+    assert store.keep(other, LEASE, None)
+
+
+def test_a_short_outage_of_the_store_ends_nothing() -> None:
+    clock = Clock()
+    store = Failing(clock)
+    keeper = kept(store, clock)
+    for number in range(400):
+        clock.now += 1 / 20
+        store.fails = 100 <= number < 130  # one and a half seconds
+        assert keeper.tick(lambda: b"world")
