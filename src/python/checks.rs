@@ -8,8 +8,7 @@ use crate::python::prelude::*;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::{PyTypeCheck, PyTypeInfo};
 
-use super::arguments::number as not_bool;
-use super::arguments::wrong;
+use super::arguments::{number as not_bool, wrong};
 use super::protocol;
 
 /// The latest time that a caller may give: 200 years.

@@ -1,8 +1,6 @@
 //! A client for Python: the sans-IO client, its tokens, messages and events.
 
-use core::net::IpAddr;
-use core::net::Ipv4Addr;
-use core::net::Ipv6Addr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ffi::CString;
 use std::sync::atomic::AtomicU64;
 
@@ -30,15 +28,8 @@ use super::setup::{REPLAY_WINDOW, entropy, open_driver, random, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock, Latency};
 use super::token::{ConnectToken, extract_key};
-use crate::driver::Carrier;
-use crate::driver::ClaimedToken;
-use crate::driver::claim_token;
-use crate::endpoint::ChunkLimits;
-use crate::endpoint::ClientConfig;
-use crate::endpoint::DEVELOPMENT_KEY;
-use crate::endpoint::Dial;
-use crate::endpoint::Event;
-use crate::endpoint::ReconnectConfig;
+use crate::driver::{Carrier, ClaimedToken, claim_token};
+use crate::endpoint::{ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, Event, ReconnectConfig};
 use crate::netcode::{self, TokenUse};
 use crate::timeline::packet::MAX_INPUTS;
 use crate::transport::BudgetConfig;

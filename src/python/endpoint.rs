@@ -11,10 +11,7 @@ use crate::python::prelude::*;
 use pyo3::exceptions::PyRuntimeWarning;
 
 use super::calls::Desk;
-use super::errors::channel_error;
-use super::errors::closed_error;
-use super::errors::not_connected;
-use super::errors::stale_client;
+use super::errors::{channel_error, closed_error, not_connected, stale_client};
 use super::forks::Process;
 use super::ghosts::{self, Copies, Population};
 use super::hooks::{AskedAt, Candidates, ask_priority};
@@ -27,15 +24,10 @@ use super::sending::Sent;
 use super::settings::Settings;
 use super::setup::{network_id_key, visit_seed};
 use super::stats::ConnectionStats;
-use crate::driver::BETWEEN_TURNS;
-use crate::driver::Next;
-use crate::driver::Poller;
 use crate::driver::reports::Dropped;
 use crate::driver::udp::UdpSocket;
-use crate::endpoint::DisconnectReason;
-use crate::endpoint::Event;
-use crate::endpoint::PeerStats;
-use crate::endpoint::SendError;
+use crate::driver::{BETWEEN_TURNS, Next, Poller};
+use crate::endpoint::{DisconnectReason, Event, PeerStats, SendError};
 
 /// The longest wait that event loops are given: not all of them can wait forever.
 const MAX_STEP: Duration = Duration::from_secs(3600);

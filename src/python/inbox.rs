@@ -14,11 +14,10 @@ use super::columns::columns_class;
 use super::events::{Connected, Disconnected};
 use super::ghosts::call_all;
 use super::schema::Schema;
-use crate::endpoint;
-use crate::session;
 use crate::transport::chunks::ChunkEvent;
 use crate::transport::{ChannelKind, Notification, OpaqueBody, PacketNotification};
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded};
+use crate::{endpoint, session};
 
 columns_class! {
     Notifications of NotificationTable {

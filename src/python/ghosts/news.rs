@@ -1,8 +1,7 @@
 //! What arrived for a client's ghosts: written to the columns, and as events of those classes that come as
 //! objects.
 
-use std::collections::BTreeMap;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::python::prelude::*;
 

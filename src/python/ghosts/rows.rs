@@ -7,8 +7,7 @@
 
 use std::ops::Range;
 use std::sync::MutexGuard;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use crate::python::prelude::*;
 

@@ -7,18 +7,14 @@ use crate::python::prelude::*;
 
 use super::arrays::{GhostArrays, numbers, rows_of};
 use super::client_world::{counted, objects};
-use super::core;
 use super::ghost::{Ghost, Live};
 use super::hooks::Hooks;
-use super::names;
 use super::population::Population;
 use super::properties::DEFAULT_RATE;
-use super::relevancy;
 use super::rows::{Checked, GhostRows, NOBODY};
-use super::saving;
+use super::{core, names, relevancy, saving};
 use crate::python::errors::{GhostError, closed_error, stale_client};
-use crate::python::hooks;
-use crate::python::time;
+use crate::python::{hooks, time};
 use crate::replication::{GhostName, Interests, MAX_PAST, Publisher, Relevancy};
 
 #[pyclass(frozen, module = "tickwire.world")]

@@ -7,12 +7,12 @@ use crate::python::prelude::*;
 use super::counts;
 use super::fragments::{Fragments, MAX_BYTES};
 use crate::python::errors::MessageTooLargeError;
+use crate::transport;
 use crate::transport::ack_endpoint::{self, AckEndpointConfig};
 use crate::transport::acks::{Acked, RttSampling};
 use crate::transport::fragment::FRAGMENT_HEADER_SIZE;
 use crate::transport::header::Header;
 use crate::transport::packet::LossBound;
-use crate::transport::{self};
 
 /// A day: a longer time until a packet counts as lost is a mistake.
 pub(super) const MAX_LOSS: f64 = 86_400.0;

@@ -24,8 +24,7 @@ use super::sending::{Sending, Sent};
 use super::settings::{Given, Settings};
 use super::setup::{class_name, entropy, random};
 use super::stats::ConnectionStats;
-use crate::endpoint::ChunkLimits;
-use crate::endpoint::Event;
+use crate::endpoint::{ChunkLimits, Event};
 use crate::mesh::{Happening, MAX_PLAYERS, Phase, Start};
 use crate::session::PeerPart;
 

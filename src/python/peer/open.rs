@@ -1,14 +1,11 @@
 //! Makes a peer: a host that listens and dials on one port, and its mesh.
 
-use core::net::IpAddr;
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 use crate::python::prelude::*;
 
 use crate::driver::OsEntropy;
-use crate::endpoint::DEVELOPMENT_ADDRESS;
-use crate::endpoint::DEVELOPMENT_KEY;
-use crate::endpoint::ServerConfig;
+use crate::endpoint::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, ServerConfig};
 use crate::mesh::{MAX_NAME_BYTES, MAX_PLAYERS, Mesh, MeshConfig};
 use crate::netcode;
 use crate::python::capture::Secrets;

@@ -33,12 +33,9 @@ use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::time::Inputs;
 use super::token::extract_key;
 use crate::driver::Recorded;
-use crate::endpoint::BudgetError;
-use crate::endpoint::ChunkLimits;
-use crate::endpoint::DEVELOPMENT_ADDRESS;
-use crate::endpoint::DEVELOPMENT_KEY;
-use crate::endpoint::SendError;
-use crate::endpoint::ServerConfig;
+use crate::endpoint::{
+    BudgetError, ChunkLimits, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig,
+};
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode;
 use crate::transport::{BudgetConfig, Message, SendOptions};
