@@ -21,7 +21,7 @@ MOVE = struct.pack(tw.columns.row_format(Move), 1, 2, 0.5)
 def test_results_are_true_when_the_message_was_queued_and_else_say_why() -> None:
     assert [bool(result) for result in RESULT] == [True, False, False, False, False]
     for result in RESULT:
-        assert re.match(r"the (message|client|channel|connection) ", str(result))
+        assert re.match(r"(the (message|client|channel|connection)|a ghost) ", str(result))
 
 
 def test_a_result_is_made_once(protocol: tw.Protocol) -> None:
