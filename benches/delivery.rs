@@ -41,6 +41,8 @@ enum Act {
     OutOfStep,
     /// The sender has a thread, which wakes when something arrives or is due; the receiver ticks.
     Thread,
+    /// Both have threads, and their games tick.
+    Threads,
     /// Both wake so, and the receiver's game runs at each arrival: as with asyncio.
     ByArrival,
 }
@@ -48,7 +50,7 @@ enum Act {
 impl Act {
     /// Whether this end is awake between ticks.
     fn is_awake(self, end: usize) -> bool {
-        self == Act::ByArrival || self == Act::Thread && end == 0
+        matches!(self, Act::ByArrival | Act::Threads) || self == Act::Thread && end == 0
     }
 
     /// Whether this end has ticks of its own.
@@ -178,7 +180,9 @@ fn measure(case: Case) -> Figures {
                 }
                 line.receive(end);
                 let mut arrived = false;
-                while let Some(received) = line.ends[end].poll_received(0) {
+                let mut poll =
+                    || if ticked || !case.act.ticks(end) { line.ends[end].poll_received(0) } else { None };
+                while let Some(received) = poll() {
                     let sent: Instant = sent_at[check(&protocol, &received) as usize];
                     figures.latencies.push((line.now - sent).as_secs_f64() * 1000.0);
                     arrived = true;
@@ -247,11 +251,13 @@ fn main() {
         rows.push(json!({ "case": case, "metric": metric, "value": value, "unit": unit }));
     };
     let lossless = |act| measure(Case { kind: reliable(1), loss: 0.0, act }).wire_bytes.iter().sum::<usize>();
-    let lossless = [Act::InStep, Act::OutOfStep, Act::Thread, Act::ByArrival].map(|act| lossless(act) as f64);
+    let lossless = [Act::InStep, Act::OutOfStep, Act::Thread, Act::Threads, Act::ByArrival]
+        .map(|act| lossless(act) as f64);
     let cases = [
         ("reliable-ordered, ticks in step", 1, Act::InStep),
         ("reliable-ordered, ticks out of step", 1, Act::OutOfStep),
         ("reliable-ordered, sender on a thread", 1, Act::Thread),
+        ("reliable-ordered, both on threads", 1, Act::Threads),
         ("reliable-ordered, woken by arrival", 1, Act::ByArrival),
         ("reliable-ordered, 2 copies, ticks in step", 2, Act::InStep),
         ("reliable-ordered, 3 copies, ticks in step", 3, Act::InStep),

@@ -185,7 +185,7 @@ impl Peer {
         let mut datagram = Vec::new();
         numbered::write(&header, None, &mut datagram);
         datagram.extend(payload);
-        self.client.send_numbered(now, number, &datagram, out).unwrap();
+        self.client.send_numbered(now, number, |out| out.extend_from_slice(&datagram), out).unwrap();
     }
 
     fn hear(&mut self, kept: Kept, now: Instant, datagram: &mut [u8], out: &mut Datagrams) {

@@ -46,5 +46,5 @@ if __name__ == "__main__":
     # The demo starts processes, which import this module again.
     demo()
     recordings.record()
-    rts(["play", "--auto", "--seconds", "90", "--screenshot", str(HERE / "rts.png")])
-    sys.exit(arena(["play", "--auto", "--seconds", "12", "--screenshot", str(HERE / "arena.png")]))
+    rts(["play", "--auto", "--seconds", "50", "--screenshot", str(HERE / "rts.png")])
+    sys.exit(arena(["play", "--auto", "--seconds", "14", "--screenshot", str(HERE / "arena.png")]))

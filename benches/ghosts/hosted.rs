@@ -92,8 +92,9 @@ impl Hosted {
             self.wants.clear();
             self.wants.extend(publisher.wants());
             for (handle, least) in &self.wants {
-                publisher.choose(*handle, self.server.budget_bits(self.now, *handle));
-                self.server.want(*handle, CHANNEL, *least).expect("a channel");
+                let connection = self.server.connection_mut(*handle).expect("a client");
+                publisher.choose(*handle, connection.budget_bits(self.now));
+                connection.want(CHANNEL, *least).expect("a channel");
             }
             self.server.transmit_with(self.now, &mut self.down, publisher);
         });

@@ -1,6 +1,6 @@
 """The scenes of ``benches/links.rs`` and ``benches/delivery.rs`` over a real kernel: processes in two network
-namespaces, joined by an emulated line. Virtual time can't show the effects of sockets, schedulers and loops
-that wake by arrival.
+namespaces, joined by an emulated line. Virtual time can't show the effects of sockets, schedulers, loops
+that wake by arrival, and the kernel's own TCP.
 
 ``kernel.py links`` writes ``benches/links/results_kernel.json``, ``kernel.py delivery`` writes
 ``benches/delivery/results_kernel.json``. With more words, only the cases that contain one of them run, and
@@ -53,6 +53,11 @@ ENDS = [
     ("arrival", "arrival"),
 ]
 """How the sender wakes, and the receiver."""
+SHARED = [(20, 40), (50, 30)]
+"""Lines that an endless transfer shares with another flow, of the kernel's TCP or of a second client."""
+OTHERS = ["cubic", "bbr", "transfer"]
+FIRST, SETTLE, WATCH = 5.0, 5.0, 30.0
+"""Seconds between the starts of both flows, from there until their shares are counted, and of the count."""
 ENDS_OF_NOTES = [("ticks", "ticks"), ("thread", "ticks"), ("thread", "thread"), ("arrival", "arrival")]
 
 
@@ -73,6 +78,10 @@ class Direction:
     packets: int = 0
     bytes: int = 0
     dropped: int = 0
+    watched: tuple[float, float] = (0.0, 0.0)
+    """The time in which bytes that leave the queue are counted by flow."""
+    flows: dict[str, int] = field(default_factory=dict)
+    """By protocol and source port."""
 
     def send(self, now: float, packet: bytes, number: int) -> None:
         self.packets += 1
@@ -84,6 +93,9 @@ class Direction:
                 self.dropped += 1
                 return
             self.free_at = begin = begin + len(packet) / (self.mbit * 125_000)
+        if self.watched[0] <= begin < self.watched[1]:
+            flow = f"{packet[9]} {int.from_bytes(packet[20:22])}"
+            self.flows[flow] = self.flows.get(flow, 0) + len(packet)
         if self.random.random() >= self.loss:
             heapq.heappush(self.waiting, (begin + self.delay, number, packet))
 
@@ -129,11 +141,18 @@ def forward(tuns: list[int], ways: list[Direction], stop: int) -> None:
 class Line:
     """Two namespaces and the process that joins them, within a ``with``."""
 
-    def __init__(self, mbit: float, rtt_ms: float, *, loss: float = 0.0, seed: int = 1) -> None:
+    def __init__(
+        self,
+        mbit: float,
+        rtt_ms: float,
+        *,
+        loss: float = 0.0,
+        seed: int = 1,
+        watched: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
         self.names = [f"tw{side}{os.getpid()}" for side in "ab"]
-        delay = rtt_ms / 2000
-        queue = mbit * 125 * rtt_ms
-        self._ways = [Direction(mbit, delay, queue, loss, random.Random(2 * seed + way)) for way in range(2)]
+        line = mbit, rtt_ms / 2000, mbit * 125 * rtt_ms, loss
+        self._ways = [Direction(*line, random.Random(2 * seed + way), watched=watched) for way in range(2)]
 
     def __enter__(self) -> Line:
         for name in self.names:
@@ -148,7 +167,8 @@ class Line:
             with contextlib.suppress(OSError):
                 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
             forward(tuns, self._ways, theirs.fileno())
-            counts = [{"packets": w.packets, "bytes": w.bytes, "dropped": w.dropped} for w in self._ways]
+            counted = ("packets", "bytes", "dropped", "flows")
+            counts = [{name: getattr(way, name) for name in counted} for way in self._ways]
             theirs.sendall(json.dumps(counts).encode())
             os._exit(0)
         theirs.close()
@@ -163,10 +183,10 @@ class Line:
         environment = os.environ | {"PYTHONWARNINGS": "ignore"}
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
 
-    def finish(self) -> list[dict[str, int]]:
+    def finish(self) -> list[dict[str, Any]]:
         """Ends the line: the counts of each direction, the server's first."""
         self._pipe.sendall(b"x")
-        counts: list[dict[str, int]] = json.loads(self._pipe.recv(4096))
+        counts: list[dict[str, Any]] = json.loads(self._pipe.recv(4096))
         return counts
 
     def __exit__(self, *_: object) -> None:
@@ -263,6 +283,38 @@ def send_chunk(ends: str, size: int, at: float) -> None:
     play(ends, turn)
 
 
+def send_on(ends: str, at: float) -> None:
+    """Sends chunk after chunk from a time on."""
+    content, under_way = os.urandom(8 << 20), 0
+
+    def turn(client: Any, inbox: Any) -> bool:
+        nonlocal under_way
+        under_way -= len(inbox.messages)
+        while client.connected and time.monotonic() >= at and under_way < 2:
+            client.send_chunk(os.urandom(8) + content)
+            under_way += 1
+        return False
+
+    play(ends, turn)
+
+
+def take_tcp() -> None:
+    with socket.create_server((SERVER, PORT)) as listener:
+        other, _ = listener.accept()
+        while other.recv(1 << 16):
+            pass
+
+
+def send_tcp(control: str, at: float) -> None:
+    """Sends on a TCP connection with this congestion control from a time on."""
+    with socket.create_connection((SERVER, PORT)) as other:
+        other.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+        time.sleep(max(0.0, at - time.monotonic()))
+        content = bytes(1 << 16)
+        while True:
+            other.sendall(content)
+
+
 def send_notes(ends: str) -> None:
     sent = 0
 
@@ -300,7 +352,7 @@ def links(words: list[str]) -> list[dict[str, Any]]:
             "case": case,
             "seconds": round(seconds, 3),
             "ratio": round(seconds / (flows * block * 8e-6 / mbit + rtt / 1000), 3),
-            "jain": round(statistics.median(jain(times) for times, _ in runs), 3),
+            "jain": round(statistics.median(jain([1 / each for each in times]) for times, _ in runs), 3),
             "dropped_percent": round(statistics.median(dropped for _, dropped in runs), 2),
             "most_dropped_percent": round(max(dropped for _, dropped in runs), 2),
             "load": round(os.getloadavg()[0], 1),
@@ -310,9 +362,55 @@ def links(words: list[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def jain(seconds: list[float]) -> float:
-    """Jain's index of the mean rates of equal chunks."""
-    rates = [1 / each for each in seconds]
+def shares(words: list[str]) -> list[dict[str, Any]]:
+    """What a transfer gets of a line beside another flow that starts before or after it."""
+    rows = []
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    others = [other for other in OTHERS if other in known or other == "transfer"]
+    for (mbit, rtt), other, first in itertools.product(SHARED, others, ["it", "we"]):
+        case = f"{mbit} Mbit/s, {rtt} ms, beside {other}, {first} first"
+        if not wanted(case, words) or (other, first) == ("transfer", "it"):
+            continue
+        runs = [share(mbit, rtt, other, first == "we", seed) for seed in range(1, SEEDS + 1)]
+        ours = sorted(100 * us / (us + it) for us, it, _ in runs)
+        row = {
+            "case": case,
+            "our_percent": round(statistics.median(ours), 1),
+            "least_percent": round(ours[0], 1),
+            "jain": round(statistics.median(jain([us, it]) for us, it, _ in runs), 3),
+            "all_mbit": round(statistics.median((us + it) * 8e-6 / WATCH for us, it, _ in runs), 1),
+            "dropped_percent": round(statistics.median(dropped for *_, dropped in runs), 2),
+            "load": round(os.getloadavg()[0], 1),
+        }
+        print(*row.values(), sep=" | ", flush=True)
+        rows.append(row)
+    return rows
+
+
+def share(mbit: int, rtt: int, other: str, we_first: bool, seed: int) -> tuple[int, int, float]:
+    """Bytes of a transfer and of another flow, and the percentage of packets that the queue dropped."""
+    at = time.monotonic() + 2.0 + 0.013 * seed
+    ours, theirs = (at, at + FIRST) if we_first else (at + FIRST, at)
+    until = at + FIRST + SETTLE + WATCH
+    with Line(mbit, rtt, seed=seed, watched=(until - WATCH, until)) as line:
+        processes = [line.run(0, "serve", "arrival"), line.run(0, "take-tcp")]
+        time.sleep(0.5)
+        processes.append(line.run(1, "on", "thread", ours))
+        again = ("on", "thread", theirs) if other == "transfer" else ("tcp", other, theirs)
+        processes.append(line.run(1, *again))
+        time.sleep(until - time.monotonic())
+        for process in reversed(processes):
+            process.kill()
+            process.wait()
+        _, there = line.finish()
+    flows: dict[str, int] = there["flows"]
+    by_kind = [[of for name, of in flows.items() if name.startswith(kind)] for kind in ("17 ", "6 ")]
+    us, it = by_kind[0] if other == "transfer" else map(sum, by_kind)
+    return us, it, 100 * there["dropped"] / there["packets"]
+
+
+def jain(rates: list[float]) -> float:
+    """Jain's index of fairness: 1 if all are equal."""
     return sum(rates) ** 2 / (len(rates) * sum(rate * rate for rate in rates))
 
 
@@ -393,13 +491,19 @@ def main() -> None:
             serve(ends)
         case ["chunk", ends, size, at]:
             send_chunk(ends, int(size), float(at))
+        case ["on", ends, at]:
+            send_on(ends, float(at))
+        case ["take-tcp"]:
+            take_tcp()
+        case ["tcp", control, at]:
+            send_tcp(control, float(at))
         case ["notes", ends]:
             send_notes(ends)
         case ["links" | "delivery" as table, *words]:
             if (why := obstacle()) is not None:
                 print(f"Skipped, because {why}.")
                 return
-            rows = links(words) if table == "links" else delivery(words)
+            rows = links(words) + shares(words) if table == "links" else delivery(words)
             if words:
                 return
             folder = Path(__file__).parent.parent / table

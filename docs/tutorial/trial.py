@@ -7,6 +7,7 @@ she runs, where he sees her.
 
 from __future__ import annotations
 
+import ast
 import functools
 import logging
 import math
@@ -25,6 +26,8 @@ HERE = Path(__file__).parent
 CHAPTERS = sorted(HERE.glob("[0-9]_*.md"))
 BLOCK = re.compile(r"^(?:```python|<!-- run)\n(?:# (\w+\.py)\n)?(.*?)^(?:```|-->)", re.M | re.S)
 TABLE = re.compile(r"^\| after chapter \|.*\n\|---.*\n((?:\|.*\n)*)", re.M)
+NETWORKING = re.compile(r"\b(tw|server|client|caller|inbox|event|inputs|world|view|mine|past)\b")
+"""Names that Tickwire's objects have in the chapters."""
 RATE, SPEED, RADIUS = 60, 5.0, 14.0
 SETTLING, MEASURED = 300, 3600
 """Frames until clocks have settled, and those that count."""
@@ -46,6 +49,19 @@ def files(chapter: Path) -> dict[str, str]:
     pages = CHAPTERS[: CHAPTERS.index(chapter) + 1]
     blocks = [block for page in pages for block in BLOCK.findall(page.read_text("utf-8"))]
     return {"arena.py": code(chapter), **{name: text for name, text in blocks if name}}
+
+
+def networking_lines(chapter: Path) -> int:
+    """How many lines of a chapter's program use Tickwire; what a later chapter replaces doesn't count."""
+    newest: dict[str, ast.stmt] = {}
+    for place, node in enumerate(ast.parse(code(chapter)).body):
+        if isinstance(node, ast.ClassDef) and not node.decorator_list:
+            newest[node.name] = ast.ClassDef(node.name, node.bases, [], [ast.Pass()], [])
+            newest |= {f"{node.name}.{getattr(each, 'name', place)}": each for each in node.body}
+        else:
+            newest[getattr(node, "name", ast.unparse(node).split(" = ")[0])] = node
+    text = ast.unparse(ast.fix_missing_locations(ast.Module([*newest.values()], [])))
+    return sum(bool(NETWORKING.search(line)) for line in text.splitlines())
 
 
 @dataclass

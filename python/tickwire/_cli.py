@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import tickwire
 from tickwire._arguments import Parser
+from tickwire._interrupts import exit_code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,8 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         command.fill = fill
     parsed = parser.parse_args(arguments)
-    run: Callable[[argparse.Namespace], int] = parsed.run
-    return run(parsed)
+    return exit_code(lambda: parsed.run(parsed))
 
 
 def _demo(parser: Parser) -> None:

@@ -11,6 +11,7 @@ from tickwire._core import (
     Connected,
     Disconnected,
     GameEnded,
+    HostChanged,
     MasterChanged,
     PlayerJoined,
     PlayerLeft,
@@ -32,7 +33,7 @@ AddressLike: TypeAlias = Address | str | tuple[str, int]
 """An address as an argument: an :class:`Address`, its text, or ``(host, port)`` with a numeric host."""
 
 
-PeerEvent: TypeAlias = PlayerJoined | PlayerLeft | MasterChanged | Started | GameEnded
+PeerEvent: TypeAlias = PlayerJoined | PlayerLeft | MasterChanged | HostChanged | Started | GameEnded
 """The events in ``inbox.events`` of a :class:`tickwire.peers.Peer`."""
 
 

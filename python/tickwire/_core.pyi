@@ -88,6 +88,7 @@ __all__ = [
     "GhostOwned",
     "GhostSpawned",
     "GoodBad",
+    "HostChanged",
     "Inbox",
     "IncomingChunk",
     "InputColumns",
@@ -98,7 +99,6 @@ __all__ = [
     "Load",
     "LockstepCore",
     "MasterChanged",
-    "MigrationCore",
     "Notifications",
     "Outages",
     "PacketNotifications",
@@ -3737,6 +3737,9 @@ class Player:
     def name(self) -> str:
         """The name that the player chose: any text of at most 32 bytes."""
     @property
+    def client_id(self) -> int:
+        """The :attr:`ClientHandle.id` of its client at every host's server."""
+    @property
     def address(self) -> Address | None:
         """The player's address as the master sees it; None for this peer itself."""
     @property
@@ -3792,6 +3795,19 @@ class MasterChanged:
         """The new master."""
 
 @final
+class HostChanged:
+    """The game has another host and goes on. All peers get this event, the new host included."""
+
+    __match_args__ = ("host", "age")
+    @property
+    def host(self) -> Player:
+        """The new host."""
+    @property
+    def age(self) -> float | None:
+        """The age of the world with which the game goes on, in seconds; None if no player had one: the new
+        host begins with an empty world."""
+
+@final
 class Started:
     """The game starts. The event arrives in the first tick after the countdown; a late player gets it as soon as
     it has joined.
@@ -3838,6 +3854,7 @@ class Peer(Generic[_P]):
         players: int = 4,
         late_joining: bool = False,
         key: bytes | None = None,
+        ghosts: dict[type, type] | None = None,
         rendezvous: Rendezvous | None = None,
         network: SimulatedNetwork | None = None,
         transfers: Transfers | None = None,
@@ -3853,6 +3870,8 @@ class Peer(Generic[_P]):
             late_joining (bool, default False): whether players may join after the start.
             key (bytes | None, default None): 32 bytes that only the game's peers know; None: development mode, in
                 which anyone can join.
+            ghosts (dict | None, default None): the classes that :attr:`client` makes of the protocol's, as in
+                :class:`Client`.
             rendezvous (Rendezvous | None, default None): a rendezvous server and NAT settings; None: players join
                 by address only.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
@@ -3871,6 +3890,7 @@ class Peer(Generic[_P]):
         *,
         name: str = "",
         key: bytes | None = None,
+        ghosts: dict[type, type] | None = None,
         rendezvous: Rendezvous | None = None,
         network: SimulatedNetwork | None = None,
         transfers: Transfers | None = None,
@@ -3886,6 +3906,8 @@ class Peer(Generic[_P]):
             protocol (Protocol): the protocol of all peers, made with ``peers=True``.
             name (str, default ''): the player's name, up to 32 bytes in UTF-8.
             key (bytes | None, default None): the 32 bytes of the game; None: development mode.
+            ghosts (dict | None, default None): the classes that :attr:`client` makes of the protocol's, as in
+                :class:`Client`.
             rendezvous (Rendezvous | None, default None): the rendezvous server that knows the code in ``address``.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): limits for chunks.
@@ -3925,6 +3947,18 @@ class Peer(Generic[_P]):
     @property
     def is_master(self) -> bool:
         """Whether this peer is the master."""
+    @property
+    def server(self) -> Server[_P] | None:
+        """The game's server while this player hosts, and no other player can: tick it, and only then. None on the
+        other peers, and on a host that the others may be replacing. A protocol with ghosts, calls, inputs or a tick
+        rate makes a game hosted; None without these."""
+    @property
+    def client(self) -> Client[_P]:
+        """This player's client of the game's server, in memory while this player hosts: the same object for all hosts.
+
+        Raises:
+            ValueError: the protocol has no ghosts, calls, inputs or tick rate.
+        """
     @property
     def ended(self) -> LeaveReason | None:
         """The reason why this peer is out of the game; None before."""
@@ -6166,38 +6200,6 @@ class Random:
         """
     def copy(self) -> Random:
         """Returns another generator with the same state."""
-
-@final
-class MigrationCore:
-    """The notes of a game whose host may change: :class:`tickwire.peers.Migrating` holds one. Players are numbers, 0 to 15.
-
-    Args:
-        peer (Peer): carries the notes from its next tick on.
-        max_bytes (int): of a state, the same on all peers.
-    """
-
-    def __new__(cls, peer: Peer[Any], max_bytes: int) -> MigrationCore: ...
-    def set_epoch(self, epoch: int, /) -> None:
-        """Counts hosts: notes of another epoch than this one are dropped."""
-    def epoch(self, peer: Peer[Any], /) -> int:
-        """The epoch that the peer knows of."""
-    def joined(self, peer: Peer[Any], /) -> dict[int, int]:
-        """Which joining of its number each player is, by number."""
-    def say(self, player: int, note: bytes, /) -> None:
-        """Has a player be told this, until it has it, in place of what was said before.
-
-        Raises:
-            ValueError: the note is too long.
-        """
-    def take(self) -> list[tuple[int, int, float, bytes]]:
-        """The notes that came: player, the sender's clock as it was sent (ms, of 32 bits), :attr:`Peer.time` as it came,
-        bytes.
-        """
-    def leads(self, peer: Peer[Any], /) -> bool:
-        """Whether enough players can't have given this one up as their host, so that there is no other."""
-    @property
-    def dropped(self) -> tuple[int, int]:
-        """How many packets were dropped as of earlier epochs and of later ones."""
 
 @final
 class LockstepCore:

@@ -1,21 +1,47 @@
-"""How commands end that run until they are interrupted."""
+"""How programs end that are interrupted."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
+
+from tickwire._run import Stop
 
 __all__: list[str] = []
+
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells count it."""
+
+
+class _Terminated(BaseException):
+    """SIGTERM arrived."""
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    raise _Terminated
 
 
 @contextmanager
 def until_interrupted() -> Iterator[None]:
     """Leaves its block at Ctrl-C, and at SIGTERM as well."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
-    except KeyboardInterrupt:
+    except _Terminated:
         pass
+    except KeyboardInterrupt:
+        Stop.interrupted = True
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def exit_code(run: Callable[[], int | None]) -> int:
+    """Runs a program; returns its exit code, which after Ctrl-C is always :data:`INTERRUPTED`."""
+    Stop.interrupted = False
+    try:
+        code = run()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return code or (INTERRUPTED if Stop.interrupted else 0)

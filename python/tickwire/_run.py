@@ -34,6 +34,9 @@ BULK_STEP = 0.001
 """Seconds between two steps while chunks are under way. Sent once a tick, they would fill the queues of the
 path in bursts: 104 KB at 60 ticks and 50 Mbit/s."""
 
+GATHER = 0.004
+"""Seconds between two steps for what arrives: a busy server steps no more often, as its thread would."""
+
 NAP = 0.05
 """The longest sleep: a loop of few ticks a second looks this often whether it is to end."""
 
@@ -77,6 +80,8 @@ def run(
     Ticks are due at multiples of ``1 / rate`` from the start, so they don't drift. If the body is too
     slow, ticks are skipped, and their numbers show it. Signals are handled in the main thread only,
     within the block.
+
+    What arrives between ticks is acked and resent at once. The game gets it in its next tick.
 
     On a :class:`SimulatedNetwork` it doesn't sleep, but advances virtual time from tick to tick. Loops
     that take turns (``zip``) share this time.
@@ -123,20 +128,23 @@ class Run(Generic[_I]):
             sentence = "tickwire.run sleeps, which stops the event loop that runs here: use tickwire.aio.run"
             warnings.warn(sentence, RuntimeWarning, stacklevel=2)
         self._loop.begin()
+        self._arrivals = Arrivals(self._loop.endpoint)
         return self._ticks()
 
     def _ticks(self) -> Iterator[tuple[int, _I]]:
-        loop = self._loop
+        loop, arrivals = self._loop, self._arrivals
         while (inbox := loop.receive()) is not None:
             yield loop.tick, inbox
             loop.finish_tick()
-            while (wait := loop.nap()) > 0:
-                time.sleep(wait)
+            arrivals.resume()
+            while (wait := loop.nap(steps=not arrivals.has_socket)) > 0:
+                arrivals.sleep(wait)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
+            self._arrivals.close()
             self._loop.say_goodbye(kind)
             while self._loop.lingers():
                 time.sleep(self._loop.linger_step())
@@ -147,6 +155,58 @@ class Run(Generic[_I]):
 
         def __iter__(self):
             raise TypeError("run() must be entered: with tw.run(server) as ticks")
+
+
+class Arrivals:
+    """Sleeps between ticks. Steps an endpoint meanwhile when its socket has something or a packet is due."""
+
+    def __init__(self, endpoint: Any) -> None:
+        from selectors import EVENT_READ, DefaultSelector
+
+        self._endpoint = endpoint
+        self._due = math.inf  # nothing is due between ticks until something arrives
+        self._stepped = 0.0
+        self._selector: Any = None
+        # With a thread, in memory, on a simulated network or after its end it has no socket to wait for.
+        with suppress(ValueError, NotImplementedError, ClosedError):
+            socket = endpoint._fileno()
+            self._selector = DefaultSelector()
+            self._selector.register(socket, EVENT_READ)
+
+    @property
+    def has_socket(self) -> bool:
+        return self._selector is not None
+
+    def resume(self) -> None:
+        """A tick was sent: chunks go on between ticks, whatever arrives."""
+        if self.has_socket and not self._endpoint.closed and self._endpoint._moves_chunks:
+            self._due = 0.0
+
+    def sleep(self, longest: float) -> None:
+        """Sleeps until the next step, or for ``longest`` seconds."""
+        if self._selector is None:
+            time.sleep(longest)
+            return
+        until = time.perf_counter() + longest
+        # Selectors round up to milliseconds.
+        milliseconds = math.floor(1000 * (min(until, self._due) - time.perf_counter()))
+        # Another thread may close the endpoint at any time: some systems can't wait for its socket then.
+        with suppress(OSError, ClosedError):
+            if milliseconds >= 1 and self._selector.select((milliseconds - 0.5) / 1000):
+                gather = BULK_STEP if self._endpoint._moves_chunks else GATHER
+                self._due = min(self._due, self._stepped + gather)
+        time.sleep(max(0.0, min(until, self._due) - time.perf_counter()))
+        now = time.perf_counter()
+        if self._due <= now:
+            self._stepped = now
+            with suppress(ClosedError):
+                self._due = now + self._endpoint._step()
+
+    def close(self) -> None:
+        """Stops: then the socket may be closed."""
+        if self._selector is not None:
+            self._selector.close()
+            self._selector = None
 
 
 class Loop(Generic[_I]):
@@ -203,8 +263,9 @@ class Loop(Generic[_I]):
         self._flush()
         self.tick = max(self.tick + 1, math.floor((self._now() - self._start) * self._rate))
 
-    def nap(self) -> float:
-        """The seconds to sleep before asking again; 0 or less once the tick is due or the loop is to end."""
+    def nap(self, *, steps: bool = True) -> float:
+        """The seconds to sleep before asking again; 0 or less once the tick is due or the loop is to end. If
+        nothing else ``steps`` the endpoint while chunks are under way, this does."""
         wait = self._start + self.tick / self._rate - self._now()
         if wait <= 0 or self._stop.requested or self.endpoint.closed:
             return 0.0
@@ -212,7 +273,7 @@ class Loop(Generic[_I]):
             # Of several loops on one network the first one to get here advances its time.
             self._network.advance(wait)
             return 0.0
-        if self.endpoint._moves_chunks:
+        if steps and self.endpoint._moves_chunks:
             self._step()
             wait = min(wait, BULK_STEP)
         return min(wait, NAP)
@@ -329,6 +390,8 @@ class Stop:
     _active: ClassVar[list[Stop]] = []
     """All of them: one signal ends every loop of the main thread."""
     _before: ClassVar[dict[int, Handler]] = {}
+    interrupted: ClassVar[bool] = False
+    """Whether Ctrl-C ended a loop, for the exit codes of commands."""
 
     def __init__(self) -> None:
         self.requested = False
@@ -368,5 +431,6 @@ class Stop:
                 raise KeyboardInterrupt
             before(number, frame)
             return
+        Stop.interrupted |= number == signal.SIGINT
         for stop in Stop._active:
             stop.requested = True

@@ -7,6 +7,7 @@ from tickwire._connection import LeaveReason, PeerEvent
 from tickwire._core import (
     Code,
     GameEnded,
+    HostChanged,
     MasterChanged,
     Peer,
     Player,
@@ -19,7 +20,6 @@ from tickwire._core import (
     Started,
 )
 from tickwire._lan import LanAnnouncement, LanGame, LanSearch, find_lan
-from tickwire._migration import HostChanged, Migrating
 from tickwire._port_mapping import PortMapping
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
     "LanSearch",
     "LeaveReason",
     "MasterChanged",
-    "Migrating",
     "Peer",
     "PeerEvent",
     "Player",

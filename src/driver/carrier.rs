@@ -139,8 +139,13 @@ impl Carrier {
     /// rendezvous the number of players, and a client the news that its code can't be reached.
     fn tell_ways(&mut self) {
         let Carrier { driver: Some(driver), session, .. } = self else { return };
-        if let (Some(relay), Some(peers)) = (driver.member_relay(), session.peers()) {
-            peers.tell_neighbours(relay);
+        if let Some(peers) = session.peers() {
+            if let Some(relay) = driver.member_relay() {
+                peers.tell_neighbours(relay);
+            }
+            if let Some(hosted) = driver.hosted() {
+                hosted.set_players(peers.mesh().identity(), peers.neighbours());
+            }
         }
         if driver.rendezvous().is_none() {
             return;
@@ -173,6 +178,15 @@ impl Carrier {
             driver.transmit(|now, out| session.transmit(now, out));
         }
         self.end_linger();
+    }
+
+    /// Sends what the server and the client of the game that players host have queued on this port. Does nothing once
+    /// closed.
+    pub fn pass_hosted(&mut self) {
+        self.tell_ways();
+        if let Some(driver) = &mut self.driver {
+            driver.transmit(|_, _| ());
+        }
     }
 
     /// Like [`Carrier::step`], for a thread that does nothing else: it lets datagrams gather.

@@ -30,13 +30,14 @@ counters! {
 
 #[derive(Debug, Default)]
 struct Queue {
-    datagrams: VecDeque<Vec<u8>>,
+    /// Each with an address: the receiver's or the sender's.
+    datagrams: VecDeque<(SocketAddr, Vec<u8>)>,
     bytes: usize,
 }
 
 /// A queue of datagrams in one direction. A clone is the same queue.
 #[derive(Clone, Debug, Default)]
-struct Way(Arc<Mutex<Queue>>);
+pub(super) struct Way(Arc<Mutex<Queue>>);
 
 impl Way {
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -44,37 +45,38 @@ impl Way {
     }
 
     /// False if the other side has too much already.
-    fn push(&self, datagram: &[u8]) -> bool {
+    pub(super) fn push(&self, address: SocketAddr, datagram: &[u8]) -> bool {
         let mut queue = self.queue();
         let fits = queue.bytes + datagram.len() <= MAX_WAITING_BYTES;
         if fits {
             queue.bytes += datagram.len();
-            queue.datagrams.push_back(datagram.to_vec());
+            queue.datagrams.push_back((address, datagram.to_vec()));
         }
         fits
     }
 
-    fn pop(&self) -> Option<Vec<u8>> {
+    pub(super) fn pop(&self) -> Option<(SocketAddr, Vec<u8>)> {
         let mut queue = self.queue();
-        let datagram = queue.datagrams.pop_front()?;
+        let (address, datagram) = queue.datagrams.pop_front()?;
         queue.bytes -= datagram.len();
-        Some(datagram)
+        Some((address, datagram))
     }
 
     /// Whether the other side is gone and has left nothing.
-    fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         Arc::strong_count(&self.0) == 1 && self.queue().datagrams.is_empty()
     }
 }
 
-/// A local client's port.
+/// A port in memory: a local client's, or one on the port of a [`Peer`](super::hosted).
 #[derive(Debug)]
 pub(super) struct LocalPort {
     pub(super) address: SocketAddr,
     pub(super) clock: Clock,
-    server: SocketAddr,
-    to_server: Way,
-    to_client: Way,
+    /// Each datagram with its sender.
+    pub(super) incoming: Way,
+    /// Each datagram with its receiver.
+    pub(super) outgoing: Way,
 }
 
 impl LocalPort {
@@ -85,15 +87,15 @@ impl LocalPort {
         mut handle: impl FnMut(Instant, SocketAddr, &mut [u8]),
     ) -> bool {
         let now = self.clock.now();
-        let waiting = std::iter::from_fn(|| self.to_client.pop()).take(bound);
-        waiting.map(|mut datagram| handle(now, self.server, &mut datagram)).count() == bound
+        let waiting = std::iter::from_fn(|| self.incoming.pop()).take(bound);
+        waiting.map(|(from, mut datagram)| handle(now, from, &mut datagram)).count() == bound
     }
 
-    /// Hands over a batch to the server. Datagrams that it hasn't read when it ends are lost.
+    /// Hands over a batch to the other side. Datagrams that it hasn't read when it ends are lost.
     pub(super) fn send(&self, batch: &Datagrams) {
-        for (_, datagram) in batch.iter() {
+        for (to, datagram) in batch.iter() {
             // As on a full socket: the connection resends.
-            let _fits = self.to_server.push(datagram);
+            let _fits = self.outgoing.push(to, datagram);
         }
     }
 }
@@ -101,6 +103,8 @@ impl LocalPort {
 #[derive(Debug)]
 struct LocalClient {
     address: SocketAddr,
+    /// The server's address, as the client knows it.
+    server: SocketAddr,
     to_server: Way,
     to_client: Way,
 }
@@ -124,10 +128,11 @@ impl LocalClients {
         self.connected = ports.into_iter().find(|port| !is_taken(*port)).unwrap_or(1);
         let address = at(self.connected);
         let (to_server, to_client) = (Way::default(), Way::default());
-        let client = LocalClient { address, to_server: to_server.clone(), to_client: to_client.clone() };
+        let client =
+            LocalClient { address, server, to_server: to_server.clone(), to_client: to_client.clone() };
         self.clients.retain(|client| client.address != address);
         self.clients.push(client);
-        LocalPort { address, clock, server, to_server, to_client }
+        LocalPort { address, clock, incoming: to_client, outgoing: to_server }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -151,7 +156,7 @@ impl LocalClients {
         let mut taken = 0;
         for client in &self.clients {
             while taken < bound
-                && let Some(mut datagram) = client.to_server.pop()
+                && let Some((_, mut datagram)) = client.to_server.pop()
             {
                 taken += 1;
                 handle(client.address, &mut datagram);
@@ -171,7 +176,7 @@ impl LocalClients {
             if !is_local(to) {
                 batch.push(to, datagram);
             } else if let Some(client) = self.clients.iter().find(|client| client.address == to) {
-                self.counters.overflowed += u64::from(!client.to_client.push(datagram));
+                self.counters.overflowed += u64::from(!client.to_client.push(client.server, datagram));
             }
         }
     }

@@ -12,6 +12,7 @@ mod clock;
 mod entropy;
 pub mod files;
 mod gathering;
+pub mod hosted;
 mod local;
 pub mod meeting;
 #[cfg(target_os = "linux")]

@@ -11,6 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::capture::{Capture, Captured, Way};
 use super::clock::{Clock, WallClock};
+use super::hosted::{HostedCounters, HostedPorts};
 use super::local::{LocalClients, LocalCounters, LocalPort, is_local};
 use super::simulated::{HostId, VirtualNetwork};
 use super::udp::{DEFAULT_RECEIVE_BOUND, UdpConfig, UdpCounters, UdpSocket};
@@ -23,7 +24,7 @@ use crate::rendezvous::{CARRIED_HEAD, CarriedHere, Handled, MemberRelay, Rendezv
 use crate::store::Datagrams;
 use crate::time::{Instant, UnixSeconds};
 
-/// A real socket, a place on a virtual network, or a local client's port.
+/// A real socket, a place on a virtual network, or a port in memory.
 #[derive(Debug)]
 enum Port {
     Udp { socket: Box<UdpSocket>, both_families: bool, started: std::time::Instant },
@@ -44,6 +45,8 @@ pub struct Driver {
     members: Option<Box<MemberRelay>>,
     /// A server's clients in its own process.
     locals: LocalClients,
+    /// The server and the client of a game that players host.
+    hosted: Option<Box<HostedPorts>>,
     out: Datagrams,
     log: Option<Log>,
     unix: WallClock,
@@ -75,6 +78,8 @@ pub struct DriverCounters {
     pub carry: Option<CarryCounters>,
     /// A server's local clients'; None if it never had any.
     pub local: Option<LocalCounters>,
+    /// A hosted game's, on a peer's port; None without one.
+    pub hosted: Option<HostedCounters>,
 }
 
 impl Driver {
@@ -109,6 +114,7 @@ impl Driver {
             rendezvous: None,
             members: None,
             locals: LocalClients::default(),
+            hosted: None,
             out: Datagrams::new(),
             log: None,
             unix: WallClock::UNREAD,
@@ -127,6 +133,23 @@ impl Driver {
     /// Makes the driver of a client in the same process, whose datagrams pass through memory.
     pub fn connect_local(&mut self) -> Driver {
         Self::over(Port::Local(self.locals.connect(self.local_address(), self.port.clock())))
+    }
+
+    /// Makes the driver of the server, or of the client, of the game that the players of this peer's port host. The
+    /// address stands for it.
+    pub fn open_hosted(&mut self, is_server: bool, address: SocketAddr) -> Driver {
+        let clock = self.port.clock();
+        let hosted = self.hosted.get_or_insert_default();
+        let port = match is_server {
+            true => hosted.open_server(address, clock),
+            false => hosted.open_client(address, clock),
+        };
+        Self::over(Port::Local(port))
+    }
+
+    /// The ports of the game that the players host.
+    pub fn hosted(&mut self) -> Option<&mut HostedPorts> {
+        self.hosted.as_deref_mut()
     }
 
     /// Whether there are clients in the same process.
@@ -195,7 +218,8 @@ impl Driver {
         };
         let link = self.link.as_ref().map(Link::counters).unwrap_or_default();
         let carry = self.members.as_ref().map(|members| members.counters());
-        DriverCounters { udp, link, carry, local: self.locals.counters() }
+        let hosted = self.hosted.as_ref().map(|hosted| hosted.counters());
+        DriverCounters { udp, link, carry, local: self.locals.counters(), hosted }
     }
 
     /// Passes each waiting datagram to `handle`, up to the bound of one call, and sends its answers.
@@ -221,7 +245,7 @@ impl Driver {
         mut handle: impl FnMut(Instant, UnixSeconds, SocketAddr, &mut [u8], &mut Datagrams),
     ) -> io::Result<bool> {
         let (mut last, mut read) = (None, 0);
-        let Driver { port, rendezvous, members, locals, out, log, unix, .. } = self;
+        let Driver { port, rendezvous, members, locals, hosted, out, log, unix, .. } = self;
         let virtual_unix = port.clock().virtual_unix();
         let mut result = port.receive(bound, log.is_some(), |now, from, datagram| {
             if let Some(log) = &log {
@@ -244,6 +268,9 @@ impl Driver {
                 None | Some(CarriedHere::NotCarried) => {}
                 Some(CarriedHere::Taken) => return,
                 Some(CarriedHere::Ours(sender)) => (from, skipped) = (sender, skipped + CARRIED_HEAD),
+            }
+            if hosted.as_mut().is_some_and(|it| it.handle_datagram(from, &datagram[skipped..])) {
+                return;
             }
             handle(now, unix, from, &mut datagram[skipped..], out);
         });
@@ -365,6 +392,9 @@ impl Driver {
     }
 
     fn send(&mut self, now: Instant) {
+        if let Some(hosted) = &mut self.hosted {
+            hosted.take_outgoing(&mut self.out);
+        }
         if self.has_locals() {
             if let Some(log) = &self.log {
                 self.out.iter().filter(|(to, _)| is_local(*to)).for_each(|(to, it)| log.sent(now, to, it));

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use super::handle::PeerHandle;
+use super::PeerHandle;
 use super::inbox::{Inbox, Layout, Messages, Seat};
 use super::table::{HEAD_BYTES, Head, Table};
 use crate::time::Instant;

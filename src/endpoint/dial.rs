@@ -2,11 +2,11 @@
 
 use core::net::SocketAddr;
 
+use super::PeerHandle;
 use super::event::{Event, LinkEvent};
-use super::goodbye::{Repeats, Words};
-use super::handle::PeerHandle;
+use super::goodbye::Repeats;
 use super::reason::DisconnectReason;
-use crate::netcode::{self, ClientDisconnect, ClientState, Counters, Refusal, TokenUse};
+use crate::netcode::{self, ClientDisconnect, ClientState, Counters, Farewell, Refusal, TokenUse};
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::Protocol;
@@ -149,22 +149,22 @@ impl Dial {
         (self.slot, self.end) = (None, Some((reason, detail)));
     }
 
-    /// Tells the server that the connection is over: all goodbyes at once, or with words that it understands, spread
+    /// Tells the server that the connection is over: all goodbyes at once, or with a farewell that it understands, spread
     /// until the given time.
     pub(super) fn disconnect(
         &mut self,
         now: Instant,
-        words: Option<Words>,
+        farewell: Option<Farewell>,
         until: Option<Instant>,
         out: &mut Datagrams,
     ) {
-        let words = words.filter(|words| words.understood).map(|words| words.payload);
-        if let (Some(until), Some(words)) = (until, &words) {
-            self.repeats = Some(Repeats::new(now, words.clone(), until));
+        let farewell = farewell.filter(|farewell| farewell.understood).map(|farewell| farewell.payload);
+        if let (Some(until), Some(farewell)) = (until, &farewell) {
+            self.repeats = Some(Repeats::new(now, farewell.clone(), until));
             return self.repeat(now, false, out);
         }
         // A farewell is an ordinary packet.
-        let sent = self.netcode.disconnect(words.as_deref(), out);
+        let sent = self.netcode.disconnect(farewell.as_deref(), out);
         debug_assert!(sent.is_ok(), "{sent:?}");
     }
 

@@ -4,7 +4,6 @@ use core::fmt;
 
 use crate::netcode;
 use crate::transport::acks;
-use crate::transport::chunks::ChunkError;
 use crate::transport::{self};
 
 /// Why a message can't be sent. Nothing was queued.
@@ -14,15 +13,6 @@ pub enum SendError {
     NotConnected,
     /// The channel refuses it.
     Channel(transport::SendError),
-}
-
-/// Why a chunk can't be sent. Nothing was queued.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SendChunkError {
-    // As `SendError::NotConnected`.
-    NotConnected,
-    /// The channel refuses it.
-    Chunk(ChunkError),
 }
 
 /// Why a budget or a rate can't be set. Nothing has changed.
@@ -69,6 +59,5 @@ macro_rules! error_of_parts {
 }
 
 error_of_parts!(SendError, NotConnected: Channel from transport::SendError);
-error_of_parts!(SendChunkError, NotConnected: Chunk from ChunkError);
 error_of_parts!(BudgetError, NotConnected: Config from acks::ConfigError);
 error_of_parts!(ConfigError: Netcode from netcode::ConfigError, Transport from acks::ConfigError);

@@ -2,7 +2,7 @@
 
 use core::net::SocketAddr;
 
-use super::handle::PeerHandle;
+use super::PeerHandle;
 use super::reason::DisconnectReason;
 use crate::netcode::USER_DATA_BYTES;
 use crate::transport::{CloseReason, Violation};

@@ -1,11 +1,11 @@
 //! Features that fill payload channels while packets are composed: ghosts, inputs, anything with more to send than
 //! fits.
 
-use super::handle::PeerHandle;
+use super::PeerHandle;
 use crate::transport::Fill;
 use crate::wire::BitWriter;
 
-/// A feature that has data for the peers passed to [`Host::want`](super::Host::want).
+/// A feature that has data for the peers for which it called [`Connection::want`](crate::transport::Connection::want).
 pub trait Feature {
     /// A packet for this peer has room for `bits` bits on this channel. Writes at most that many into `writer`, which
     /// is empty, and returns a record under which the packet's outcome is reported. Returns None if there is nothing

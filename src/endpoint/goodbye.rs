@@ -96,13 +96,6 @@ impl Closing {
     }
 }
 
-/// The last packet of a connection, which carries the reason.
-pub(super) struct Words {
-    pub(super) payload: Vec<u8>,
-    /// Whether the peer is certain to understand it.
-    pub(super) understood: bool,
-}
-
 /// A goodbye that is being repeated.
 #[derive(Clone, Debug)]
 pub(super) struct Repeats {

@@ -1,19 +1,16 @@
 //! The messages of a tick: one arena of bodies and a record for each, the same for one client or a thousand. Types
 //! that the application takes as arrays are in a [`Table`] each instead, and share another arena.
 //!
-//! Messages of the layers above the transport (calls, ghosts, lockstep) are routed apart: each layer has its own, and
-//! the game never sees them.
-//!
 //! Bodies were checked before; memory is bounded by the connections' queues, and kept for the next tick.
 
 use core::ops::Range;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::handle::PeerHandle;
+use super::PeerHandle;
 use super::table::{Head, Table};
 use crate::time::Instant;
-use crate::transport::{Block, Body, Connection, End, Layer, Owner, Protocol, Read, Received};
+use crate::transport::{Block, Body, Connection, End, Protocol, Read, Received};
 
 /// Bytes of texts and lists in tables above which no more messages are taken until the next tick: a cell has 32 bits
 /// for an offset, and leftovers need room too.
@@ -158,8 +155,6 @@ impl Messages {
 #[derive(Clone, Debug, Default)]
 pub struct Inbox {
     game: Messages,
-    /// One for each layer, as in [`Layer::ALL`].
-    system: [Messages; Layer::ALL.len()],
     tables: Option<Box<Tables>>,
     /// Lent memory for sorting.
     order: Vec<(PeerHandle, u8, u32)>,
@@ -184,7 +179,7 @@ pub(super) enum Seat {
     Record,
     /// It has a table, and its row references the tail.
     Pointing,
-    /// It is a layer's message.
+    /// It is no message of the game.
     Waits,
 }
 
@@ -219,11 +214,11 @@ impl Inbox {
         Self::default()
     }
 
-    /// An empty inbox with tables for messages of these types. Opaque types and layers' types get none.
+    /// An empty inbox with tables for messages of these types. Opaque types get none.
     pub fn with_tables(protocol: Arc<Protocol>, types: &[u16]) -> Self {
         let mut places = vec![None; protocol.messages().len()];
         let mut tables = Vec::new();
-        for message_type in types.iter().filter(|number| protocol.owner(**number) == Owner::Game) {
+        for message_type in types {
             let number = usize::from(*message_type);
             if let Some(Body::Declared(schema)) = protocol.messages().get(number).map(|kind| &kind.body) {
                 places[number] = Some(tables.len());
@@ -244,39 +239,19 @@ impl Inbox {
         self.game.body(record)
     }
 
-    pub fn system(&self, layer: Layer) -> &Messages {
-        &self.system[layer as usize]
-    }
-
-    /// Takes a layer's messages. Give the memory back, cleared, by [`Inbox::give_back`].
-    pub fn take_system(&mut self, layer: Layer) -> Messages {
-        core::mem::take(&mut self.system[layer as usize])
-    }
-
-    /// Lends a layer memory for the next messages; its contents are dropped. Does nothing if messages arrived since.
-    pub fn give_back(&mut self, layer: Layer, mut memory: Messages) {
-        let place = &mut self.system[layer as usize];
-        if place.records.is_empty() {
-            memory.clear();
-            *place = memory;
-        }
-    }
-
     /// Whether there are no messages outside of tables.
     pub(super) fn is_empty(&self) -> bool {
-        self.game.records.is_empty() && self.system.iter().all(|messages| messages.records.is_empty())
+        self.game.records.is_empty()
     }
 
-    /// Clears the messages outside of tables, layers' too, and keeps the memory.
+    /// Clears the messages outside of tables, and keeps the memory.
     pub fn clear(&mut self) {
         self.game.clear();
-        self.system.iter_mut().for_each(Messages::clear);
     }
 
     /// Drops a peer's messages outside of tables.
     pub(super) fn drop_peer(&mut self, peer: PeerHandle) {
-        let all = self.system.iter_mut().chain([&mut self.game]);
-        all.for_each(|messages| messages.records.retain(|record| record.peer != peer));
+        self.game.records.retain(|record| record.peer != peer);
     }
 
     /// Takes the tables, in the order in which the types were given, and the arena that their cells reference.
@@ -300,8 +275,7 @@ impl Inbox {
 
     /// Whether a peer has a message outside of tables.
     pub(super) fn has_any_of(&self, peer: PeerHandle) -> bool {
-        let all = self.system.iter().chain([&self.game]);
-        all.flat_map(|messages| &messages.records).any(|record| record.peer == peer)
+        self.game.records.iter().any(|record| record.peer == peer)
     }
 
     /// Whether there is any message, in a table or not.
@@ -312,8 +286,7 @@ impl Inbox {
 
     /// Collects the peers that have messages.
     pub fn note_peers(&self, into: &mut HashSet<PeerHandle>) {
-        let all = self.system.iter().chain([&self.game]);
-        into.extend(all.flat_map(|messages| &messages.records).map(|record| record.peer));
+        into.extend(self.game.records.iter().map(|record| record.peer));
         if let Some(tables) = &self.tables {
             into.extend(tables.tables.iter().flat_map(Table::peers));
             into.extend(tables.gaps.iter().map(|gap| gap.peer));
@@ -322,24 +295,21 @@ impl Inbox {
 
     /// Moves the messages of `other`, which has no tables, to the end of these, for peers that the application knows.
     pub(super) fn append(&mut self, other: &mut Inbox, is_announced: impl Fn(PeerHandle) -> bool) {
-        let owners = Layer::ALL.map(Owner::System);
-        let of_layers = owners.into_iter().zip(&mut other.system);
-        for (owner, messages) in of_layers.chain([(Owner::Game, &mut other.game)]) {
-            let mut waiting = Messages::default();
-            for mut record in messages.records.drain(..) {
-                let block = record.block.take();
-                let body = &messages.arena[record.body.clone()];
-                let head = record.head();
-                if is_announced(record.peer) {
-                    self.push(owner, &head, record.message_type, body, block);
-                } else {
-                    waiting.push(&head, record.message_type, body, block);
-                }
+        let messages = &mut other.game;
+        let mut waiting = Messages::default();
+        for mut record in messages.records.drain(..) {
+            let block = record.block.take();
+            let body = &messages.arena[record.body.clone()];
+            let head = record.head();
+            if is_announced(record.peer) {
+                self.push(&head, record.message_type, body, block);
+            } else {
+                waiting.push(&head, record.message_type, body, block);
             }
-            messages.arena.clear();
-            if !waiting.records.is_empty() {
-                *messages = waiting;
-            }
+        }
+        messages.arena.clear();
+        if !waiting.records.is_empty() {
+            *messages = waiting;
         }
     }
 
@@ -352,7 +322,7 @@ impl Inbox {
         let seats = (0u16..).zip(protocol.messages()).map(|(number, kind)| {
             let place = place_of(number.into());
             match (&kind.body, place) {
-                _ if protocol.owner(number) != Owner::Game => Seat::Waits,
+                _ if protocol.peer_type() == Some(number) => Seat::Waits,
                 (Body::Declared(schema), Some(place)) => {
                     row_sizes[place] = (schema.row_size(), number);
                     // At most as many as types.
@@ -402,14 +372,14 @@ impl Inbox {
 
     /// Moves a message of the game to its destination.
     pub(super) fn route_one(&mut self, (head, message_type, body): (Head, u16, &[u8])) {
-        self.push(Owner::Game, &head, message_type, body, None);
+        self.push(&head, message_type, body, None);
     }
 
     /// Moves messages of the game to their destinations.
     pub(super) fn route(&mut self, messages: &mut Messages) {
         for record in messages.records.drain(..) {
             let body = &messages.arena[record.body.clone()];
-            self.push(Owner::Game, &record.head(), record.message_type, body, record.block);
+            self.push(&record.head(), record.message_type, body, record.block);
         }
         messages.arena.clear();
     }
@@ -432,9 +402,7 @@ impl Inbox {
                 // The game sees the low bits.
                 let packet_sequence = packet_sequence as u16;
                 let head = Head { peer, received_at, key, packet_sequence, missed, channel };
-                // Payloads have no type: theirs is the number of one of the game's.
-                let owner = connection.protocol().owner(received.message_type);
-                self.push(owner, &head, received.message_type, &received.body, block);
+                self.push(&head, received.message_type, &received.body, block);
                 connection.reclaim(received.body);
             }
         }
@@ -462,19 +430,11 @@ impl Inbox {
         self.tables.as_ref().is_some_and(|tables| tables.arena.len() > MAX_ARENA_BYTES)
     }
 
-    fn push(&mut self, owner: Owner, head: &Head, message_type: u16, body: &[u8], block: Option<Block>) {
-        let messages = match owner {
-            Owner::System(layer) => &mut self.system[layer as usize],
-            Owner::Game => {
-                if let Some(tables) = &mut self.tables
-                    && tables.push(head, message_type, body)
-                {
-                    return;
-                }
-                &mut self.game
-            }
-        };
-        messages.push(head, message_type, body, block);
+    fn push(&mut self, head: &Head, message_type: u16, body: &[u8], block: Option<Block>) {
+        let in_table = self.tables.as_mut().is_some_and(|tables| tables.push(head, message_type, body));
+        if !in_table {
+            self.game.push(head, message_type, body, block);
+        }
     }
 }
 

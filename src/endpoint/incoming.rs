@@ -13,7 +13,7 @@
 
 use std::collections::VecDeque;
 
-use super::handle::PeerHandle;
+use super::PeerHandle;
 use crate::store::sequence::less;
 use crate::transport::Connection;
 use crate::transport::chunks::{Assembly, ChunkEvent, MemorySink, Offer, Rejection, Stored};

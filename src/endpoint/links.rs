@@ -6,15 +6,14 @@
 
 use core::net::SocketAddr;
 
+use super::PeerHandle;
 use super::dial::Dial;
 use super::event::{Event, LinkEvent};
-use super::goodbye::Words;
-use super::handle::PeerHandle;
 use super::reason::DisconnectReason;
 use crate::netcode::{self, Counters, Farewell, Received, ServerDisconnect};
 use crate::store::Datagrams;
 use crate::time::{Instant, UnixSeconds};
-use crate::transport::{CloseReason, Protocol};
+use crate::transport::{CloseReason, Outlet, Protocol};
 
 /// The connections below the peers. The listener's clients have the first slots, dialled servers the later ones.
 pub(super) struct Links {
@@ -85,9 +84,8 @@ impl Links {
             let (number, payload) = dial.netcode.handle_datagram(now, from, datagram, out)?;
             return Some((dial.peer, number, payload));
         }
-        let claimed = |client: netcode::ClientHandle| claimed(client.into());
         match self.listener.as_mut()?.handle_datagram_of(now, unix, from, datagram, out, claimed) {
-            Received::Payload { client, number, payload } => Some((client.into(), number, payload)),
+            Received::Payload { client, number, payload } => Some((client, number, payload)),
             Received::Nothing => None,
         }
     }
@@ -132,39 +130,29 @@ impl Links {
         &mut self,
         now: Instant,
         peer: PeerHandle,
-        words: Option<Words>,
+        farewell: Option<Farewell>,
         out: &mut Datagrams,
     ) {
         let Some(dial) = self.dialled_mut(peer) else { return };
-        let words = words.filter(|words| words.understood).map(|words| words.payload);
-        let sent = dial.netcode.give_up(now, words.as_deref(), out);
+        let farewell = farewell.filter(|farewell| farewell.understood).map(|farewell| farewell.payload);
+        let sent = dial.netcode.give_up(now, farewell.as_deref(), out);
         debug_assert!(sent.is_ok(), "{sent:?}");
     }
 
     /// The lowest number that the next packet for a peer may have.
     pub(super) fn next_number(&self, peer: PeerHandle) -> u64 {
-        let listener = || self.listener.as_ref()?.next_number(peer.into()).ok();
+        let listener = || self.listener.as_ref()?.next_number(peer).ok();
         self.dialled(peer).map(|dial| dial.netcode.next_number()).or_else(listener).unwrap_or_default()
     }
 
-    /// Seals a packet for a peer that is connected, under this number.
-    pub(super) fn send_payload(
-        &mut self,
+    /// Where packets for a peer that is connected are sealed.
+    pub(super) fn outlet<'a>(
+        &'a mut self,
         now: Instant,
         peer: PeerHandle,
-        number: u64,
-        payload: &[u8],
-        out: &mut Datagrams,
-    ) {
-        let sent = if let Some(dial) = self.dialled_mut(peer) {
-            dial.netcode.send_numbered(now, number, payload, out)
-        } else if let Some(listener) = &mut self.listener {
-            listener.send_numbered(now, peer.into(), number, payload, out)
-        } else {
-            Ok(())
-        };
-        // The peer is connected and the packet fits: this layer sees to both.
-        debug_assert!(sent.is_ok(), "{sent:?}");
+        out: &'a mut Datagrams,
+    ) -> impl Outlet + 'a {
+        Sealing { links: self, now, peer, out }
     }
 
     /// Sends keep-alives, and notices timeouts.
@@ -192,9 +180,9 @@ impl Links {
     }
 
     /// Sets the last packet for a client that the listener has just reported as gone.
-    pub(super) fn set_farewell(&mut self, peer: PeerHandle, words: &Words) {
+    pub(super) fn set_farewell(&mut self, peer: PeerHandle, farewell: Farewell) {
         if let Some(listener) = &mut self.listener {
-            listener.set_farewell(peer.into(), farewell(words));
+            listener.set_farewell(peer, farewell);
         }
     }
 
@@ -203,15 +191,15 @@ impl Links {
         &mut self,
         now: Instant,
         peer: PeerHandle,
-        words: Option<Words>,
+        farewell: Option<Farewell>,
         until: Option<Instant>,
         out: &mut Datagrams,
     ) {
         if let Some(dial) = self.dialled_mut(peer) {
-            dial.disconnect(now, words, until, out);
+            dial.disconnect(now, farewell, until, out);
         } else if let Some(listener) = &mut self.listener {
             // The peer is connected, and the farewell is an ordinary packet.
-            let sent = listener.disconnect(now, peer.into(), words.as_ref().map(farewell), out);
+            let sent = listener.disconnect(now, peer, farewell, out);
             debug_assert!(sent.is_ok(), "{sent:?}");
         }
     }
@@ -221,7 +209,7 @@ impl Links {
         if let Some(dial) = self.dialled_mut(peer) {
             dial.netcode.forget();
         } else if let Some(listener) = &mut self.listener {
-            listener.forget(peer.into());
+            listener.forget(peer);
         }
     }
 
@@ -244,15 +232,34 @@ impl Links {
     }
 }
 
-fn farewell(words: &Words) -> Farewell<'_> {
-    Farewell { payload: &words.payload, understood: words.understood }
+/// Seals packets for a peer.
+struct Sealing<'a> {
+    links: &'a mut Links,
+    now: Instant,
+    peer: PeerHandle,
+    out: &'a mut Datagrams,
+}
+
+impl Outlet for Sealing<'_> {
+    fn push(&mut self, number: u64, write: &mut dyn FnMut(&mut Vec<u8>)) {
+        let Sealing { links, now, peer, out } = self;
+        let sent = if let Some(dial) = links.dialled_mut(*peer) {
+            dial.netcode.send_numbered(*now, number, write, out)
+        } else if let Some(listener) = &mut links.listener {
+            listener.send_numbered(*now, *peer, number, write, out)
+        } else {
+            Ok(())
+        };
+        // The peer is connected, and the number is free: this layer sees to both.
+        debug_assert!(sent.is_ok(), "{sent:?}");
+    }
 }
 
 /// Translates the listener's event.
 fn accepted(event: netcode::ServerEvent) -> LinkEvent {
     match event {
         netcode::ServerEvent::Connected { client, client_id, address, user_data } => {
-            let event = Event::Accepted { peer: client.into(), client_id, address, user_data };
+            let event = Event::Accepted { peer: client, client_id, address, user_data };
             LinkEvent::Up { event, id: client_id }
         }
         netcode::ServerEvent::Disconnected { client, reason } => {
@@ -261,7 +268,7 @@ fn accepted(event: netcode::ServerEvent) -> LinkEvent {
                 ServerDisconnect::Replaced => (DisconnectReason::Replaced, Some(CloseReason::Replaced)),
                 ServerDisconnect::ByPeer => (DisconnectReason::PeerDisconnected, None),
             };
-            LinkEvent::Down { peer: client.into(), reason, answer, detail: None }
+            LinkEvent::Down { peer: client, reason, answer, detail: None }
         }
     }
 }

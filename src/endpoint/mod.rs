@@ -10,7 +10,6 @@ mod error;
 mod event;
 mod feature;
 mod goodbye;
-mod handle;
 mod host;
 mod inbox;
 mod incoming;
@@ -26,11 +25,10 @@ mod transfers;
 
 pub use config::{ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, ServerConfig};
 pub use dial::Dial;
-pub use error::{BudgetError, ConfigError, SendChunkError, SendError};
+pub use error::{BudgetError, ConfigError, SendError};
 pub use event::Event;
 pub use feature::Feature;
 pub use goodbye::{Detail, DetailError, Goodbye, MAX_LINGER};
-pub use handle::PeerHandle;
 pub use host::Host;
 pub use inbox::{Gap, Inbox, Messages, Record};
 pub use incoming::{ChunkLimits, ChunkStore};
@@ -41,4 +39,6 @@ pub use stats::{ConnectionCounters, PeerStats};
 pub use table::{HEAD, HEAD_BYTES, HeadColumn, Table, stride};
 pub use transfers::{SharedStatus, TransferStatus, Transfers, never_queued};
 
+/// Names one connection of an endpoint. It is never reused for the next peer in the same slot.
+pub use crate::netcode::ClientHandle as PeerHandle;
 pub use crate::netcode::{ClientState, Key};

@@ -2,11 +2,12 @@
 //!
 //! Promises: a stale handle finds nobody. A lingering peer doesn't exist for the application.
 
-use super::goodbye::{Closing, Words};
-use super::handle::PeerHandle;
+use super::PeerHandle;
+use super::goodbye::Closing;
 use super::incoming::PeerChunkQuota;
 use super::schedule::{News, Pace, Schedule, Visited};
 use super::stalled::FullChannels;
+use crate::netcode::Farewell;
 use crate::store::prefetch;
 use crate::time::Instant;
 use crate::transport::{CloseReason, Connection};
@@ -71,10 +72,10 @@ impl Peer {
         now: Instant,
         reason: CloseReason,
         detail: Option<&str>,
-    ) -> Option<Words> {
+    ) -> Option<Farewell> {
         let understood = self.connection.has_received_hello() || reason == CloseReason::Mismatch;
         let payload = self.connection.farewell(now, reason, detail)?;
-        Some(Words { payload, understood })
+        Some(Farewell { payload, understood })
     }
 }
 

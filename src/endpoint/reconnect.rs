@@ -81,6 +81,11 @@ impl Reconnector {
         Reconnector { config, rng, phase: Phase::Linked, attempts: 0, connected_at: None, lost_at: now }
     }
 
+    /// For a client that dials as soon as it has its first token.
+    pub fn waiting(config: ReconnectConfig, seed: u64, now: Instant) -> Self {
+        Reconnector { phase: Phase::Waiting { until: now }, ..Self::new(config, seed, now) }
+    }
+
     /// The connection is up.
     pub fn note_connected(&mut self, now: Instant) {
         self.connected_at = Some(now);

@@ -2,9 +2,7 @@
 
 use crate::time::Duration;
 use crate::transport::chunks::ChunkCounters;
-use crate::transport::{
-    BudgetConfig, ChannelStats, Connection, ConnectionConfig, PacketCounters, PacketStats, Protocol,
-};
+use crate::transport::{BudgetConfig, ChannelStats, Connection, PacketCounters, PacketStats, Protocol};
 
 /// A connection that is silent for longer has quality 0. A living one brings something ten times a second.
 const SILENT_AFTER: Duration = Duration::from_secs(1);
@@ -26,7 +24,7 @@ pub(super) fn quality(stats: &PacketStats, silence: Duration) -> u8 {
 }
 
 /// All statistics of a connection at one moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct PeerStats {
     /// RTT, jitter, loss and bandwidth.
     pub packets: PacketStats,
@@ -51,18 +49,6 @@ impl PeerStats {
             bulk_rate: connection.bulk_rate(),
             chunks: connection.chunks().counters(),
             channels: (0..protocol.channels().len()).map(|index| connection.channel_stats(index)).collect(),
-        }
-    }
-
-    /// The statistics of a new connection, without building one and its tables of packets.
-    pub(super) fn fresh(config: &ConnectionConfig, protocol: &Protocol) -> Self {
-        PeerStats {
-            packets: PacketStats::default(),
-            counters: PacketCounters::default(),
-            budget: config.budget,
-            bulk_rate: Connection::first_bulk_rate(config, protocol),
-            chunks: ChunkCounters::default(),
-            channels: vec![ChannelStats::default(); protocol.channels().len()],
         }
     }
 }
@@ -93,42 +79,7 @@ impl ConnectionCounters {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::transport::{
-        Body, ChannelConfig, ChannelKind, CongestionConfig, Framing, MessageType, YojimboConfig,
-    };
-    use crate::wire::{Kind, Schema};
-
-    #[test]
-    fn what_is_known_without_a_connection_is_what_a_new_one_says() {
-        let chunks = ChannelConfig::new(ChannelKind::Chunks);
-        let channels = [
-            vec![ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()],
-            vec![ChannelConfig::reliable_ordered(), chunks],
-        ];
-        for channels in channels {
-            let protocol = protocol(channels, Framing::Native);
-            for congestion in [CongestionConfig::default(), CongestionConfig::GoodBad(Default::default())] {
-                same(&ConnectionConfig { congestion, ..ConnectionConfig::default() }, &protocol);
-            }
-        }
-        let framing = Framing::Yojimbo(YojimboConfig::default());
-        same(&ConnectionConfig::default(), &protocol(vec![ChannelConfig::reliable_ordered()], framing));
-    }
-
-    fn protocol(channels: Vec<ChannelConfig>, framing: Framing) -> Arc<Protocol> {
-        let schema = Schema::new([("number", Kind::Bits { bits: 32 })]).unwrap();
-        let types = vec![MessageType { name: "Number".into(), body: Body::Declared(schema) }];
-        Arc::new(Protocol::with_framing(types, channels, framing).unwrap())
-    }
-
-    fn same(config: &ConnectionConfig, protocol: &Arc<Protocol>) {
-        let connection = Connection::new(config, protocol.clone()).unwrap();
-        let made = PeerStats::of(&connection, protocol);
-        assert_eq!(format!("{:?}", PeerStats::fresh(config, protocol)), format!("{made:?}"));
-    }
 
     #[test]
     fn the_worst_of_round_trip_jitter_loss_and_silence_decides() {

@@ -4,7 +4,7 @@
 
 use core::ops::Range;
 
-use super::handle::PeerHandle;
+use super::PeerHandle;
 use crate::time::{Duration, Instant};
 
 /// One column of a row's head.

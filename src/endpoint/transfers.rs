@@ -38,7 +38,7 @@ pub struct Transfers {
 impl Transfers {
     /// Adds a chunk that was queued just now.
     pub fn add(&mut self, host: &Host, now: Instant, client: PeerHandle, number: u64) -> SharedStatus {
-        let progress = host.chunk_progress(now, client, number).unwrap_or(nothing(0));
+        let progress = progress_of(host, now, client, number).unwrap_or(nothing(0));
         let status = Arc::new(Mutex::new(TransferStatus { progress, end: None }));
         self.open.entry(client).or_default().push_back((number, status.clone()));
         status
@@ -66,7 +66,7 @@ impl Transfers {
         for (client, transfers) in &self.open {
             // Those after them are waiting.
             for (number, status) in transfers.iter().take(MAX_OPEN.into()) {
-                if let Some(progress) = host.chunk_progress(now, *client, *number) {
+                if let Some(progress) = progress_of(host, now, *client, *number) {
                     lock(status).progress = progress;
                 }
             }
@@ -109,6 +109,11 @@ impl Transfers {
             self.open.remove(&client);
         }
     }
+}
+
+/// The progress of an outgoing chunk; None if it is over.
+fn progress_of(host: &Host, now: Instant, peer: PeerHandle, number: u64) -> Option<Progress> {
+    host.connection(peer)?.chunks().progress(now, number)
 }
 
 fn nothing(size: u64) -> Progress {

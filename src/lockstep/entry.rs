@@ -1,10 +1,6 @@
 //! One player's data for one turn: its commands, perhaps a control of pace or speed, and checks of turns it has run.
 //!
-//! | part | bits |
-//! |---|---|
-//! | commands | 0; or 1, 6: how many, and each 0 and 4 or 1 and 10: its bytes, and those |
-//! | control | 0; or 1 and 2: 0 pace (4: steps - 1, 4: delay - 1), 1 pause (1), 2 speed (6: in 10 %, less 1), 3 join (4: who counts from some turns later on) |
-//! | checks | 2: how many; where there are some 6: how many turns the newest is before this; each 32 (CRC, also over the draw), oldest first |
+//! Layout: `STANDARD.md` of the framing, under "Lockstep".
 
 use super::config::{MAX_COMMAND_BYTES, MAX_COMMANDS, MAX_DELAY, MAX_ENTRY_BYTES, MAX_STEPS, Pace};
 use super::fault::Fault;

@@ -1,12 +1,6 @@
 //! What is said between a newcomer, or a player whose world is to be healed, and the player who gives it the world.
 //!
-//! | part | bits |
-//! |---|---|
-//! | kind | 2: 0 ask, 1 refuse, 2 serve |
-//! | attempt | 16: which of the asker's attempts it is |
-//! | ask | 16: its clock in ms; 1: whether only its world is to be healed; 0, or 1 and the place up to which turns came (32: turn, 5: entries of the next one), 32: the newest turn that ran there, 1: whether a check of its world agreed with its helper's |
-//! | refuse | 3: the reason; a newcomer says to all that it doesn't take part |
-//! | serve | 16: the asker's clock, as it said it; 16: ms since then; 32: the newest turn; 16: ms until the next one; 0, or 1 and turns: 32 (the first one's number), 5 (its first entry), 5 (how many), each 16 (players), 5 (how many entries), and those |
+//! Layout: `STANDARD.md` of the framing, under "Lockstep".
 
 use super::config::{MAX_PLAYERS, TurnNumber};
 use super::entry::TurnEntry;

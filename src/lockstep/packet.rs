@@ -1,18 +1,6 @@
 //! The payloads: what one player sends another, repeated until it is acked.
 //!
-//! | part | bits |
-//! |---|---|
-//! | waiting | 1: the turn that is due here lacks the receiver's data |
-//! | ack | 8: the low bits of the newest turn up to which all of the receiver's data came |
-//! | margins | 0, as before; or 1, and 8: how long before its turn the receiver's data comes here, in 8 ms; 8: the same of all players' data, of the worst turns; 127: unknown |
-//! | entries | 4: how many; where there are some 8: the low bits of the first one's turn, and the entries |
-//! | more | 0; or 1 and the parts below |
-//! | against | 0; or 1 and 16: players that this one can't reach or wants out |
-//! | departures | 4: how many; each 4 (player), 8 (the newest turn of which its data is here), and 0; or 1 and 8: the turn from which on it is out |
-//! | copies | 4: runs of entries of players that leave; each 4 (player), 8 (first turn), 4 (how many), and the entries |
-//! | question | 0; or 1, 16 (turn), and 0, 16: objects from the one of this index; or 1, 8 (class), 32 (id): its fields |
-//! | answer | 0; or 1, 16 (turn) and 0, 16 (from), 16 (how many in all), 7 (rows), each 8, 32, 32 (hash); or 1, 8, 32, 1 (it is there), 6 (fields), each 64 |
-//! | joining | 0; or 1 and a word of [`joining`](super::joining); from a newcomer nothing else counts |
+//! Layout: `STANDARD.md` of the framing, under "Lockstep".
 
 use super::config::TurnNumber;
 use super::entry::TurnEntry;

@@ -86,6 +86,16 @@ impl Mesh {
                 self.handle_deny(now, epoch);
                 Ok(())
             }
+            Message::Seat { epoch, pass } => {
+                match self.stable.member(player).filter(|_| epoch == self.epoch) {
+                    Some(master) => {
+                        let host = (player, master.joined);
+                        self.actions.push_back(Action::TakeSeat { host, pass });
+                    }
+                    None => self.stale += 1,
+                }
+                Ok(())
+            }
             // Late, from a newcomer that has become a member.
             Message::Reached { .. } | Message::Unreached { .. } => Ok(()),
             Message::Hello { .. } | Message::NotMaster { .. } | Message::Welcome { .. } => {
@@ -96,7 +106,7 @@ impl Mesh {
 
     /// Whether only a master may send this.
     fn is_of_a_master(&self, message: &Message) -> bool {
-        use Message::{Commit, Count, Expect, Intro, Out, Propose, Refused};
+        use Message::{Commit, Count, Expect, Intro, Out, Propose, Refused, Seat};
         matches!(
             message,
             Propose { .. }
@@ -106,6 +116,7 @@ impl Mesh {
                 | Intro { .. }
                 | Out { .. }
                 | Refused { .. }
+                | Seat { .. }
         )
     }
 

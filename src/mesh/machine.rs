@@ -199,6 +199,11 @@ impl Mesh {
         self.is_member().then_some(self.me.0)
     }
 
+    /// This player and its joining, once it is in the game.
+    pub fn identity(&self) -> Option<(u8, u32)> {
+        self.is_member().then_some(self.me)
+    }
+
     /// This player's number, from its welcome on.
     pub fn number(&self) -> Option<u8> {
         matches!(self.phase, Phase::Joining | Phase::Member).then_some(self.me.0)
@@ -459,6 +464,15 @@ impl Mesh {
             self.told_start = true;
             self.happenings.push_back(Happening::Starts { seed: start.seed, players: start.players });
         }
+    }
+
+    /// Sends a player the connect token for the server that this master runs. False if this isn't the master, or the
+    /// player isn't connected.
+    pub fn offer_seat(&mut self, (player, joined): (u8, u32), pass: Vec<u8>) -> bool {
+        let link = self.link_of(player).filter(|link| link.player() == Some((player, joined)));
+        let Some(link) = link.map(|link| link.id).filter(|_| self.is_master()) else { return false };
+        self.send(link, Message::Seat { epoch: self.epoch, pass });
+        true
     }
 
     /// Removes a player. False if this isn't the master, or there is no such player.

@@ -60,6 +60,8 @@ pub enum Message {
     SealedWith { key: Key },
     /// The receiver is out of the game.
     Out { reason: LeaveReason },
+    /// The connect token by which the receiver reaches the server that the master runs.
+    Seat { epoch: u32, pass: Vec<u8> },
 }
 
 impl Message {
@@ -87,8 +89,7 @@ impl Message {
             Message::Intro { player, joined, pass } => {
                 to.0.extend([4, *player]);
                 to.u32(*joined);
-                to.u16(pass.len() as u16);
-                to.0.extend_from_slice(pass);
+                to.pass(pass);
             }
             Message::Expect { player, joined, ticket } => {
                 to.0.extend([5, *player]);
@@ -143,6 +144,11 @@ impl Message {
                 to.0.extend_from_slice(key);
             }
             Message::Out { reason } => to.0.extend([17, *reason as u8]),
+            Message::Seat { epoch, pass } => {
+                to.u8(18);
+                to.u32(*epoch);
+                to.pass(pass);
+            }
         }
         to.0
     }
@@ -159,14 +165,7 @@ impl Message {
                 let (joined, master_joined, epoch) = (from.u32()?, from.u32()?, from.u32()?);
                 Message::Welcome { player, joined, master, master_joined, epoch }
             }
-            4 => {
-                let (player, joined) = (from.player()?, from.u32()?);
-                let length = usize::from(from.u16()?);
-                if length > MAX_PASS_BYTES {
-                    return None;
-                }
-                Message::Intro { player, joined, pass: from.bytes(length)?.to_vec() }
-            }
+            4 => Message::Intro { player: from.player()?, joined: from.u32()?, pass: from.pass()? },
             5 => Message::Expect { player: from.player()?, joined: from.u32()?, ticket: from.array()? },
             6 => Message::Reached { players: from.u16()? },
             7 => Message::Unreached { player: from.player()? },
@@ -184,6 +183,7 @@ impl Message {
             15 => Message::Deny { epoch: from.u32()? },
             16 => Message::SealedWith { key: from.array()? },
             17 => Message::Out { reason: from.reason()? },
+            18 => Message::Seat { epoch: from.u32()?, pass: from.pass()? },
             _ => return None,
         };
         from.0.is_empty().then_some(message)
@@ -207,6 +207,11 @@ impl Writer {
 
     fn i64(&mut self, value: i64) {
         self.0.extend(value.to_le_bytes());
+    }
+
+    fn pass(&mut self, pass: &[u8]) {
+        self.u16(pass.len() as u16);
+        self.0.extend_from_slice(pass);
     }
 
     fn stamp(&mut self, stamp: Stamp) {
@@ -299,6 +304,12 @@ impl<'a> Reader<'a> {
 
     fn reason(&mut self) -> Option<LeaveReason> {
         self.u8().and_then(LeaveReason::from_number)
+    }
+
+    fn pass(&mut self) -> Option<Vec<u8>> {
+        let length = usize::from(self.u16()?);
+        (length <= MAX_PASS_BYTES).then_some(())?;
+        self.bytes(length).map(<[u8]>::to_vec)
     }
 
     fn stamp(&mut self) -> Option<Stamp> {

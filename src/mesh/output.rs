@@ -28,6 +28,8 @@ pub enum Action {
         key: Key,
         addresses: Vec<SocketAddr>,
     },
+    /// The master runs a server, which takes this connect token.
+    TakeSeat { host: (u8, u32), pass: Vec<u8> },
     /// Let the game exchange messages with this player.
     Admit { link: LinkId, player: u8, joined: u32 },
     /// End a link that the game needs no more.

@@ -1,55 +1,14 @@
-//! Addresses as text (`a.b.c.d:port`, `[v6]:port`) and as in connect tokens.
-//!
-//! Promises: printed addresses parse to the same address. Refuses: names (resolving is the driver's), ports beyond
-//! 65,535, an empty port, and IPv6 scope ids, which a token can't carry.
+//! Addresses as in connect tokens, which can't carry IPv6 scope ids.
 
-use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::cursor::Cursor;
 
 /// Most addresses in one connect token.
-pub const MAX_SERVERS_PER_TOKEN: usize = 32;
+pub(crate) const MAX_SERVERS_PER_TOKEN: usize = 32;
 
 const TYPE_IPV4: u8 = 1;
 const TYPE_IPV6: u8 = 2;
-
-/// Why a text is not an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AddressError {
-    text: String,
-}
-
-impl fmt::Display for AddressError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:?} is not an address: write a.b.c.d:port or [v6]:port with a port of 0 to 65535.",
-            self.text
-        )
-    }
-}
-
-impl core::error::Error for AddressError {}
-
-/// Parses `a.b.c.d`, `a.b.c.d:port`, `v6` or `[v6]:port`. Without a port, the port is 0.
-///
-/// # Errors
-/// When `text` is none of these.
-pub fn parse_address(text: &str) -> Result<SocketAddr, AddressError> {
-    let with_port = text.parse::<SocketAddr>().ok();
-    let address = with_port.or_else(|| text.parse::<IpAddr>().ok().map(|ip| SocketAddr::new(ip, 0)));
-    match address {
-        Some(SocketAddr::V6(v6)) if v6.scope_id() != 0 => None,
-        other => other,
-    }
-    .ok_or_else(|| AddressError { text: text.chars().take(80).collect() })
-}
-
-/// Prints an address as [`parse_address`] reads it: without a port when the port is 0.
-pub fn format_address(address: SocketAddr) -> String {
-    if address.port() == 0 { address.ip().to_string() } else { address.to_string() }
-}
 
 /// Whether two addresses are the same endpoint for a token (IP and port; no scope id). An IPv4 address is the same in
 /// either form.
@@ -106,27 +65,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn printed_addresses_parse_back() {
-        for text in ["10.0.0.1", "10.0.0.1:7777", "fe80::1", "[fe80::1]:1", "::ffff:1.2.3.4"] {
-            assert_eq!(format_address(parse_address(text).unwrap()), text);
-        }
-    }
-
-    #[test]
-    fn refuses_what_is_no_address() {
-        for text in
-            ["localhost:1", "[::1", "1.2.3:4", "1.2.3.4:-1", "[fe80::1%3]:80", "1.2.3.4:65536", " ::1"]
-        {
-            assert!(parse_address(text).is_err(), "{text}");
-        }
-        let message = parse_address("host:1").unwrap_err().to_string();
-        assert!(message.starts_with("\"host:1\" is not an address"), "{message}");
-    }
-
-    #[test]
     fn lists_with_a_wrong_count_type_or_end_are_refused() {
         let mut bytes = Vec::new();
-        write_list(&[parse_address("1.2.3.4:5").unwrap(), parse_address("[::1]:6").unwrap()], &mut bytes);
+        write_list(&["1.2.3.4:5".parse().unwrap(), "[::1]:6".parse().unwrap()], &mut bytes);
         assert_eq!(bytes.len(), 4 + 7 + 19);
         assert_eq!(read_list(&mut Cursor(&bytes)).unwrap().len(), 2);
         for cut in 0..bytes.len() {

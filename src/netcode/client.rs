@@ -20,7 +20,7 @@ use super::config::{ClientConfig, ConfigError};
 use super::drops::{Counters, DropReason};
 use super::explanation::{EXPLANATION_PREFIX, Refusal};
 use super::packet::{self, Body, Header, Kind, Request};
-use super::replay::ReplayWindow;
+use super::replay::{REPLAY_WINDOW, ReplayWindow};
 use super::sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, Sealer, SendError, check_payload};
 use super::token::ConnectToken;
 use crate::store::Datagrams;
@@ -174,7 +174,7 @@ impl Client {
             server_index: 0,
             state: ClientState::SendingRequest,
             sealer: Sealer::new(config.protocol_id, token.client_to_server, 0),
-            replay: ReplayWindow::new(config.replay_window),
+            replay: ReplayWindow::new(REPLAY_WINDOW),
             challenge: (0, [0; CHALLENGE_TOKEN_BYTES]),
             started: now,
             last_receive: now,
@@ -245,26 +245,28 @@ impl Client {
         payload: &[u8],
         out: &mut Datagrams,
     ) -> Result<(), SendError> {
-        self.send_numbered(now, self.next_number(), payload, out)
+        check_payload(payload)?;
+        self.send_numbered(now, self.next_number(), |out| out.extend_from_slice(payload), out)
     }
 
-    /// Like [`Client::send_payload`], under a number of at least [`Client::next_number`].
+    /// Sends a payload of 1..=1200 bytes, which `write` appends where it is sealed, under a number of at least
+    /// [`Client::next_number`].
     ///
     /// # Errors
-    /// Those of [`Client::send_payload`], or the number is used or above those of a connection.
+    /// When not connected, or the number is used or above those of a connection.
     pub fn send_numbered(
         &mut self,
         now: Instant,
         number: u64,
-        payload: &[u8],
+        write: impl FnOnce(&mut Vec<u8>),
         out: &mut Datagrams,
     ) -> Result<(), SendError> {
         if self.state != ClientState::Connected {
             return Err(SendError::NotConnected);
         }
-        check_payload(payload)?;
         self.sealer.skip_to(number)?;
-        self.send(now, Kind::Payload, payload, out);
+        self.sealer.send_written(self.server_address(), Kind::Payload, write, out);
+        self.note_sent(now);
         Ok(())
     }
 
@@ -545,8 +547,12 @@ impl Client {
     }
 
     fn send(&mut self, now: Instant, kind: Kind, body: &[u8], out: &mut Datagrams) {
-        self.token_use.note(true);
         self.sealer.send(self.server_address(), kind, body, out);
+        self.note_sent(now);
+    }
+
+    fn note_sent(&mut self, now: Instant) {
+        self.token_use.note(true);
         self.send_at = now + SEND_INTERVAL;
     }
 }

@@ -5,7 +5,6 @@ use core::net::SocketAddr;
 
 use super::crypto::Key;
 use super::explanation::Spoken;
-use super::replay::{MAX_REPLAY_WINDOW, MIN_REPLAY_WINDOW, ReplayWindow};
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::time::Duration;
 
@@ -37,8 +36,6 @@ pub struct ServerConfig {
     pub clock_skew: Duration,
     /// Whether a new connection of a connected client takes its place, or must wait until the old one is gone.
     pub replace_duplicates: bool,
-    /// Packets that may arrive late without being taken for replays: a power of two from 256 to 32,768.
-    pub replay_window: usize,
     /// Whether clients that are refused for good learn why. Only for servers without a secret key: see
     /// [`Refusal`](super::Refusal).
     pub explains: bool,
@@ -52,7 +49,7 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
-    /// The defaults: no maximum lifetime, no clock skew, the standard's replay window.
+    /// The defaults: no maximum lifetime, no clock skew.
     pub fn new(
         protocol_id: u64,
         private_key: Key,
@@ -68,7 +65,6 @@ impl ServerConfig {
             max_token_lifetime: None,
             clock_skew: Duration::ZERO,
             replace_duplicates: true,
-            replay_window: MIN_REPLAY_WINDOW,
             explains: false,
             spoken: None,
             half_open_capacity: max_clients.saturating_mul(4).max(MIN_HALF_OPEN),
@@ -89,7 +85,7 @@ impl ServerConfig {
         if self.token_history_capacity == 0 {
             return Err(ConfigError::NoTokenHistory);
         }
-        check_replay_window(self.replay_window)
+        Ok(())
     }
 }
 
@@ -98,8 +94,6 @@ impl ServerConfig {
 pub struct ClientConfig {
     /// Names the game and its version; both sides must agree.
     pub protocol_id: u64,
-    /// Packets that may arrive late without being taken for replays: a power of two from 256 to 32,768.
-    pub replay_window: usize,
     /// Whether to believe a server's explanation of a refusal.
     pub development: bool,
     /// How long an address may be silent while there are more to dial, if that is less than the token's timeout.
@@ -107,21 +101,17 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// The defaults: the standard's replay window.
+    /// The defaults.
     pub fn new(protocol_id: u64) -> Self {
-        ClientConfig { protocol_id, replay_window: MIN_REPLAY_WINDOW, development: false, patience: None }
+        ClientConfig { protocol_id, development: false, patience: None }
     }
 
     pub(crate) fn check(&self, token_protocol_id: u64) -> Result<(), ConfigError> {
         if self.protocol_id != token_protocol_id {
             return Err(ConfigError::ProtocolId { ours: self.protocol_id, token: token_protocol_id });
         }
-        check_replay_window(self.replay_window)
+        Ok(())
     }
-}
-
-fn check_replay_window(size: usize) -> Result<(), ConfigError> {
-    if ReplayWindow::valid_size(size) { Ok(()) } else { Err(ConfigError::ReplayWindow(size)) }
 }
 
 /// Why a configuration is invalid.
@@ -132,8 +122,6 @@ pub enum ConfigError {
     NoPublicAddress,
     NoHalfOpen,
     NoTokenHistory,
-    /// Not a size a replay window can have.
-    ReplayWindow(usize),
     /// The token is for another game or version.
     ProtocolId {
         /// The configured protocol id.
@@ -154,10 +142,6 @@ impl fmt::Display for ConfigError {
             }
             ConfigError::NoHalfOpen => write!(f, "half_open_capacity must be at least 1, not 0"),
             ConfigError::NoTokenHistory => write!(f, "token_history_capacity must be at least 1, not 0"),
-            ConfigError::ReplayWindow(n) => write!(
-                f,
-                "replay_window must be a power of two from {MIN_REPLAY_WINDOW} to {MAX_REPLAY_WINDOW}, not {n}"
-            ),
             ConfigError::ProtocolId { ours, token } => write!(
                 f,
                 "the token must be for the client's protocol, whose id is {ours:#x}, not for {token:#x}"

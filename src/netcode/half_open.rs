@@ -88,7 +88,6 @@ impl HalfOpenTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netcode::address::parse_address;
     use crate::rng::Rng;
 
     fn entry(now: Instant, timeout: Option<Duration>) -> HalfOpen {
@@ -105,7 +104,7 @@ mod tests {
     #[test]
     fn a_full_table_refuses_newcomers_until_an_entry_expires() {
         let mut table = HalfOpenTable::new(2, KeyedHash::new(&mut Rng::seeded(1)));
-        let address = |port: u16| parse_address(&format!("1.1.1.1:{port}")).unwrap();
+        let address = |port: u16| format!("1.1.1.1:{port}").parse().unwrap();
         let at = Instant::from_millis;
         table.insert(at(0), address(1), entry(at(0), Some(Duration::from_secs(2)))).unwrap();
         table.insert(at(0), address(2), entry(at(0), None)).unwrap();

@@ -17,18 +17,18 @@ const CAPACITY: usize = 1024;
 const REPEAT_INTERVAL: Duration = Duration::from_millis(15);
 
 /// The farewell of the layer above.
-#[derive(Clone, Copy, Debug)]
-pub struct Farewell<'a> {
-    /// They go out as a payload.
-    pub payload: &'a [u8],
+#[derive(Clone, Debug)]
+pub struct Farewell {
+    /// Sent instead of a disconnect packet.
+    pub payload: Vec<u8>,
     /// Whether the client is known to understand them. Otherwise half of the goodbyes carry them, and the other half
     /// are plain disconnect packets, which every client understands.
     pub understood: bool,
 }
 
-impl Farewell<'_> {
+impl Farewell {
     /// In how many of the goodbyes it is sent.
-    pub(crate) fn repeats(&self) -> u32 {
+    fn repeats(&self) -> u32 {
         if self.understood { DISCONNECT_REPEATS } else { DISCONNECT_REPEATS / 2 }
     }
 }
@@ -40,21 +40,7 @@ pub(crate) struct Leaver {
     pub(crate) sealer: Sealer,
     /// The keep-alive that must come before, for a client that may not know yet that it is connected.
     pub(crate) introduction: Option<[u8; KEEP_ALIVE_BODY_BYTES]>,
-    /// Sent instead of a disconnect packet.
-    pub(crate) farewell: Option<Box<[u8]>>,
-    /// Goodbyes that may be the farewell; the rest are disconnect packets.
-    pub(crate) farewells: u32,
-}
-
-impl Leaver {
-    fn tell(&mut self, out: &mut Datagrams) {
-        if let Some(keep_alive) = &self.introduction {
-            self.sealer.send(self.address, Kind::KeepAlive, keep_alive, out);
-        }
-        let farewell = self.farewell.as_deref().filter(|_| self.farewells > 0);
-        self.sealer.send_goodbye(self.address, farewell, out);
-        self.farewells = self.farewells.saturating_sub(1);
-    }
+    pub(crate) farewell: Option<Farewell>,
 }
 
 struct Parting {
@@ -91,12 +77,11 @@ impl LeavingList {
     }
 
     /// Sets the farewell of a client that is still being notified.
-    pub(crate) fn set_farewell(&mut self, client: ClientHandle, farewell: Farewell<'_>) {
+    pub(crate) fn set_farewell(&mut self, client: ClientHandle, farewell: Farewell) {
         // The last ones were added last.
         let mut entries = self.entries.iter_mut().rev().map(|entry| &mut entry.leaver);
         if let Some(leaver) = entries.find(|leaver| leaver.client == client) {
-            leaver.farewell = Some(farewell.payload.into());
-            leaver.farewells = farewell.repeats();
+            leaver.farewell = Some(farewell);
         }
     }
 
@@ -120,29 +105,37 @@ impl LeavingList {
 
 impl Parting {
     fn tell(&mut self, now: Instant, out: &mut Datagrams) {
-        self.leaver.tell(out);
-        self.repeats_left -= 1;
+        self.repeat(out);
         self.next = now + REPEAT_INTERVAL;
     }
 
     fn finish(&mut self, out: &mut Datagrams) {
-        (0..self.repeats_left).for_each(|_| self.leaver.tell(out));
+        (0..self.repeats_left).for_each(|_| self.repeat(out));
+    }
+
+    fn repeat(&mut self, out: &mut Datagrams) {
+        let Leaver { address, sealer, introduction, farewell, .. } = &mut self.leaver;
+        if let Some(keep_alive) = introduction {
+            sealer.send(*address, Kind::KeepAlive, keep_alive, out);
+        }
+        let sent = DISCONNECT_REPEATS - self.repeats_left;
+        let farewell = farewell.as_ref().filter(|farewell| sent < farewell.repeats());
+        sealer.send_goodbye(*address, farewell.map(|farewell| &farewell.payload[..]), out);
+        self.repeats_left -= 1;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netcode::address::parse_address;
 
     fn leaver() -> Leaver {
         Leaver {
             client: ClientHandle::default(),
-            address: parse_address("1.1.1.1:1").unwrap(),
+            address: "1.1.1.1:1".parse().unwrap(),
             sealer: Sealer::new(1, [0; 32], 0),
             introduction: None,
             farewell: None,
-            farewells: 0,
         }
     }
 
@@ -161,19 +154,16 @@ mod tests {
 
     #[test]
     fn words_that_may_not_be_understood_are_followed_by_disconnect_packets() {
-        let kinds = |farewells| {
+        let kinds = |understood| {
             let (mut list, mut out) = (LeavingList::default(), Datagrams::new());
-            list.add(
-                Instant::ZERO,
-                Leaver { farewell: Some([7; 9].into()), farewells, ..leaver() },
-                &mut out,
-            );
+            let farewell = Some(Farewell { payload: vec![7; 9], understood });
+            list.add(Instant::ZERO, Leaver { farewell, ..leaver() }, &mut out);
             list.flush(&mut out);
             // The kind is in the lower half of the first byte.
             out.iter().map(|(_, datagram)| datagram[0] & 0xF).collect::<Vec<_>>()
         };
-        assert_eq!(kinds(DISCONNECT_REPEATS), [5; 10], "payloads");
-        assert_eq!(kinds(5), [5, 5, 5, 5, 5, 6, 6, 6, 6, 6], "and disconnect packets");
+        assert_eq!(kinds(true), [5; 10], "payloads");
+        assert_eq!(kinds(false), [5, 5, 5, 5, 5, 6, 6, 6, 6, 6], "and disconnect packets");
     }
 
     #[test]

@@ -26,7 +26,6 @@
 //! A sans-IO layer: [`Client`] and [`Server`] are functions of (state, bytes, now). `STATE_MACHINE.md` beside
 //! this file has their states. A connection costs a server under 400 bytes and its replay window.
 
-pub mod address;
 pub mod challenge;
 pub mod opener;
 pub mod packet;
@@ -34,6 +33,7 @@ pub mod private_token;
 pub mod replay;
 pub mod token;
 
+mod address;
 mod admission;
 mod client;
 mod config;
@@ -49,7 +49,6 @@ mod slots;
 mod token_error;
 mod token_history;
 
-pub use address::{AddressError, format_address, parse_address};
 pub use client::{Client, ClientDisconnect, ClientEvent, ClientState, TokenUse};
 pub use config::{ClientConfig, ConfigError, ServerConfig};
 pub use crypto::Key;

@@ -137,14 +137,25 @@ impl<'a> Request<'a> {
 
 /// Appends a sealed packet. A sequence must never be used twice under one key.
 pub fn seal(out: &mut Vec<u8>, protocol_id: u64, key: &Key, sequence: u64, kind: Kind, body: &[u8]) {
-    debug_assert!(kind.body_bytes().contains(&body.len()));
+    seal_in_place(out, protocol_id, key, sequence, kind, |out| out.extend_from_slice(body));
+}
+
+/// Like [`seal`], for a body that `write` appends where it is sealed.
+pub(super) fn seal_in_place(
+    out: &mut Vec<u8>,
+    protocol_id: u64,
+    key: &Key,
+    sequence: u64,
+    kind: Kind,
+    write: impl FnOnce(&mut Vec<u8>),
+) {
     let sequence_bytes = (8 - sequence.leading_zeros() as usize / 8).max(1);
     let prefix = kind as u8 | (sequence_bytes as u8) << 4;
-    out.reserve(MAX_OVERHEAD + body.len());
     out.push(prefix);
     out.extend_from_slice(&sequence.to_le_bytes()[..sequence_bytes]);
     let body_at = out.len();
-    out.extend_from_slice(body);
+    write(out);
+    debug_assert!(kind.body_bytes().contains(&(out.len() - body_at)));
     let tag = crypto::seal(key, sequence, &associated_data(protocol_id, prefix), &mut out[body_at..]);
     out.extend_from_slice(&tag);
 }

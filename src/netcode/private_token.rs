@@ -141,14 +141,13 @@ pub(crate) fn timeout_from_seconds(seconds: i32) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netcode::address::parse_address;
 
     #[test]
     fn opens_only_with_everything_it_was_sealed_with() {
         let private = PrivateToken {
             client_id: 1,
             timeout_seconds: 5,
-            addresses: vec![parse_address("[1:2:3:4:5:6:7:8]:9").unwrap(); 32],
+            addresses: vec!["[1:2:3:4:5:6:7:8]:9".parse().unwrap(); 32],
             client_to_server: [1; 32],
             server_to_client: [2; 32],
             user_data: [3; 256],

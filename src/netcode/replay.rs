@@ -14,8 +14,11 @@ pub const MIN_REPLAY_WINDOW: usize = 256;
 /// Largest replay window: over three seconds of packets at 100 Mbit/s.
 pub const MAX_REPLAY_WINDOW: usize = 32_768;
 
+/// How late packets of connections may arrive without counting as replays: a second's worth on a fast connection.
+pub(crate) const REPLAY_WINDOW: usize = 1024;
+
 /// Words that need no allocation.
-const INLINE_WORDS: usize = 16;
+const INLINE_WORDS: usize = REPLAY_WINDOW / 64;
 
 /// Which of the newest sequences have been received.
 #[derive(Clone, Debug)]

@@ -99,8 +99,19 @@ impl Sealer {
     }
 
     pub(crate) fn send(&mut self, to: SocketAddr, kind: Kind, body: &[u8], out: &mut Datagrams) {
+        self.send_written(to, kind, |arena| arena.extend_from_slice(body), out);
+    }
+
+    /// Sends a packet whose body `write` appends.
+    pub(crate) fn send_written(
+        &mut self,
+        to: SocketAddr,
+        kind: Kind,
+        write: impl FnOnce(&mut Vec<u8>),
+        out: &mut Datagrams,
+    ) {
         out.push_with(to, |arena| {
-            packet::seal(arena, self.protocol_id, &self.key, self.sequence, kind, body);
+            packet::seal_in_place(arena, self.protocol_id, &self.key, self.sequence, kind, write);
         });
         self.sequence += 1;
     }

@@ -104,7 +104,7 @@ impl Server {
             protocol_id: config.protocol_id,
             // At most 65,536: just checked.
             max_clients: config.max_clients as u32,
-            slots: Slots::new(config.max_clients, config.replay_window, &hash),
+            slots: Slots::new(config.max_clients, &hash),
             admission: Admission::new(config, entropy, hash, unix),
             leaving: LeavingList::default(),
             timers: Timers::default(),
@@ -247,24 +247,25 @@ impl Server {
         payload: &[u8],
         out: &mut Datagrams,
     ) -> Result<(), SendError> {
-        self.send_numbered(now, client, self.next_number(client)?, payload, out)
+        let number = self.next_number(client)?;
+        check_payload(payload)?;
+        self.send_numbered(now, client, number, |out| out.extend_from_slice(payload), out)
     }
 
-    /// Like [`Server::send_payload`], under a number of at least [`Server::next_number`], or one above that of the payload
-    /// before.
+    /// Sends a payload of 1..=1200 bytes, which `write` appends where it is sealed, under a number of at least
+    /// [`Server::next_number`], or one above that of the payload before.
     ///
     /// # Errors
-    /// Those of [`Server::send_payload`], or the number is used or above those of a connection.
+    /// When the handle names no connection any more, or the number is used or above those of a connection.
     pub fn send_numbered(
         &mut self,
         now: Instant,
         client: ClientHandle,
         number: u64,
-        payload: &[u8],
+        write: impl FnOnce(&mut Vec<u8>),
         out: &mut Datagrams,
     ) -> Result<(), SendError> {
         let connection = self.slots.find_mut(client).ok_or(SendError::NotConnected)?;
-        check_payload(payload)?;
         connection.sealer.check_number(number)?;
         if !connection.confirmed && connection.sealer.next() < number {
             // The client drops payloads until a keep-alive has told it that it is connected.
@@ -272,7 +273,7 @@ impl Server {
             connection.sealer.send(connection.address, Kind::KeepAlive, &body, out);
         }
         connection.sealer.skip_to(number)?;
-        connection.sealer.send(connection.address, Kind::Payload, payload, out);
+        connection.sealer.send_written(connection.address, Kind::Payload, write, out);
         connection.last_send = now;
         Ok(())
     }
@@ -288,23 +289,20 @@ impl Server {
         &mut self,
         now: Instant,
         client: ClientHandle,
-        farewell: Option<Farewell<'_>>,
+        farewell: Option<Farewell>,
         out: &mut Datagrams,
     ) -> Result<(), SendError> {
-        farewell.map_or(Ok(()), |farewell| check_payload(farewell.payload))?;
+        farewell.as_ref().map_or(Ok(()), |farewell| check_payload(&farewell.payload))?;
         let connection = self.slots.remove(client).ok_or(SendError::NotConnected)?;
-        let mut leaver = self.leaver(client, connection);
-        if let Some(farewell) = farewell {
-            (leaver.farewell, leaver.farewells) = (Some(farewell.payload.into()), farewell.repeats());
-        }
+        let leaver = Leaver { farewell, ..self.leaver(client, connection) };
         self.leaving.add(now, leaver, out);
         Ok(())
     }
 
     /// Sets the farewell of a client that an event has just reported as gone, unless it left by itself. Call it
     /// before the next [`Server::update`].
-    pub fn set_farewell(&mut self, client: ClientHandle, farewell: Farewell<'_>) {
-        if check_payload(farewell.payload).is_ok() {
+    pub fn set_farewell(&mut self, client: ClientHandle, farewell: Farewell) {
+        if check_payload(&farewell.payload).is_ok() {
             self.leaving.set_farewell(client, farewell);
         }
     }
@@ -499,7 +497,6 @@ impl Server {
             introduction: (!connection.confirmed)
                 .then(|| packet::keep_alive_body(client.slot, self.max_clients)),
             farewell: None,
-            farewells: 0,
         }
     }
 

@@ -8,7 +8,7 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeSet, BinaryHeap};
 
 use super::crypto::Key;
-use super::replay::ReplayWindow;
+use super::replay::{REPLAY_WINDOW, ReplayWindow};
 use super::sealer::Sealer;
 use crate::store::keyed_hash::{KeyedHash, KeyedMap};
 use crate::time::{Duration, Instant};
@@ -26,6 +26,12 @@ impl ClientHandle {
     /// Both as one number, the slot in the low half: for columns.
     pub fn number(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.slot)
+    }
+
+    /// The handle with this [`ClientHandle::number`].
+    pub fn from_number(number: u64) -> Self {
+        // The halves of the number.
+        ClientHandle { slot: number as u32, generation: (number >> 32) as u32 }
     }
 }
 
@@ -64,7 +70,6 @@ pub(crate) struct Slots {
     slots: Vec<Slot>,
     /// By slot, of the connection in it. All in one block of memory.
     replays: Vec<ReplayWindow>,
-    replay_window: usize,
     capacity: usize,
     /// Free slots below `slots.len()`, lowest first.
     freed: BinaryHeap<Reverse<u32>>,
@@ -77,11 +82,10 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    pub(crate) fn new(capacity: usize, replay_window: usize, hash: &KeyedHash) -> Self {
+    pub(crate) fn new(capacity: usize, hash: &KeyedHash) -> Self {
         Slots {
             slots: Vec::new(),
             replays: Vec::new(),
-            replay_window,
             capacity,
             freed: BinaryHeap::new(),
             resting: BTreeSet::new(),
@@ -115,7 +119,7 @@ impl Slots {
             Some(index) => index,
             None => {
                 self.slots.push(Slot { generation: 0, connection: None });
-                self.replays.push(ReplayWindow::new(self.replay_window));
+                self.replays.push(ReplayWindow::new(REPLAY_WINDOW));
                 // Below the capacity, which is at most 65,536.
                 (self.slots.len() - 1) as u32
             }
@@ -203,13 +207,12 @@ impl Slots {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netcode::address::parse_address;
     use crate::rng::Rng;
 
     fn connection(n: u16) -> Connection {
         Connection {
             client_id: n.into(),
-            address: parse_address(&format!("1.1.1.1:{n}")).unwrap(),
+            address: format!("1.1.1.1:{n}").parse().unwrap(),
             sealer: Sealer::new(1, [0; 32], 0),
             receive_key: [0; 32],
             timeout: None,
@@ -221,7 +224,7 @@ mod tests {
 
     #[test]
     fn the_lowest_free_slot_is_taken_and_old_handles_reach_nobody() {
-        let mut slots = Slots::new(3, 256, &KeyedHash::new(&mut Rng::seeded(1)));
+        let mut slots = Slots::new(3, &KeyedHash::new(&mut Rng::seeded(1)));
         let handles: Vec<_> = (1..=3).map(|n| slots.insert(connection(n))).collect();
         assert_eq!(handles.iter().map(|h| h.slot).collect::<Vec<_>>(), [0, 1, 2]);
         assert!(slots.is_full());
@@ -239,7 +242,7 @@ mod tests {
 
     #[test]
     fn slots_that_rest_are_taken_last() {
-        let mut slots = Slots::new(3, 256, &KeyedHash::new(&mut Rng::seeded(1)));
+        let mut slots = Slots::new(3, &KeyedHash::new(&mut Rng::seeded(1)));
         slots.rests = true;
         let first = slots.insert(connection(1));
         slots.remove(first);
@@ -258,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_slot_rests_until_its_last_client_is_told_of() {
-        let mut slots = Slots::new(2, 256, &KeyedHash::new(&mut Rng::seeded(1)));
+        let mut slots = Slots::new(2, &KeyedHash::new(&mut Rng::seeded(1)));
         slots.rests = true;
         let (first, other) = (slots.insert(connection(1)), slots.insert(connection(2)));
         slots.remove(first);

@@ -212,12 +212,11 @@ impl fmt::Debug for ConnectToken {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netcode::address::parse_address;
     use crate::rng::Rng;
     use core::net::{IpAddr, Ipv6Addr};
 
     fn generate(change: impl FnOnce(&mut TokenParams<'_>)) -> Result<ConnectToken, TokenError> {
-        let address = [parse_address("10.0.0.1:7").unwrap()];
+        let address = ["10.0.0.1:7".parse().unwrap()];
         let mut params = TokenParams {
             protocol_id: 5,
             private_key: &[9; 32],

@@ -119,7 +119,6 @@ impl TokenHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::netcode::address::parse_address;
     use crate::rng::Rng;
 
     fn history(capacity: usize) -> TokenHistory {
@@ -127,7 +126,7 @@ mod tests {
     }
 
     fn from(port: u16) -> SocketAddr {
-        let mut address = parse_address("10.0.0.1").unwrap();
+        let mut address = SocketAddr::from(([10, 0, 0, 1], 0));
         address.set_port(port);
         address
     }

@@ -19,18 +19,20 @@ use super::facade::Facade;
 use super::ghosts::{ClientWorld, Ghost, made_classes};
 use super::inbox::{Inbox, Pending};
 use super::log::{Level, log, log_end};
-use super::reconnect::{Reconnecting, Tokens, tokens};
+use super::reconnect::{AT_ONCE, Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
 use super::sending::Sending;
 use super::server::Server;
 use super::settings::{Given, Settings};
-use super::setup::{REPLAY_WINDOW, entropy, open_driver, random, skip_seed};
+use super::setup::{entropy, open_driver, random, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock, Latency};
 use super::token::{ConnectToken, extract_key};
 use crate::driver::{Carrier, ClaimedToken, claim_token};
-use crate::endpoint::{ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, Event, ReconnectConfig};
-use crate::netcode::{self, TokenUse};
+use crate::endpoint::{
+    ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, DisconnectReason, Event, ReconnectConfig,
+};
+use crate::netcode::{self, ClientState, TokenUse};
 use crate::timeline::packet::MAX_INPUTS;
 use crate::transport::BudgetConfig;
 
@@ -42,6 +44,9 @@ const TIMEOUT: u32 = 10;
 
 /// The default bytes of chunks that a server may have in a client's memory.
 const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
+
+/// The handle of no server.
+const NOBODY: PeerHandle = PeerHandle { slot: u32::MAX, generation: u32::MAX };
 
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Client {
@@ -75,7 +80,7 @@ impl Client {
     ) -> PyResult<Self> {
         let settings = Self::settings(Given::new(py, "Client.__new__", settings)?, ghosts, &protocol)?;
         let reconnect = reconnect.map(|reconnect| tokens(reconnect, None)).transpose()?;
-        let first = FirstDial { token: token.get().again()?, reconnect, is_development: false };
+        let first = FirstDial { token: Some(token.get().again()?), reconnect, is_development: false };
         Self::dial(py, protocol, first, None, settings)
     }
 
@@ -128,7 +133,7 @@ impl Client {
         }
         let token = development.token(protocol.get(), network.as_ref())?;
         let reconnect = reconnect.map(|reconnect| tokens(reconnect, Some(development))).transpose()?;
-        let first = FirstDial { token, reconnect, is_development: true };
+        let first = FirstDial { token: Some(token), reconnect, is_development: true };
         Self::dial(py, protocol, first, destination.rendezvous, settings)
     }
 
@@ -157,7 +162,7 @@ impl Client {
             let token = listener.local_token(unix, address, client_id, timeout, &mut *entropy);
             Ok::<_, PyErr>((token.map_err(value_error)?, driver.connect_local()))
         })??;
-        let first = FirstDial { token, reconnect: None, is_development: false };
+        let first = FirstDial { token: Some(token), reconnect: None, is_development: false };
         Self::over(py, protocol, first, driver, settings)
     }
 
@@ -167,7 +172,7 @@ impl Client {
             return reconnecting_state(py);
         }
         let state = self.asked(|dial| dial.state())?;
-        state_to_python(py, state)
+        state_to_python(py, state.unwrap_or(ClientState::Disconnected))
     }
 
     #[getter]
@@ -180,7 +185,7 @@ impl Client {
         if !self.is_over()? {
             return Ok(None);
         }
-        let reason = self.asked(|dial| dial.disconnect_reason())?;
+        let reason = self.asked(|dial| dial.disconnect_reason())?.flatten();
         reason.map(|reason| reason_to_python(py, reason)).transpose()
     }
 
@@ -189,12 +194,12 @@ impl Client {
         if !self.is_over()? {
             return Ok(None);
         }
-        self.asked(|dial| dial.disconnect_detail().map(Into::into))
+        Ok(self.asked(|dial| dial.disconnect_detail().map(Into::into))?.flatten())
     }
 
     properties! {
-        server_address: PyResult<Address> = self.asked(|dial| Address(dial.server_address()));
-        slot: PyResult<Option<u32>> = self.asked(|dial| dial.slot());
+        server_address: PyResult<Address> = self.asked(|dial| Address(dial.server_address()))?.ok_or_else(not_connected);
+        slot: PyResult<Option<u32>> = Ok(self.asked(|dial| dial.slot())?.flatten());
         world: Py<ClientWorld> = self.world.clone_ref(py);
     }
 
@@ -216,7 +221,7 @@ impl Client {
     fn latency(&self, py: Python<'_>) -> PyResult<Latency> {
         let view = self.world.get().view_delay(py);
         let mut state = self.endpoint.state.lock()?;
-        let line = state.host().stats(self.server()).map_or(0.0, |(stats, _)| stats.rtt / 1000.0);
+        let line = state.host().connection(self.server()).map_or(0.0, |it| it.stats().rtt / 1000.0);
         let player = state.carrier.session.timing().player();
         let lead = player.and_then(|player| Some(player.lead().ticks()? / player.clock().rate()));
         Ok(Latency::new(line, lead.unwrap_or(0.0), view))
@@ -307,10 +312,11 @@ impl Client {
 
     fn __repr__(&self) -> String {
         let asked = self.asked(|dial| (dial.server_address(), dial.state()));
-        let (Ok((address, state)), Ok(closed)) = (asked, self.endpoint.closed()) else {
+        let (Ok(asked), Ok(closed)) = (asked, self.endpoint.closed()) else {
             return "<Client (unusable after fork)>".into();
         };
         let closed = if closed { ", closed" } else { "" };
+        let Some((address, state)) = asked else { return format!("<Client without a server{closed}>") };
         format!("<Client of {}, {state:?}{closed}>", rendezvous::described(address))
     }
     traverses!(self.world, self.capture, self.reconnecting, self.endpoint);
@@ -330,7 +336,12 @@ impl Facade for Client {
 
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
         match &self.reconnecting {
-            Some(reconnecting) if !self.is_closed()? => reconnecting.poll(self, py),
+            Some(reconnecting) if !self.is_closed()? => {
+                if reconnecting.has_other_server() {
+                    self.lose_server(DisconnectReason::ServerClosed)?;
+                }
+                reconnecting.poll(self, py)
+            }
             _ => Ok(()),
         }
     }
@@ -387,7 +398,8 @@ impl Client {
     ) -> PyResult<Self> {
         let network = settings.network.clone();
         // A code's own address says nothing about its host's.
-        let near = rendezvous.map_or_else(|| first.token.addresses().to_vec(), |server| vec![server]);
+        let servers = || first.token.iter().flat_map(|token| token.addresses()).copied().collect();
+        let near: Vec<SocketAddr> = rendezvous.map_or_else(servers, |server| vec![server]);
         let bind = match settings.tuning.get().bind {
             Some(address) => address.0,
             None => any_port(&near, network.is_some()),
@@ -419,21 +431,24 @@ impl Client {
         let FirstDial { token, reconnect, is_development } = first;
         let network = settings.network.clone();
         let capture = settings.debugging.get().capture(py)?;
-        let claimed = ClaimedToken::from(&token);
-        if let Some(capture) = &capture {
-            capture.get().attach(py, &mut driver, &Secrets::Client { token: &token })?;
+        if let (Some(capture), Some(token)) = (&capture, &token) {
+            capture.get().attach(py, &mut driver, &Secrets::Client { token })?;
         }
         let mut config = ClientConfig {
             netcode: netcode::ClientConfig::new(protocol.get().id),
             connection: settings.connection.clone(),
             chunks: settings.arrivals.limits,
         };
-        config.netcode.replay_window = REPLAY_WINDOW;
         config.netcode.development = is_development;
         config.connection.skip_seed = skip_seed(network.as_ref());
         let (netcode, core) = (config.netcode, protocol.get().core.clone());
-        let (mut host, server) = Host::client(config, core, token, driver.now()).map_err(value_error)?;
-        claim(network.as_ref(), &claimed, host.dialled(server).map(Dial::token_use).unwrap_or_default())?;
+        let mut host = Host::idle_client(config, core).map_err(value_error)?;
+        let mut server = NOBODY;
+        if let Some(token) = token {
+            let claimed = ClaimedToken::from(&token);
+            server = host.dial(driver.now(), netcode, token, 0).map_err(value_error)?;
+            claim(network.as_ref(), &claimed, host.dialled(server).map(Dial::token_use).unwrap_or_default())?;
+        }
         if let Some(directory) = settings.arrivals.directory.take() {
             host.set_chunk_store(Box::new(directory));
         }
@@ -486,6 +501,45 @@ impl Client {
         Ok(reconnecting.is_over() || self.is_closed()?)
     }
 
+    fn lose_server(&self, reason: DisconnectReason) -> PyResult<()> {
+        self.endpoint.state.lock()?.change().lose(self.server(), reason);
+        Ok(())
+    }
+
+    /// A client of a game that players host: it dials whenever there is another seat.
+    pub(super) fn hosted<'py>(
+        py: Python<'py>,
+        protocol: Py<Protocol>,
+        given: Given<'py>,
+        ghosts: Option<&Bound<'py, PyAny>>,
+        (peer, seat): (&Endpoint, Seat),
+    ) -> PyResult<Self> {
+        let mut settings = Self::settings(given, ghosts, &protocol)?;
+        settings.simulated = peer.network.as_ref().map(|network| network.clone_ref(py));
+        settings.network = settings.simulated.as_ref().map(|network| network.get().0.clone());
+        let driver = peer.with(|_, driver| driver.open_hosted(false, driver.local_address()))?;
+        let reconnect = Some((Tokens::Seat(seat), AT_ONCE));
+        let first = FirstDial { token: None, reconnect, is_development: false };
+        let mut client = Self::over(py, protocol, first, driver, settings)?;
+        client.endpoint.carrier = Some(Arc::downgrade(&peer.state));
+        client.warned = AtomicBool::new(true);
+        Ok(client)
+    }
+
+    /// Ends with its peer.
+    pub(super) fn close_hosted(&self, py: Python<'_>) -> PyResult<()> {
+        self.endpoint.state.close();
+        self.stop(py)
+    }
+
+    /// The game that players host is over for this one.
+    pub(super) fn end_hosted(&self, py: Python<'_>, reason: DisconnectReason) -> PyResult<()> {
+        if let Some(reconnecting) = &self.reconnecting {
+            reconnecting.end(py, reason)?;
+        }
+        self.lose_server(reason)
+    }
+
     /// A fresh token for the next dial.
     pub(super) fn development_token(&self, development: &Development) -> PyResult<netcode::ConnectToken> {
         let network = self.virtual_network();
@@ -499,7 +553,9 @@ impl Client {
     /// Dials with another token, after the last connection is over.
     pub(super) fn dial_again(&self, py: Python<'_>, token: netcode::ConnectToken) -> PyResult<()> {
         let network = self.virtual_network();
-        check_families(self.endpoint.address.0, token.addresses(), network.is_some())?;
+        if self.endpoint.carrier.is_none() {
+            check_families(self.endpoint.address.0, token.addresses(), network.is_some())?;
+        }
         let claimed = ClaimedToken::from(&token);
         let mut state = self.endpoint.state.lock()?;
         if let (Some(capture), Some((_, driver))) = (&self.capture, state.carrier.parts()) {
@@ -531,11 +587,11 @@ impl Client {
         }
     }
 
-    /// Asks the connection for something.
-    fn asked<T>(&self, ask: impl FnOnce(&Dial) -> T) -> PyResult<T> {
+    /// Asks the connection for something; None if it never dialled.
+    fn asked<T>(&self, ask: impl FnOnce(&Dial) -> T) -> PyResult<Option<T>> {
         let state = self.endpoint.state.lock()?;
         // It is the only connection, so no other has its place.
-        state.host().dialled(self.server()).map(ask).ok_or_else(not_connected)
+        Ok(state.host().dialled(self.server()).map(ask))
     }
 
     /// Makes Python objects of a tick's arrivals. Locks are held briefly, never while Python runs.
@@ -596,7 +652,8 @@ impl Client {
 
 /// A client's first dial, and how it dials again.
 struct FirstDial {
-    token: netcode::ConnectToken,
+    /// None: tokens come later.
+    token: Option<netcode::ConnectToken>,
     reconnect: Option<(Tokens, ReconnectConfig)>,
     is_development: bool,
 }

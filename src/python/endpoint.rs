@@ -28,6 +28,7 @@ use crate::driver::reports::Dropped;
 use crate::driver::udp::UdpSocket;
 use crate::driver::{BETWEEN_TURNS, Next, Poller};
 use crate::endpoint::{DisconnectReason, Event, PeerStats, SendError};
+use crate::session::Ghosts;
 
 /// The longest wait that event loops are given: not all of them can wait forever.
 const MAX_STEP: Duration = Duration::from_secs(3600);
@@ -36,6 +37,8 @@ const MAX_STEP: Duration = Duration::from_secs(3600);
 #[derive(Debug)]
 pub(super) struct EndpointKind {
     pub(super) is_server: bool,
+    /// Whether ghosts, inputs and calls pass through it.
+    pub(super) has_world: bool,
     /// Its kind, for sentences.
     pub(super) name: &'static str,
     /// The exception if a peer isn't connected.
@@ -48,6 +51,7 @@ pub(super) struct EndpointKind {
 
 pub(super) static SERVER: EndpointKind = EndpointKind {
     is_server: true,
+    has_world: true,
     name: "server",
     missing: stale_client,
     absent: Sent::Gone,
@@ -55,6 +59,7 @@ pub(super) static SERVER: EndpointKind = EndpointKind {
 };
 pub(super) static CLIENT: EndpointKind = EndpointKind {
     is_server: false,
+    has_world: true,
     name: "client",
     missing: not_connected,
     absent: Sent::NotConnected,
@@ -63,6 +68,7 @@ pub(super) static CLIENT: EndpointKind = EndpointKind {
 
 pub(super) static PEER: EndpointKind = EndpointKind {
     is_server: false,
+    has_world: false,
     name: "peer",
     missing: stale_client,
     absent: Sent::Gone,
@@ -102,6 +108,8 @@ pub(super) struct Endpoint {
     pub(super) desk: Option<Arc<Desk>>,
     /// Candidates refer to it while their hook runs.
     pub(super) state: Arc<Shared<State>>,
+    /// The peer whose port carries its datagrams, if players host the game.
+    pub(super) carrier: Option<Weak<Shared<State>>>,
 }
 
 impl Endpoint {
@@ -122,7 +130,10 @@ impl Endpoint {
         let poller = socket.map(|socket| Poller::new(socket.handle()?)).transpose();
         let poller = poller.map_err(|error| os_error(py, &error, address.0))?;
         let seed = visit_seed(network.is_some(), driver.now());
-        let part = ghosts::part(protocol.get(), kind.is_server, seed);
+        let part = match kind.has_world {
+            true => ghosts::part(protocol.get(), kind.is_server, seed),
+            false => Ghosts::None,
+        };
         let mut state = State::new(host, driver, part, hooks, pending);
         state.interests = ghosts::interests(protocol.get(), kind.is_server);
         let state = Shared::new(py, kind.name, state, poller, process)?;
@@ -139,7 +150,7 @@ impl Endpoint {
         let desk = (!protocol.get().calls.is_empty()).then(|| {
             let (weak, population) = (Arc::downgrade(&state), population.clone());
             let counts = state.lock().map(|state| state.calls.clone());
-            counts.map(|counts| Arc::new(Desk::new(py, &protocol, kind.is_server, counts, weak, population)))
+            counts.map(|counts| Arc::new(Desk::new(py, &protocol, kind, counts, weak, population)))
         });
         let desk = desk.transpose()?;
         Ok(Endpoint {
@@ -156,6 +167,7 @@ impl Endpoint {
             priority: tuning.priority.as_ref().map(|priority| priority.clone_ref(py)),
             network,
             state,
+            carrier: None,
         })
     }
 
@@ -310,11 +322,20 @@ impl Endpoint {
         }
         state.transmit();
         drop(state);
+        self.pass_on()?;
         drop(copies);
         // A message may be due for resending before the thread's wake-up time.
         self.state.wake();
         ordered?;
         self.population.error(py, &wrong).map_or(Ok(true), Err)
+    }
+
+    /// Sends what waits on the port of the peer that carries for it.
+    fn pass_on(&self) -> PyResult<()> {
+        if let Some(peer) = self.carrier.as_ref().and_then(Weak::upgrade) {
+            peer.lock()?.carrier.pass_hosted();
+        }
+        Ok(())
     }
 
     /// Whether there are ghosts to send.
@@ -415,6 +436,11 @@ impl Endpoint {
             return Err(self.closed_error());
         }
         let turn = state.step();
+        if self.carrier.is_some() {
+            drop(state);
+            self.pass_on()?;
+            state = self.state.lock()?;
+        }
         if let Some(error) = state.failed.take() {
             drop(state);
             return Err(os_error(py, &error, self.address.0));

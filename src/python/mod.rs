@@ -42,7 +42,6 @@ mod inbox;
 mod lockstep;
 mod log;
 mod meeting;
-mod migration;
 mod network;
 mod parts;
 mod peer;
@@ -133,8 +132,6 @@ pub mod module {
     #[pymodule_export]
     use super::meeting::{Relay, RendezvousServer};
     #[pymodule_export]
-    use super::migration::MigrationCore;
-    #[pymodule_export]
     use super::network::SimulatedNetwork;
     #[pymodule_export]
     use super::parts::{
@@ -144,7 +141,7 @@ pub mod module {
     };
     #[pymodule_export]
     use super::peer::{
-        GameEnded, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, PlayerPath, Started,
+        GameEnded, HostChanged, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, PlayerPath, Started,
     };
     #[pymodule_export]
     use super::protocol::Protocol;

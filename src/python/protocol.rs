@@ -247,6 +247,11 @@ impl Protocol {
         Some(Spoken { hash: self.core.hash(), note: self.core.digest() })
     }
 
+    /// Whether a game of peers with it has a server, which a player hosts.
+    pub(super) fn is_hosted(&self) -> bool {
+        !self.ghosts.is_empty() || self.core.time().is_some() || !self.calls.is_empty()
+    }
+
     /// How many bytes of a channel's values are retained for newcomers, if any.
     pub(super) fn retains(&self, channel: usize) -> Option<usize> {
         self.channels[channel].get().retain

@@ -20,11 +20,23 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The reason and the text of an end.
 type End = (DisconnectReason, Option<Box<str>>);
 
+/// A game that players host sends tokens to its client whenever another player hosts it: it dials at once.
+pub(super) const AT_ONCE: ReconnectConfig = ReconnectConfig {
+    first_delay: Duration::ZERO,
+    max_delay: Duration::ZERO,
+    jitter: 0.0,
+    give_up_after: None,
+};
+
+/// The place of the newest token for the host's server, until the client dials with it.
+pub(super) type Seat = Arc<Mutex<Option<netcode::ConnectToken>>>;
+
 /// Where tokens come from.
 pub(super) enum Tokens {
     /// A `TokenRequest`.
     Game(Py<PyAny>),
     Development(Box<Development>),
+    Seat(Seat),
 }
 
 /// How a client dials again.
@@ -84,9 +96,13 @@ pub(super) fn tokens(
 
 impl Reconnecting {
     pub(super) fn new(tokens: Tokens, config: ReconnectConfig, seed: u64, now: Instant) -> Self {
+        let policy = match tokens {
+            Tokens::Seat(_) => Reconnector::waiting(config, seed, now),
+            _ => Reconnector::new(config, seed, now),
+        };
         Reconnecting {
             tokens,
-            policy: Mutex::new(Reconnector::new(config, seed, now)),
+            policy: Mutex::new(policy),
             last: Mutex::default(),
             events: Mutex::default(),
             asking: AtomicBool::new(false),
@@ -96,6 +112,12 @@ impl Reconnecting {
     /// Whether there is no connection, and none is being dialled.
     pub(super) fn is_waiting(&self) -> bool {
         lock(&self.policy).is_waiting()
+    }
+
+    /// Whether another player hosts the game by now.
+    pub(super) fn has_other_server(&self) -> bool {
+        let Tokens::Seat(seat) = &self.tokens else { return false };
+        lock(seat).is_some() && !self.is_waiting()
     }
 
     /// Whether the end of the last connection is final.
@@ -144,8 +166,18 @@ impl Reconnecting {
         lock(&self.policy).stop();
         match &self.tokens {
             Tokens::Game(request) => request.call_method0(py, "cancel").map(drop),
-            Tokens::Development(_) => Ok(()),
+            Tokens::Development(_) | Tokens::Seat(_) => Ok(()),
         }
+    }
+
+    /// No server follows the present one. If the last connection is over already, the game gets its last event.
+    pub(super) fn end(&self, py: Python<'_>, reason: DisconnectReason) -> PyResult<()> {
+        let was_connected = lock(&self.last).is_some();
+        if !was_connected || !self.is_waiting() {
+            return self.stop(py);
+        }
+        *lock(&self.last) = Some((reason, None));
+        self.give_up(py)
     }
 
     /// Dials if it is time and there is a token.
@@ -187,6 +219,7 @@ impl Reconnecting {
             Tokens::Development(development) => {
                 return client.development_token(development).map(|it| Some(Some(it)));
             }
+            Tokens::Seat(seat) => return Ok(lock(seat).take().map(Some)),
             Tokens::Game(request) => request.bind(py),
         };
         let (answered, token): (bool, Bound<'_, PyAny>) = request.call_method0("poll")?.extract()?;
@@ -227,7 +260,7 @@ impl Traverse for Tokens {
     fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self {
             Tokens::Game(request) => visit.call(request),
-            Tokens::Development(_) => Ok(()),
+            Tokens::Development(_) | Tokens::Seat(_) => Ok(()),
         }
     }
 }

@@ -7,9 +7,6 @@ use crate::driver::OsEntropy;
 use crate::driver::udp::UdpConfig;
 use crate::rng::Entropy;
 
-/// How late packets may arrive without counting as replays: a second's worth on a fast connection.
-pub(super) const REPLAY_WINDOW: usize = 1024;
-
 /// Opens a driver on a socket or on a simulated network, behind a simulated link if there are conditions.
 pub(super) fn open_driver(py: Python<'_>, address: SocketAddr, settings: &Settings<'_>) -> PyResult<Driver> {
     let driver = match &settings.network {

@@ -7,7 +7,6 @@
 use super::timing::{Timing, packet_time};
 use crate::endpoint::{Dial, Event, Host, PeerHandle};
 use crate::replication::{Mirror, Publisher, Violation};
-use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::{Notification, OpaqueBody, Received};
 use crate::wire::BitReader;
@@ -40,33 +39,26 @@ impl Ghosts {
         if let Ghosts::Mirror(mirror) = self { mirror.has_news() } else { false }
     }
 
-    /// Takes payloads that arrived with a datagram. `server` is the peer whose world a client is shown.
+    /// Takes a payload that arrived with a datagram. `server` is the peer whose world a client is shown.
+    ///
+    /// # Errors
+    /// How the peer broke the protocol.
     pub(super) fn read(
         &mut self,
-        now: Instant,
-        host: &mut Host,
+        host: &Host,
         server: &mut Option<PeerHandle>,
-        payloads: &mut Vec<(PeerHandle, Received)>,
+        peer: PeerHandle,
+        received: &Received,
         timing: &mut Timing,
-        out: &mut Datagrams,
-    ) {
-        host.take_ghost_payloads(payloads);
-        for (peer, received) in payloads.drain(..) {
-            let body = OpaqueBody::read(&received.body);
-            let reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
-            let is_shown = self.follow(host, server, peer);
-            let (Ghosts::Mirror(mirror), true) = (&mut *self, is_shown) else {
-                host.refuse_ghosts(now, peer, &Violation::Forged.to_string(), out);
-                continue;
-            };
-            match mirror.handle_packet(packet_time(host, mirror, peer, &received), reader) {
-                Ok(()) => {
-                    let tick = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits).bits(16);
-                    timing.note_ghosts(received.received_at, peer, tick.unwrap_or_default() as u32);
-                }
-                Err(violation) => host.refuse_ghosts(now, peer, &violation.to_string(), out),
-            }
-        }
+    ) -> Result<(), Violation> {
+        let body = OpaqueBody::read(&received.body);
+        let reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+        let is_shown = self.follow(host, server, peer);
+        let (Ghosts::Mirror(mirror), true) = (self, is_shown) else { return Err(Violation::Forged) };
+        let mut tick = reader.clone();
+        mirror.handle_packet(packet_time(host, mirror, peer, received), reader)?;
+        timing.note_ghosts(received.received_at, peer, tick.bits(16).unwrap_or_default() as u32);
+        Ok(())
     }
 
     /// Whether a client is shown this peer's world: that of the server it dialled, or of another one once the
@@ -117,14 +109,15 @@ impl Ghosts {
 
     /// Registers the peers that have something to be sent.
     pub(super) fn want(&mut self, now: Instant, host: &mut Host, wants: &mut Vec<(PeerHandle, usize)>) {
-        let channel = host.ghost_channel();
+        let channel = host.protocol().ghost_channel();
         let (Ghosts::Publisher(publisher), Some(channel)) = (self, channel) else { return };
         wants.clear();
         wants.extend(publisher.wants());
         for (peer, least_bits) in wants.drain(..) {
             // A peer that is about to leave gets nothing more.
-            if host.want(peer, channel, least_bits).is_ok() {
-                publisher.choose(peer, host.budget_bits(now, peer));
+            let Some(connection) = host.connection_mut(peer) else { continue };
+            if connection.want(channel, least_bits).is_ok() {
+                publisher.choose(peer, connection.budget_bits(now));
             }
         }
     }

@@ -7,8 +7,9 @@
 //! ends in time.
 
 mod ghosts;
+mod hosted;
+pub mod hosting;
 mod lockstep;
-mod migration;
 mod peer_links;
 mod peers;
 mod rollback;
@@ -18,7 +19,6 @@ pub mod timing;
 
 pub use ghosts::Ghosts;
 pub use lockstep::SharedLockstep;
-pub use migration::{MAX_NOTE_BYTES, MigrationNotes, Note, SharedMigration};
 pub use peers::{Carried, PeerConfig, PeerPart};
 pub use rollback::SharedRollback;
 pub use settings::Setting;
@@ -33,7 +33,7 @@ use crate::netcode;
 use crate::replication::Mirror;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
-use crate::transport::{Layer, Read, Received};
+use crate::transport::{Read, Received};
 
 /// How often a lingering endpoint, which nobody ticks, ticks itself: copies of redundant messages go out with ticks.
 const LINGER_TICK: Duration = Duration::from_millis(16);
@@ -54,7 +54,7 @@ pub struct Session {
     server: Option<PeerHandle>,
     /// The last take held back the server's last event, so that the application can still look at the world.
     has_waited: bool,
-    payloads: Vec<(PeerHandle, Received)>,
+    payloads: Vec<(PeerHandle, usize, Received)>,
     wants: Vec<(PeerHandle, usize)>,
 }
 
@@ -95,9 +95,9 @@ impl Session {
     }
 
     /// Gives it its part in a game without a server, before anything else was done with it.
-    pub fn set_peers(&mut self, part: PeerPart) {
+    pub fn set_peers(&mut self, now: Instant, part: PeerPart) {
         self.host.serve_peers();
-        self.peers = Some(Box::new(part));
+        self.peers.insert(Box::new(part)).host_game(now, &mut self.host);
     }
 
     /// Its part in a game without a server.
@@ -177,18 +177,43 @@ impl Session {
             peers.set_unix(now, unix);
         }
         self.change().handle_datagram(now, unix, from, datagram, out);
-        if self.host.ghost_channel().is_some() {
-            let before = self.server;
-            let Session { ghosts, host, server, payloads, timing, .. } = self;
-            ghosts.read(now, host, server, payloads, timing, out);
-            self.note_server(before);
+        let mut payloads = core::mem::take(&mut self.payloads);
+        self.host.take_payloads(&mut payloads);
+        for (peer, channel, received) in payloads.drain(..) {
+            self.read(now, peer, channel, received, out);
         }
-        if self.host.time_channel().is_some() {
-            let tick = self.tick();
-            let mirror = self.ghosts.mirror();
-            self.timing.read(now, &mut self.host, tick, &mut self.payloads, mirror, out);
-        }
+        self.payloads = payloads;
         self.run_peers(now, out);
+    }
+
+    /// Hands a payload to the feature whose channel it came on.
+    fn read(
+        &mut self,
+        now: Instant,
+        peer: PeerHandle,
+        channel: usize,
+        received: Received,
+        out: &mut Datagrams,
+    ) {
+        let tick = self.tick();
+        let Session { host, ghosts, timing, server, .. } = self;
+        let read = if Some(channel) == host.protocol().ghost_channel() {
+            let before = *server;
+            let read = ghosts.read(host, server, peer, &received, timing);
+            self.note_server(before);
+            read.map_err(|violation| ("ghosts", violation.to_string()))
+        } else if Some(channel) == host.protocol().time_channel() {
+            let read = timing.read(now, host, tick, peer, &received, ghosts.mirror());
+            read.map_err(|fault| ("time", fault.to_string()))
+        } else {
+            if let Some(peers) = &mut self.peers {
+                peers.take_payload(peer, channel, received);
+            }
+            Ok(())
+        };
+        if let Err((feature, why)) = read {
+            self.host.refuse_payload(now, peer, feature, &why, out);
+        }
     }
 
     fn run_peers(&mut self, now: Instant, out: &mut Datagrams) {
@@ -222,13 +247,15 @@ impl Session {
     }
 
     fn take_rest(&mut self, tick: &mut Tick) {
-        let host = self.change();
-        host.take_messages(&mut tick.inbox);
-        host.take_chunk_events(&mut tick.chunks);
-        host.take_notifications(&mut tick.notifications);
-        host.take_packet_notifications(&mut tick.packet_notifications);
-        self.ghosts.take_notifications(self.host.ghost_channel(), &mut tick.notifications);
-        self.timing.take_notifications(self.host.time_channel(), &mut tick.notifications);
+        self.change().take_messages(&mut tick.inbox);
+        self.host.take_chunk_events(&mut tick.chunks);
+        if let Some(peers) = &mut self.peers {
+            peers.take_worlds(&mut tick.chunks);
+        }
+        self.host.take_notifications(&mut tick.notifications);
+        self.host.take_packet_notifications(&mut tick.packet_notifications);
+        self.ghosts.take_notifications(self.host.protocol().ghost_channel(), &mut tick.notifications);
+        self.timing.take_notifications(self.host.protocol().time_channel(), &mut tick.notifications);
         // Last: nothing of a peer may come before the application knows it.
         let (mut events, mut final_stats, mut here) = (Vec::new(), Vec::new(), None);
         // The application may never look at ghosts, or have no columns for them: the event is held back only once.
@@ -258,8 +285,6 @@ impl Session {
             peers.take(&events, is_more, &mut tick.players);
             let core = self.host.protocol().core_channel();
             tick.notifications.retain(|(_, fate)| Some(usize::from(fate.channel)) != core);
-            // What is said there belongs on the peers' own channel.
-            tick.inbox.take_system(Layer::Peers);
         }
         tick.events.append(&mut events);
         // Only a server's application asks for them.
@@ -279,6 +304,9 @@ impl Session {
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
         self.version += 1;
         self.run_peers(now, out);
+        if let Some(peers) = &mut self.peers {
+            peers.host_game(now, &mut self.host);
+        }
         self.timing.begin_flush(self.ghosts.publisher());
         self.ghosts.want(now, &mut self.host, &mut self.wants);
         self.timing.want(now, &mut self.host);
@@ -286,7 +314,7 @@ impl Session {
             peers.want(&mut self.host);
         }
         let tick = self.tick();
-        let (time_channel, timing) = (self.host.time_channel(), &mut self.timing);
+        let (time_channel, timing) = (self.host.protocol().time_channel(), &mut self.timing);
         let publisher = self.ghosts.publisher();
         let peers = self.peers.as_deref_mut();
         if publisher.is_none() && time_channel.is_none() && peers.is_none() {

@@ -1,8 +1,8 @@
 //! What links between peers carry besides packets of the game: tickets, bodies and ends.
 
 use crate::endpoint::DisconnectReason;
-use crate::mesh::{LinkEnd, Ticket};
-use crate::netcode::USER_DATA_BYTES;
+use crate::mesh::{LinkEnd, MAX_PASS_BYTES, Ticket};
+use crate::netcode::{ConnectToken, USER_DATA_BYTES};
 use crate::transport::{OpaqueBody, Received};
 use crate::wire::BitReader;
 
@@ -16,6 +16,14 @@ pub(super) const OUT: &str = "out of the game: ";
 pub(super) fn ticket_in(user_data: &[u8; USER_DATA_BYTES]) -> Option<Ticket> {
     let ticket = user_data.strip_prefix(MARK)?.get(..size_of::<Ticket>())?;
     ticket.try_into().ok()
+}
+
+/// A token without the zeros at its end.
+pub(super) fn pass_of(token: &ConnectToken) -> Vec<u8> {
+    let mut pass = token.to_bytes().to_vec();
+    pass.truncate(MAX_PASS_BYTES);
+    pass.truncate(pass.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
+    pass
 }
 
 /// The bits of a body, padded with zero bits to whole bytes.

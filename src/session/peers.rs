@@ -9,18 +9,16 @@
 use core::net::SocketAddr;
 use std::any::Any;
 
-use super::peer_links::{MARK, OUT, body_bytes, link_end, rest, ticket_in};
+use super::peer_links::{MARK, OUT, body_bytes, link_end, pass_of, rest, ticket_in};
 use super::settings::{self, Setting};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, Detail, Event, Goodbye, Host, PeerHandle};
-use crate::mesh::{
-    self, Action, Happening, LeaveReason, LinkEnd, MAX_PASS_BYTES, Mesh, Message, Ticket, bit, is_dialable,
-};
+use crate::mesh::{self, Action, Happening, LeaveReason, LinkEnd, Mesh, Message, Ticket, bit, is_dialable};
 use crate::netcode::{self, ConnectToken, Key, TOKEN_BYTES, TokenParams, USER_DATA_BYTES};
 use crate::rendezvous::{MemberRelay, Neighbour, lobby_code, member_address, member_of};
 use crate::rng::Entropy;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
-use crate::transport::{self, OpaqueBody, Received, SendOptions};
+use crate::transport::{self, Connection, OpaqueBody, Received, SendOptions};
 use crate::wire::{BitReader, BitSink, BitWriter};
 
 /// A game core whose packets players exchange: lockstep or rollback. It has acks of its own, as its packets may be
@@ -65,9 +63,12 @@ const CODE_PATIENCE: Duration = Duration::from_secs(5);
 /// The minimum of bits in which a core is asked to write.
 const MIN_CORE_BITS: usize = 64;
 
+/// The name of this feature in violations.
+const FEATURE: &str = "peers";
+
 /// A peer's half of its session.
 pub struct PeerPart {
-    mesh: Mesh,
+    pub(super) mesh: Mesh,
     entropy: Box<dyn Entropy + Send>,
     /// The wall clock at the newest instant at which it was read: a suspended machine's monotonic clock stands still.
     unix: (Instant, UnixSeconds),
@@ -80,11 +81,15 @@ pub struct PeerPart {
     written: BitWriter,
     /// The players whose core packets are due in this flush: each is asked once.
     unfilled: mesh::Players,
-    players: Vec<PlayerLink>,
+    pub(super) players: Vec<PlayerLink>,
     /// Events that the application hasn't taken yet.
     told: Vec<Happening>,
     links: Vec<Event>,
     payloads: Vec<(PeerHandle, usize, Received)>,
+    /// The newest token for the master's server.
+    pub(super) seat: Option<ConnectToken>,
+    /// The worlds of a hosted game that are under way: their numbers and receivers.
+    pub(super) worlds: Vec<(PeerHandle, u64, u8)>,
 }
 
 /// The settings for dialling.
@@ -101,13 +106,13 @@ pub struct PeerConfig {
 }
 
 /// The connection to an admitted player.
-struct PlayerLink {
-    handle: PeerHandle,
-    player: u8,
+pub(super) struct PlayerLink {
+    pub(super) handle: PeerHandle,
+    pub(super) player: u8,
     joined: u32,
     /// Whether the application has had its first event, and its last.
     came: bool,
-    over: bool,
+    pub(super) over: bool,
     /// How many of the core's packets carried the settings.
     said: u8,
 }
@@ -135,6 +140,8 @@ impl PeerPart {
             told: Vec::new(),
             links: Vec::new(),
             payloads: Vec::new(),
+            seat: None,
+            worlds: Vec::new(),
         };
         // A host is in its game from the first tick on.
         part.hear(now);
@@ -205,12 +212,16 @@ impl PeerPart {
         self.players.iter().find(|it| it.handle == handle).map(|it| (it.player, it.joined))
     }
 
+    /// The other players, with the addresses of the links to them.
+    pub fn neighbours(&self) -> impl Iterator<Item = Neighbour> {
+        self.mesh.known().map(|((player, joined), address)| Neighbour { player, joined, address })
+    }
+
     /// Tells who carries for others of the players, and where they are.
     pub fn tell_neighbours(&self, relay: &mut MemberRelay) {
-        let neighbours = self.mesh.known().map(|((player, joined), address)| Neighbour {
-            player,
-            joined,
-            address: address.filter(|address| member_of(*address).is_none()),
+        let neighbours = self.neighbours().map(|it| Neighbour {
+            address: it.address.filter(|address| member_of(*address).is_none()),
+            ..it
         });
         relay.set_neighbours(self.mesh.number(), neighbours);
     }
@@ -244,12 +255,16 @@ impl PeerPart {
         UnixSeconds(self.unix.1.0 + (now - self.unix.0).as_secs())
     }
 
+    /// Takes what a channel of peers carried, for the next `PeerPart::run`.
+    pub(super) fn take_payload(&mut self, peer: PeerHandle, channel: usize, received: Received) {
+        self.payloads.push((peer, channel, received));
+    }
+
     /// Handles what arrived, and carries out the mesh's actions.
     pub(super) fn run(&mut self, now: Instant, host: &mut Host, out: &mut Datagrams) {
         // Actions may end links, which causes further ones.
         for _ in 0..8 {
             host.take_link_events(&mut self.links);
-            host.take_peer_payloads(&mut self.payloads);
             let events = core::mem::take(&mut self.links);
             let mut over = Vec::new();
             for event in events {
@@ -273,7 +288,7 @@ impl PeerPart {
             }
             for (peer, channel, received) in core::mem::take(&mut self.payloads) {
                 if let Err(why) = self.read(now, host, peer, channel, &received) {
-                    host.refuse_peers(now, peer, &why, out);
+                    host.refuse_payload(now, peer, FEATURE, &why, out);
                 }
             }
             for (peer, how) in over {
@@ -313,10 +328,8 @@ impl PeerPart {
             settings::read(self.kind, &self.settings, &mut reader)?;
             return core.read(now, player.player, &rest(&mut reader));
         }
-        if !protocol.types_of(transport::Layer::Peers).contains(&usize::from(received.message_type)) {
-            return Err(mesh::MeshFault::Malformed.to_string());
-        }
-        let rtt = host.stats(peer).map_or(0.0, |(stats, _)| stats.rtt_min.min(stats.rtt).max(0.0));
+        let stats = host.connection(peer).map(Connection::stats);
+        let rtt = stats.map_or(0.0, |stats| stats.rtt_min.min(stats.rtt).max(0.0));
         let rtt = Duration::try_from_secs_f64(rtt / 1_000.0).unwrap_or_default();
         let handled = self.mesh.handle_bytes(received.received_at, peer.number(), &body_bytes(received), rtt);
         handled.map_err(|fault| fault.to_string())
@@ -350,12 +363,11 @@ impl PeerPart {
                     let addresses = self.ways_to((of, of_joined), addresses);
                     let Some(token) = self.token(now, &addresses, key, Some(ticket)) else { continue };
                     self.send(now, host, member, &Message::Expect { player, joined, ticket }, out);
-                    let mut pass = token.to_bytes();
-                    pass.truncate(MAX_PASS_BYTES);
-                    pass.truncate(pass.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
+                    let pass = pass_of(&token);
                     let intro = Message::Intro { player: of, joined: of_joined, pass };
                     self.send(now, host, newcomer, &intro, out);
                 }
+                Action::TakeSeat { host, pass } => self.keep_seat(host, pass),
                 Action::Admit { link, player, joined } => {
                     let handle = PeerHandle::from_number(link);
                     host.admit(handle);
@@ -370,7 +382,7 @@ impl PeerPart {
                 }
                 Action::End { link, reason } => self.end(now, host, link, reason, out),
                 Action::Refuse { link, fault } => {
-                    host.refuse_peers(now, PeerHandle::from_number(link), &fault.to_string(), out);
+                    host.refuse_payload(now, PeerHandle::from_number(link), FEATURE, &fault.to_string(), out);
                 }
             }
         }
@@ -398,9 +410,10 @@ impl PeerPart {
     }
 
     fn send(&mut self, now: Instant, host: &mut Host, link: u64, message: &Message, out: &mut Datagrams) {
-        let Some(channel) = host.protocol().peer_channel() else { return };
-        // Ids have 16 bits.
-        let message_type = host.protocol().types_of(transport::Layer::Peers).start as u16;
+        let protocol = host.protocol();
+        let (Some(channel), Some(message_type)) = (protocol.peer_channel(), protocol.peer_type()) else {
+            return;
+        };
         let bytes = message.write();
         let mut writer = BitWriter::with_buffer(Vec::with_capacity(bytes.len() + 8));
         bytes.iter().for_each(|byte| writer.bits(u64::from(*byte), 8));
@@ -409,7 +422,7 @@ impl PeerPart {
         let sent = host.send(now, handle, channel, message, SendOptions::default());
         if sent.is_err() && host.is_connected(handle) {
             // It acks nothing, and messages to it must arrive.
-            host.refuse_peers(now, handle, "it takes nothing of what it is told", out);
+            host.refuse_payload(now, handle, FEATURE, "it takes nothing of what it is told", out);
         }
     }
 
@@ -550,9 +563,10 @@ impl PeerPart {
         let (Some(channel), Some(core)) = (host.protocol().core_channel(), &self.core) else { return };
         let patience = core.ack_patience();
         for player in self.players.iter().filter(|player| !player.over) {
-            if host.want(player.handle, channel, MIN_CORE_BITS).is_ok() {
+            let Some(connection) = host.connection_mut(player.handle) else { continue };
+            if connection.want(channel, MIN_CORE_BITS).is_ok() {
                 self.unfilled |= bit(player.player);
-                host.set_ack_patience(player.handle, channel, patience);
+                connection.set_ack_patience(channel as u8, patience);
             }
         }
     }

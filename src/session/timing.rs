@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::peers::PeerPart;
 use crate::endpoint::{Dial, Event, Feature, Host, PeerHandle};
 use crate::replication::{Mirror, PacketTime, Publisher};
-use crate::store::Datagrams;
+use crate::store::sequence::ahead;
 use crate::time::Instant;
 use crate::timeline::packet::{self, InputFault, Report};
 use crate::timeline::referee::TickTime;
@@ -26,11 +26,25 @@ const DEFAULT_REDUNDANCY: u32 = 3;
 /// By default, how many seconds a client may run ahead.
 const DEFAULT_MAX_LEAD: f64 = 1.0;
 
+/// How many numbers before one are checked for losses: more than any loss that matters to what is shown, and than a large
+/// packet has fragments.
+const MAX_CHECKED: i64 = 320;
+
 /// When a packet with a tick arrived, and how many were lost since the packet with a tick before it.
 pub(super) fn packet_time(host: &Host, mirror: &Mirror, peer: PeerHandle, received: &Received) -> PacketTime {
     let (at, sequence) = (received.received_at, received.packet_sequence);
-    let lost = mirror.newest_packet().map_or(0, |before| host.missing_between(peer, before, sequence));
+    let lost = mirror.newest_packet().map_or(0, |before| missing_between(host, peer, before, sequence));
     PacketTime { at, sequence, lost }
+}
+
+/// How many packets of a peer between these two haven't arrived: the last 320 numbers are checked, and one counts for
+/// earlier packets, which aren't.
+fn missing_between(host: &Host, peer: PeerHandle, before: u64, sequence: u64) -> u32 {
+    let all = ahead(sequence, before).saturating_sub(1);
+    let between = all.min(MAX_CHECKED);
+    let Some(connection) = host.connection(peer) else { return 0 };
+    let is_missing = |ago: &i64| connection.is_missing(sequence.wrapping_sub(*ago as u64));
+    (1..=between).filter(is_missing).count() as u32 + u32::from(all > between)
 }
 
 /// An endpoint's role in inputs and time.
@@ -143,33 +157,31 @@ impl Timing {
         }
     }
 
-    /// Takes payloads that arrived with a datagram. `tick` is the server's newest one. The mirror notes the ticks of
+    /// Takes a payload that arrived with a datagram. `tick` is the server's newest one. The mirror notes the ticks of
     /// reports, which arrive when no ghost changes too.
+    ///
+    /// # Errors
+    /// How the peer broke the protocol.
     pub(super) fn read(
         &mut self,
         now: Instant,
-        host: &mut Host,
+        host: &Host,
         tick: u32,
-        payloads: &mut Vec<(PeerHandle, Received)>,
-        mut mirror: Option<&mut Mirror>,
-        out: &mut Datagrams,
-    ) {
-        host.take_time_payloads(payloads);
-        for (peer, received) in payloads.drain(..) {
-            let body = OpaqueBody::read(&received.body);
-            let reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
-            let read = match self {
-                Timing::Server(timing) => timing.read(now, host, peer, tick, reader),
-                Timing::Client(timing) => timing.read(now, host, peer, reader).map(|report| {
-                    if let Some((report, mirror)) = report.zip(mirror.as_deref_mut()) {
-                        mirror.note_tick(packet_time(host, mirror, peer, &received), report.tick);
-                    }
-                }),
-                Timing::None => Err(InputFault::Forged),
-            };
-            if let Err(fault) = read {
-                host.refuse_time(now, peer, &fault.to_string(), out);
+        peer: PeerHandle,
+        received: &Received,
+        mirror: Option<&mut Mirror>,
+    ) -> Result<(), InputFault> {
+        let body = OpaqueBody::read(&received.body);
+        let reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+        match self {
+            Timing::Server(timing) => timing.read(now, host, peer, tick, reader),
+            Timing::Client(timing) => {
+                if let Some((report, mirror)) = timing.read(now, host, peer, reader)?.zip(mirror) {
+                    mirror.note_tick(packet_time(host, mirror, peer, received), report.tick);
+                }
+                Ok(())
             }
+            Timing::None => Err(InputFault::Forged),
         }
     }
 
@@ -211,19 +223,20 @@ impl Timing {
 
     /// Registers the peers that have something to be sent.
     pub(super) fn want(&mut self, now: Instant, host: &mut Host) {
-        let Some(channel) = host.time_channel() else { return };
+        let Some(channel) = host.protocol().time_channel() else { return };
+        let mut want = |peer, bits| {
+            // A peer that is about to leave gets nothing more.
+            host.connection_mut(peer).is_some_and(|connection| connection.want(channel, bits).is_ok())
+        };
         match self {
             Timing::Server(timing) => {
                 let due = timing.players.iter().flatten().filter(|(_, referee)| referee.has_news());
-                for (peer, _) in due {
-                    // A peer that is about to leave gets no more reports.
-                    let _ = host.want(*peer, channel, Report::MAX_BITS);
-                }
+                due.for_each(|(peer, _)| _ = want(*peer, Report::MAX_BITS));
             }
             Timing::Client(timing) => {
                 timing.player.advance(now);
                 if let (Some(server), Some(bits)) = (timing.server, timing.player.wants(now)) {
-                    let _ = host.want(server, channel, bits);
+                    want(server, bits);
                 }
             }
             Timing::None => {}

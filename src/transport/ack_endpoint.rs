@@ -159,6 +159,11 @@ impl<'p> OutgoingPacket<'p> {
         self.header.sequence
     }
 
+    /// How many fragments it goes in; 0 if it goes whole.
+    pub(super) fn fragments(&self) -> usize {
+        self.fragment_size.map_or(0, |size| self.payload.len().div_ceil(size))
+    }
+
     /// The datagrams, in order.
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'p>> + use<'p> {
         let (header, payload) = (self.header, self.payload);
@@ -229,15 +234,16 @@ impl AckEndpoint {
         now: Instant,
         payload: &'p [u8],
     ) -> Result<OutgoingPacket<'p>, PayloadTooLarge> {
-        let mut note = Some(());
-        self.send_noted(now, 0, payload, &mut note)
+        let packet = self.pack(self.acks.header(), payload)?;
+        self.note_sent(now, &packet.header, payload.len(), packet.fragments(), ());
+        Ok(packet)
     }
 }
 
 impl<T: Default> AckEndpoint<T> {
     /// Like [`AckEndpoint::new`], with a note for each packet sent.
     pub(super) fn with_notes(config: AckEndpointConfig) -> Result<Self, ConfigError> {
-        let acks = Acks::with_notes(&config.acks)?;
+        let acks = Acks::new(&config.acks)?;
         let reassembly = Reassembly::new(config.reassembly.clone())?;
         config.check()?;
         Ok(AckEndpoint { config, acks, reassembly, counters: EndpointCounters::default() })
@@ -274,20 +280,15 @@ impl<T: Default> AckEndpoint<T> {
         self.acks.next_sequence()
     }
 
-    /// Like [`AckEndpoint::send`], with a note; returns the note of the packet that is forgotten for it. No packet has the
-    /// `skipped` numbers before this one's.
+    /// The packet of this payload, whole or in fragments.
     ///
     /// # Errors
-    ///
-    /// Those of [`AckEndpoint::send`]; the note stays then.
-    pub(super) fn send_noted<'p>(
+    /// When the payload is above the largest packet.
+    pub(super) fn pack<'p>(
         &mut self,
-        now: Instant,
-        skipped: u8,
+        header: FullHeader,
         payload: &'p [u8],
-        note: &mut Option<T>,
     ) -> Result<OutgoingPacket<'p>, PayloadTooLarge> {
-        let header = FullHeader { skipped, ..self.acks.header() };
         let (bytes, bound) = (payload.len(), self.config.max_packet_size);
         if bytes > bound {
             self.counters.too_large_to_send += 1;
@@ -295,17 +296,27 @@ impl<T: Default> AckEndpoint<T> {
         }
         let fragment_size =
             (bytes > self.config.fragment_above).then_some(self.config.reassembly.fragment_size);
-        let fragments = fragment_size.map_or(0, |size| bytes.div_ceil(size));
+        Ok(OutgoingPacket { header, payload, fragment_size })
+    }
+
+    /// Records that the next packet was sent, with its note; returns the note of the packet that is forgotten for it.
+    pub(super) fn note_sent(
+        &mut self,
+        now: Instant,
+        header: &FullHeader,
+        payload_bytes: usize,
+        fragments: usize,
+        note: T,
+    ) -> Option<T> {
         self.counters.fragments_sent += fragments as u64;
         let wire_bytes = match self.config.acks.estimation {
-            Estimation::Standard => self.on_the_wire(1, bytes),
+            Estimation::Standard => self.on_the_wire(1, payload_bytes),
             Estimation::Recent => self.on_the_wire(
                 fragments.max(1),
-                fragments * FRAGMENT_HEADER_SIZE + self.config.header.size(&header) + bytes,
+                fragments * FRAGMENT_HEADER_SIZE + self.config.header.size(header) + payload_bytes,
             ),
         };
-        *note = self.acks.track_sent(now, wire_bytes, note.take().unwrap_or_default());
-        Ok(OutgoingPacket { header, payload, fragment_size })
+        self.acks.track_sent(now, wire_bytes, note)
     }
 
     /// Opens a datagram of the peer: returns a packet to accept or refuse, or `None` if it was a fragment and others

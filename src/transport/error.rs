@@ -1,6 +1,7 @@
 //! The errors of the transport's callers: a setting out of its bounds, a message that a channel refuses.
 
 use core::fmt;
+use std::borrow::Cow;
 
 use crate::store::SequenceBuffer;
 
@@ -12,7 +13,7 @@ pub struct ConfigError {
     /// The value it was given.
     pub value: String,
     /// A text with the allowed values.
-    pub bound: &'static str,
+    pub bound: Cow<'static, str>,
 }
 
 impl ConfigError {
@@ -21,9 +22,26 @@ impl ConfigError {
         valid: bool,
         field: &'static str,
         value: impl fmt::Display,
-        bound: &'static str,
+        bound: impl Into<Cow<'static, str>>,
     ) -> Result<(), ConfigError> {
-        if valid { Ok(()) } else { Err(ConfigError { field, value: value.to_string(), bound }) }
+        if valid { Ok(()) } else { Err(ConfigError { field, value: value.to_string(), bound: bound.into() }) }
+    }
+
+    /// An error about `field`, unless its value is one of these.
+    pub(crate) fn within<T: PartialOrd + fmt::Debug>(
+        field: &'static str,
+        value: T,
+        low: T,
+        high: T,
+    ) -> Result<(), ConfigError> {
+        let valid = (&low..=&high).contains(&&value);
+        let value = format_args!("{value:?}");
+        if valid { Ok(()) } else { Self::unless(false, field, value, format!("{low:?} to {high:?}")) }
+    }
+
+    /// An error about `field`, unless its value is a number above 0.
+    pub(crate) fn positive(field: &'static str, value: f64) -> Result<(), ConfigError> {
+        ConfigError::unless(value.is_finite() && value > 0.0, field, value, "above 0 and finite")
     }
 
     /// An error about `field`, unless its value can be a window of packet numbers.

@@ -56,11 +56,8 @@ impl GoodBadConfig {
     /// # Errors
     /// The first that is not.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let rate = |field, rate: f64| {
-            ConfigError::unless(rate.is_finite() && rate > 0.0, field, rate, "above 0 and finite")
-        };
-        rate("good_packets_per_second", self.good_packets_per_second)?;
-        rate("bad_packets_per_second", self.bad_packets_per_second)?;
+        ConfigError::positive("good_packets_per_second", self.good_packets_per_second)?;
+        ConfigError::positive("bad_packets_per_second", self.bad_packets_per_second)?;
         let time = |valid, field, time: Duration, bound| {
             ConfigError::unless(valid, field, format_args!("{time:?}"), bound)
         };

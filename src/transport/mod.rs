@@ -25,7 +25,7 @@ pub mod good_bad;
 mod ledger;
 mod message;
 mod message_window;
-mod owner;
+mod outlet;
 mod pacing;
 pub mod packet;
 mod parts;
@@ -48,13 +48,13 @@ pub use framing::{
 pub use ledger::estimate::Stats as PacketStats;
 pub use ledger::{Notification, PacketNotification, acks, estimate};
 pub use message::{Block, Message, OpaqueBody, Received, SendOptions};
-pub use owner::{Layer, Owner};
+pub use outlet::Outlet;
 pub use pacing::{BudgetConfig, RateConfig};
 pub use packet::{fragment, header, numbered};
 pub use parts::Desync;
 pub use protocol::{
-    Body, ChannelConfig, ChannelKind, FRAGMENT_BYTES, Framing, FramingError, MessageType, Protocol,
-    ProtocolError, Resend, Share, YojimboChannel, YojimboConfig,
+    Body, ChannelConfig, ChannelKind, FRAGMENT_BYTES, Framing, FramingError, MessageType, Protocol, Resend,
+    Share, YojimboChannel, YojimboConfig,
 };
 pub use stream::external::Fill;
 pub use stream::{ChannelStats, Pool};

@@ -21,12 +21,8 @@ impl RateConfig {
     /// # Errors
     /// The first that is not.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let positive = |field, value: f64| {
-            let valid = value.is_finite() && value > 0.0;
-            ConfigError::unless(valid, field, value, "above 0 and finite")
-        };
-        positive("bytes_per_second", self.bytes_per_second)?;
-        positive("burst_bytes", self.burst_bytes)
+        ConfigError::positive("bytes_per_second", self.bytes_per_second)?;
+        ConfigError::positive("burst_bytes", self.burst_bytes)
     }
 }
 

@@ -13,6 +13,9 @@ const WORTH_A_COPY: usize = 32;
 /// Room for most messages, so that writing one asks for memory once.
 const USUAL_BYTES: usize = 96;
 
+/// Bytes that are made ready at a time: most packets have no more.
+const GROWTH: usize = 256;
+
 /// Writes bits into memory that it owns and grows.
 #[derive(Clone, Debug)]
 pub struct BitWriter {
@@ -45,6 +48,14 @@ impl BitWriter {
         // Not with zeros: memory asked for with zeros in it comes another way, which takes twice as long.
         buffer.resize(buffer.capacity().max(WORD), !0);
         BitWriter { buffer, at: 0, scratch: 0, used: 0, first_align: None }
+    }
+
+    /// A writer that appends to these bytes.
+    pub fn after(bytes: Vec<u8>) -> Self {
+        let at = bytes.len();
+        let mut writer = BitWriter { buffer: bytes, at, scratch: 0, used: 0, first_align: None };
+        writer.make_room(0);
+        writer
     }
 
     /// Clears it, keeping its memory.
@@ -172,7 +183,8 @@ impl BitWriter {
     #[cold]
     fn grow(&mut self, end: usize) {
         self.buffer.reserve(end - self.buffer.len());
-        self.buffer.resize(self.buffer.capacity(), !0);
+        // Not all of it: behind one of many datagrams, most of the memory is for the next ones.
+        self.buffer.resize(self.buffer.capacity().min(end + GROWTH), !0);
     }
 }
 

@@ -24,6 +24,7 @@ class Party:
         self.relay = tw.peers.Relay(RELAY, key=KEY, network=self.network)
         self.game: Game
         self.bots: list[Bot] = []
+        self.peers: list[tw.peers.Peer] = []
 
     def host(self, bind: str, **more: object) -> tw.Server:
         server = tw.Server(bind, PROTOCOL, network=self.network, **more)  # type: ignore[arg-type]
@@ -44,6 +45,23 @@ class Party:
             )
             self.add(client, bind)
 
+    def open(self, *binds: str, rendezvous: tw.peers.Rendezvous | None = None) -> None:
+        """A game that survives its host: the first peer hosts, and the others join."""
+        for bind in binds:
+            more = {"name": bind, "network": self.network, "tuning": tw.Tuning(bind=bind)}
+            more["rendezvous"] = rendezvous
+            if not self.peers:
+                peer = tw.peers.Peer.host(PROTOCOL, **more)  # type: ignore[arg-type]
+                assert peer.server is not None
+                self.game = Game(peer.server)
+            else:
+                host = self.peers[0]
+                peer = tw.peers.Peer.join(host.code or host.address, PROTOCOL, **more)  # type: ignore[arg-type]
+            self.peers.append(peer)
+            self.run(3)
+        for peer in self.peers:
+            self.add(peer.client, "local" if peer.server is not None else str(peer.address))
+
     def behind(self, kind: str, number: int) -> str:
         self.network.add_nat(f"203.0.113.{number}", [f"10.0.{number}.2"], kind=kind)
         return f"10.0.{number}.2:5000"
@@ -53,6 +71,9 @@ class Party:
             self.network.advance(1 / RATE)
             self.rendezvous.pump()
             self.relay.pump()
+            for peer in self.peers:
+                with peer.tick():
+                    pass
             self.game.tick()
             for bot in self.bots:
                 bot.tick()
@@ -85,7 +106,16 @@ def relayed(party: Party) -> None:
     by_code(party, "symmetric", "symmetric")
 
 
-@pytest.mark.parametrize("open_game", [dedicated, hosted, punched, relayed])
+def among_peers(party: Party) -> None:
+    party.open("192.0.2.1:40000", "192.0.2.3:5000", "192.0.2.4:5000")
+
+
+def among_relayed_peers(party: Party) -> None:
+    binds = [party.behind("symmetric", number) for number in (1, 2, 3)]
+    party.open(*binds, rendezvous=tw.peers.Rendezvous(SERVER))
+
+
+@pytest.mark.parametrize("open_game", [dedicated, hosted, punched, relayed, among_peers, among_relayed_peers])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_co_op_game_is_the_same_however_it_is_hosted(open_game: Callable[[Party], None], seed: int) -> None:
     party = Party(seed)
@@ -99,10 +129,12 @@ def test_a_co_op_game_is_the_same_however_it_is_hosted(open_game: Callable[[Part
     game, players = party.game, [bot.player for bot in party.bots]
     assert [player.ended for player in players] == [None] * 3
     assert sorted(player.joined for player in players) == [1, 2, 3]
-    assert party.relay.counters["channels"] == (2 if open_game is relayed else 0)
+    is_relayed = open_game in (relayed, among_relayed_peers)
+    # The three players of a mesh have a path to each other, too.
+    assert party.relay.counters["channels"] == (0 if not is_relayed else 2 if open_game is relayed else 3)
     for player in players:
         check_world(game, player)
-        check_play(game, player, 0.85 if open_game is relayed else 0.9)
+        check_play(game, player, 0.85 if is_relayed else 0.9)
 
 
 def check_world(game: Game, player: Player) -> None:

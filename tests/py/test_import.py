@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 OTHERS = "asyncio concurrent.futures datetime hashlib http numpy selectors socket ssl subprocess uuid"
-OWN = "_accounts aio _health _lan lockstep _migration _past peers _port_mapping predict _prediction"
+OWN = "_accounts aio _health _lan lockstep _past peers _port_mapping predict _prediction"
 NOT_FOR_A_CLIENT = [*OTHERS.split(), *(f"tickwire.{name}" for name in OWN.split())]
 
 

@@ -134,41 +134,50 @@ def test_threads_keep_a_game_while_python_is_busy(threads: tuple[bool, bool]) ->
         )
 
 
+@tw.ghost
+class Beacon:
+    count: tw.u32 = 0
+
+
+HOSTED: tw.Protocol[Any] = tw.Protocol(0x9A7, [], ghosts=[Beacon], tick_rate=60, peers=True)
+
+
 def test_with_threads_the_game_goes_on_with_another_host() -> None:
-    states = {name: np.zeros(4, np.int64) for name in ("ann", "bob", "cid")}
-
-    def game_of(peer: tw.peers.Peer[Chat], name: str) -> tw.peers.Migrating:
-        def load(state: Any) -> None:
-            states[name] = state
-
-        return tw.peers.Migrating(peer, save=lambda: states[name], load=load, every=0.05)
-
-    ann = host(tuning=tw.Tuning(driver="thread"))
-    games = {"ann": game_of(ann, "ann")}
+    threaded = tw.Tuning(driver="thread", bind="127.0.0.1:0")
+    peers = {"ann": tw.peers.Peer.host(HOSTED, name="ann", tuning=threaded)}
     changes: list[tw.peers.HostChanged] = []
 
     def tick() -> None:
-        for name, game in games.items():
-            if not game.peer.closed:
-                with game.peer.tick() as inbox:
-                    changes.extend(
-                        what for _, what in game.read(inbox) if isinstance(what, tw.peers.HostChanged)
-                    )
-                if game.is_host:
-                    states[name] += 1
+        for peer in peers.values():
+            if peer.closed:
+                continue
+            with peer.tick() as inbox:
+                changes.extend(what for _, what in inbox if isinstance(what, tw.peers.HostChanged))
+            if peer.server is not None:
+                with peer.server.tick():
+                    world = peer.server.world
+                    beacon = next(iter(world.objects(Beacon)), None) or world.spawn(Beacon())
+                    beacon.count += 1
+            with peer.client.tick():
+                pass
         time.sleep(0.002)
 
+    def seen(name: str) -> int:
+        return sum(beacon.count for beacon in peers[name].client.world.objects(Beacon))
+
     for name in ("bob", "cid"):
-        games[name] = game_of(join(ann, name, tuning=tw.Tuning(driver="thread")), name)
-        until(lambda: len(ann.players) == len(games), tick)
-    until(lambda: games["cid"].counters["states_received"] > 2, tick)
-    ann.close()
+        peers[name] = tw.peers.Peer.join(peers["ann"].address, HOSTED, name=name, tuning=threaded)
+        until(lambda: len(peers["ann"].players) == len(peers), tick)
+    until(lambda: seen("cid") > 100, tick)
+    until(lambda: seen("bob") > 300, tick)
+    peers["ann"].close()
+    before = seen("cid")
     until(lambda: len(changes) == 2, tick)
-    until(lambda: states["bob"][0] > states["ann"][0], tick)
-    assert games["bob"].is_host
+    until(lambda: seen("cid") > before, tick)
+    assert peers["bob"].server is not None
     assert {change.host.name for change in changes} == {"bob"}
-    for game in games.values():
-        game.peer.close()
+    for peer in peers.values():
+        peer.close()
 
 
 def test_a_rollback_game_is_watched_over_real_sockets() -> None:

@@ -17,6 +17,7 @@ import pytest
 import tickwire as tw
 from conftest import Chat, Move
 from tickwire import aio
+from tickwire._run import Arrivals
 from tickwire.testing import connected_pair
 
 REASON = tw.DisconnectReason
@@ -74,6 +75,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
     monkeypatch.setattr(time, "perf_counter", clock.perf_counter)
     monkeypatch.setattr(time, "sleep", clock.sleep)
+    monkeypatch.setattr(Arrivals, "sleep", lambda _, longest: clock.sleep(longest))
     return clock
 
 
@@ -110,6 +112,27 @@ def test_the_rate_is_the_protocols_unless_it_is_given(
 ) -> None:
     seen = paced(clock, start(tw.Protocol(1, [Move], tick_rate=tick_rate)), rate, 21)
     assert seen[-1] == (20, pytest.approx(seconds))
+
+
+def test_between_ticks_it_acks_what_arrives(pair: tuple[tw.Server, tw.Client]) -> None:
+    server, client = pair
+    with tw.run(server, 1) as ticks:
+        next(ticks)
+        client.send(Chat(0, "hello"), 0)
+        client.flush()
+        began = time.monotonic()
+        stopping = threading.Thread(target=stop_once_delivered, args=(client, server))
+        stopping.start()
+        for _ in ticks:
+            pass
+    stopping.join()
+    assert time.monotonic() - began < 0.8, "its next tick is a second after the first"
+
+
+def stop_once_delivered(client: tw.Client, server: tw.Server) -> None:
+    while client.stats.channels[0].queued:
+        time.sleep(0.005)
+    server.close()
 
 
 def test_in_a_coroutine_it_warns_of_stopping_the_event_loop(protocol: tw.Protocol) -> None:

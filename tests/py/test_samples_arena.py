@@ -37,7 +37,8 @@ from tickwire.samples.arena.rules import (
     start,
 )
 from tickwire.samples.arena.server import Arena
-from tickwire.samples.arena.window import PILLAR, Window
+from tickwire.samples.arena.window import PILLAR, SIDE, Window
+from tickwire.samples.screen import GREEN, INK, PANEL
 from tickwire.testing import Conditions, SimulatedNetwork, Simulation
 
 COMMAND = [sys.executable, "-m", "tickwire.samples.arena"]
@@ -342,11 +343,15 @@ def test_keys_steer_change_the_network_and_leave() -> None:
         assert window.handle_events()
         window.draw()
         assert window._network == command.NETWORKS[1]
+        assert window._overlay.is_shown
+        pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_TAB))
+        assert window.handle_events()
+        assert not window._overlay.is_shown
         pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_ESCAPE))
         assert not window.handle_events()
         with pytest.raises(command.SampleError, match=r"can't write .*--screenshot"):
-            window.save(Path("/nonexistent/arena.png"))
-        window.close()
+            window.screen.save(Path("/nonexistent/arena.png"))
+        window.screen.close()
 
 
 def run(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
@@ -378,12 +383,16 @@ def test_a_match_with_bots_is_played_and_drawn(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     image = pygame.image.load(picture)
-    assert image.get_size() == (WIDTH, HEIGHT)
-    colors = {
-        tuple(image.get_at((x, y))[:3]) for x in range(0, int(WIDTH), 2) for y in range(0, int(HEIGHT), 2)
-    }
-    assert PILLAR in colors
-    assert overlay.GREEN in colors  # the curve of the RTT
+    assert image.get_size() == (WIDTH + SIDE, HEIGHT)
+    spots = [(x, y) for x in range(0, image.get_width(), 2) for y in range(image.get_height())]
+    field, panel = (
+        {tuple(image.get_at(at)[:3]) for at in spots if (at[0] < WIDTH) == is_field}
+        for is_field in (True, False)
+    )
+    assert PILLAR in field
+    assert GREEN in panel  # the curve of the RTT
+    assert INK in panel
+    assert PANEL not in field  # nothing lies over the players
 
 
 def test_who_hosts_plays_and_others_join() -> None:
@@ -439,7 +448,7 @@ def test_a_player_comes_back_to_a_restarted_arena() -> None:
     for _ in range(30):
         player.tick()
         world.network.advance(1 / TICKS_PER_SECOND)
-    assert (player.avatar, player.ended) == (None, None)
+    assert player.ended is None
     assert player.attempt > 0
     server = tw.Server(server.address, PROTOCOL, network=world.network)
     arena = Arena(server)

@@ -21,7 +21,7 @@ def test_the_fire_burns_on_whoever_leaves() -> None:
             network.advance(1 / RATE)
             for number, camp in enumerate(camps):
                 if not camp.peer.closed:
-                    brings = logs and tick % 30 == number and camp.game.host is not None
+                    brings = logs and tick % 30 == 7 * number and camp.client.connected
                     brought[number] += brings
                     camp.tick(brings)
 
@@ -35,20 +35,26 @@ def test_the_fire_burns_on_whoever_leaves() -> None:
     for leaver in range(3):
         play(4)
         play(1, logs=False)
-        before = camps[3].seen
+        before = camps[3].fire()
+        assert before is not None
+        seconds = before.seconds
         camps[leaver].peer.close()
         play(2, logs=False)
-        assert camps[3].game.host is not None
-        assert camps[3].game.host.name == str(leaver + 1)
-        assert camps[3].seen.seconds >= before.seconds
-        assert camps[3].seen.logs == brought[3]
+        assert camps[3].peer.master is not None
+        assert camps[3].peer.master.name == str(leaver + 1)
+        assert camps[3].fire() is before
+        assert before.seconds >= seconds
+        camper = camps[3].client.world.mine(sample.Camper)
+        assert camper is not None
+        assert (camper.name, camper.logs) == ("3", brought[3])
+        assert len(camps[3].client.world.objects(sample.Camper)) == 3 - leaver
     assert "3 hosts" in camps[3].line()
 
 
 def test_a_line_a_second_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.warns(UserWarning, match="has no key"):
         assert sample.main(["--host", "0.0.0.0:0", "--seconds", "0.2", "--name", "ann"]) == 0
-    assert "ann hosts" in capsys.readouterr().out
+    assert "ann sits down" in capsys.readouterr().out
 
 
 def test_it_says_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from array import array
 import pytest
 import tickwire as tw
 from tickwire.samples import duel as sample
-from tickwire.samples.duel import FIELDS, HEALTH, INPUT_BITS, PROTOCOL, WINS, Bot, Duel
+from tickwire.samples.duel import FIELDS, INPUT_BITS, PAUSE, PROTOCOL, RATE, SIZE, WINS, Bot, Duel, X
 
 
 def fighters(seed: int = 5) -> tuple[tw.testing.SimulatedNetwork, list[Duel]]:
@@ -43,8 +43,9 @@ def test_two_bots_fight_the_same_fight() -> None:
         for duel in duels:
             duel.tick(0)
         network.advance(1 / 60)
-    assert duels[0].state[HEALTH] == duels[1].state[HEALTH]
+    assert duels[0].state[X] == duels[1].state[X]
     assert duels[0].state[WINS] == duels[1].state[WINS]
+    assert "rollbacks" in duels[0].figures()
 
 
 def test_who_stays_is_told_that_the_other_left() -> None:
@@ -61,13 +62,41 @@ def test_who_stays_is_told_that_the_other_left() -> None:
 
 
 def test_the_step_gives_the_same_each_time() -> None:
-    state = array("i", bytes(4 * 2 * FIELDS))
+    state = array("i", bytes(4 * SIZE))
     sample.begin(state)
     test = tw.rollback.SyncTest(INPUT_BITS, state=state)
     for frame in range(600):
         for request in test.advance([frame * 7 % 32, frame * 11 % 32]):
             assert isinstance(request, tw.rollback.Advance)
             sample.step(state, request.inputs)
+
+
+def test_a_blow_throws_and_who_falls_off_the_floor_loses() -> None:
+    state = array("i", bytes(4 * SIZE))
+    sample.begin(state)
+    for _ in range(RATE):
+        sample.step(state, [sample.RIGHT, 0])
+    assert state[PAUSE] == 0
+    while not sample.in_reach(state):
+        sample.step(state, [sample.RIGHT, 0])
+    for frame in range(30):
+        sample.step(state, [sample.PUNCH if frame < 3 else 0, 0])
+    assert state[FIELDS + sample.DAMAGE] == 12
+    for _ in range(600):
+        sample.step(state, [sample.RIGHT, 0])
+        if state[PAUSE]:
+            break
+    assert state[FIELDS + WINS] == 1
+    assert state[X] == 300 * sample.UNIT
+
+
+def test_who_is_silent_is_told_of() -> None:
+    network, duels = fighters()
+    for frame in range(400):
+        for duel in duels[: 2 if frame < 300 else 1]:
+            duel.tick(0)
+        network.advance(1 / 60)
+    assert duels[0].is_waiting
 
 
 def test_it_says_what_is_wrong_with_a_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from tickwire.samples.rts.messages import (
     Train,
 )
 from tickwire.samples.rts.player import Player
-from tickwire.samples.rts.rules import FIELDS, MOVING, Battlefield, Thing
+from tickwire.samples.rts.rules import FIELDS, IDLE, MOVING, Battlefield, Thing
 
 
 def turn(*commands: tuple[int, Command], number: int = 1, left: frozenset[int] = frozenset()) -> Turn:
@@ -124,7 +124,22 @@ def test_a_player_joins_the_running_match_by_its_code(tmp_path: Path) -> None:
 
 @pytest.fixture
 def world() -> Battlefield:
-    return Battlefield([0, 1], seed=1)
+    """A base and four workers each, who rest."""
+    world = Battlefield([0, 1], seed=1)
+    for thing in list(world.things.values()):
+        thing.order = IDLE
+        if thing.kind in (Kind.BARRACKS, Kind.SOLDIER):
+            del world.things[thing.id]
+    return world
+
+
+def test_everybody_works_from_the_first_turn_on() -> None:
+    world = Battlefield([0, 1], seed=1)
+    gold = world.purses[0].gold
+    for number in range(90):
+        world.step(turn(number=number))
+    assert world.purses[0].gold > gold
+    assert len(world.of(0, Kind.SOLDIER)) >= 3
 
 
 def test_nobody_commands_what_belongs_to_others(world: Battlefield) -> None:

@@ -10,11 +10,11 @@ import pytest
 import tickwire as tw
 from conftest import paced
 from tickwire.samples.rts import __main__ as rts
-from tickwire.samples.rts.messages import PROTOCOL, Kind
+from tickwire.samples.rts.messages import PROTOCOL, SIZE, Kind
 from tickwire.samples.rts.play import Lobby
 from tickwire.samples.rts.player import Player
 from tickwire.samples.rts.rules import ATTACKING, GATHERING, MOVING, RETURNING, Battlefield, Thing
-from tickwire.samples.rts.window import MAP, Window, in_world, on_map
+from tickwire.samples.rts.window import MAP, SMALL_AT, Camera, Window
 
 
 class Seat:
@@ -57,8 +57,11 @@ class Seat:
         pygame.event.post(pygame.event.Event(pygame.MOUSEBUTTONUP, button=left, pos=end))
         self.window.handle_events()
 
+    def on_map(self, thing: Thing) -> tuple[int, int]:
+        return self.window.camera.on_map(thing.x, thing.y)
+
     def select(self, thing: Thing) -> None:
-        self.drag(on_map(thing.x, thing.y), on_map(thing.x, thing.y))
+        self.drag(self.on_map(thing), self.on_map(thing))
 
     def order(self, spot: tuple[int, int]) -> None:
         right = pygame.BUTTON_RIGHT
@@ -77,21 +80,21 @@ def seat(monkeypatch: pytest.MonkeyPatch) -> Iterator[Seat]:
     yield it
     it.player.close()
     it.other.close()
-    it.window.close()
+    it.window.screen.close()
 
 
 def test_a_box_selects_workers_and_the_right_button_says_what_to_do(seat: Seat) -> None:
     workers = seat.own(Kind.WORKER)
-    seat.drag((0, 0), (MAP // 3, MAP // 3))
-    assert seat.window.selected == {worker.id for worker in workers}
+    seat.drag((0, 0), (MAP - 1, MAP - 1))
+    assert seat.window.selected == {unit.id for unit in seat.own(Kind.WORKER, Kind.SOLDIER)}
     mine = next(thing for thing in seat.world.things.values() if thing.kind == Kind.MINE)
-    seat.order(on_map(mine.x, mine.y))
+    seat.order(seat.on_map(mine))
     assert all(worker.order in (GATHERING, RETURNING) and worker.target == mine.id for worker in workers)
     seat.select(workers[0])
     assert seat.window.selected == {workers[0].id}
     seat.order((300, 200))
     assert workers[0].order == MOVING
-    assert (workers[0].to_x, workers[0].to_y) == in_world((300, 200))
+    assert (workers[0].to_x, workers[0].to_y) == seat.window.camera.in_world((300, 200))
     assert workers[1].order in (GATHERING, RETURNING)
     seat.drag((MAP - 200, 400), (MAP - 200, 400))
     assert seat.window.selected == set()
@@ -103,8 +106,12 @@ def test_soldiers_attack_what_is_under_the_mouse(seat: Seat) -> None:
         player.world.things[900] = Thing(900, 0, Kind.SOLDIER, 1500, 1500, 120)
     (base,) = seat.world.of(1, Kind.BASE)
     seat.press(pygame.K_a)
-    assert seat.window.selected == {900}
-    seat.order(on_map(base.x, base.y))
+    assert seat.window.selected == {unit.id for unit in seat.own(Kind.SOLDIER)}
+    seat.drag(SMALL_AT.center, SMALL_AT.center)
+    while seat.window.camera.span < SIZE:
+        pygame.event.post(pygame.event.Event(pygame.MOUSEWHEEL, y=-1))
+        seat.run(1 / 60)
+    seat.order(seat.on_map(base))
     assert seat.world.things[900].order == ATTACKING
     assert seat.world.things[900].target == base.id
     assert seat.player.crc == seat.other.crc
@@ -113,13 +120,13 @@ def test_soldiers_attack_what_is_under_the_mouse(seat: Seat) -> None:
 def test_keys_build_train_and_pause(seat: Seat, tmp_path: Path) -> None:
     seat.select(seat.own(Kind.WORKER)[0])
     seat.press(pygame.K_b)
-    (barracks,) = seat.own(Kind.BARRACKS)
-    assert seat.world.purses[0].gold == 50
+    _, barracks = seat.own(Kind.BARRACKS)
+    assert seat.world.purses[0].gold < 100
     (base,) = seat.own(Kind.BASE)
     seat.select(base)
     seat.press(pygame.K_t)
     assert base.left
-    assert seat.world.purses[0].gold == 0
+    assert seat.world.purses[0].gold < 100
     seat.press(pygame.K_n)
     assert seat.own(Kind.BASE) == [base], "there is no gold, and no worker is selected"
     seat.press(pygame.K_p)
@@ -131,10 +138,31 @@ def test_keys_build_train_and_pause(seat: Seat, tmp_path: Path) -> None:
     assert "paused" not in seat.player.status()
     assert barracks.left == 0
     picture = tmp_path / "rts.png"
-    seat.window.save(picture)
+    seat.window.screen.save(picture)
     assert pygame.image.load(picture).get_size()[1] == MAP
     pygame.event.post(pygame.event.Event(pygame.KEYDOWN, key=pygame.K_ESCAPE))
     assert not seat.window.handle_events()
+
+
+def test_a_zoom_keeps_the_place_under_the_mouse() -> None:
+    camera = Camera()
+    for spot in ((100, 200), (400, 300), (700, 80)):
+        before = camera.in_world(spot)
+        camera.zoom(1, spot)
+        assert camera.in_world(spot) == pytest.approx(before, abs=8)
+    camera.zoom(-20, (0, 0))
+    assert camera == Camera()
+
+
+def test_a_lost_line_is_told_of_and_comes_back(seat: Seat) -> None:
+    assert seat.player.trouble() is None
+    for _ in range(180):
+        seat.network.advance(1 / 60)
+        seat.player.tick()
+        seat.window.draw()
+    assert seat.player.trouble() == "Connection lost, reconnecting: 17 s left"
+    seat.run(3)
+    assert seat.player.trouble() is None
 
 
 def test_bots_take_the_other_seats(

@@ -50,6 +50,12 @@ def test_each_chapter_changes_what_it_says(results: list[Any]) -> None:
     assert calls.splashes[-1] == calls.hits[-1]
 
 
+def test_the_arena_is_at_most_a_hundred_lines_of_networking(trial: Any) -> None:
+    lines = [trial.networking_lines(chapter) for chapter in trial.CHAPTERS]
+    assert lines == sorted(lines)
+    assert 40 < lines[-1] <= 100
+
+
 def test_the_pictures_are_drawn_of_these_runs() -> None:
     pytest.importorskip("docutils")
     sys.path.insert(0, str(DOCS))

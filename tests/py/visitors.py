@@ -189,12 +189,13 @@ def main(seconds: float, program: list[str]) -> None:
         run = lambda: runpy.run_path(program[0], run_name="__main__")  # noqa: E731
     # One that ends by itself may do so before anybody came: then it runs again. One that only makes a server
     # is ticked here.
-    most = time.monotonic() + 2 * PATIENCE
+    most, code = time.monotonic() + 2 * PATIENCE, None
     while True:
         try:
             run()
         except SystemExit as end:
-            if end.code not in (None, 0):
+            code = end.code
+            if code not in (None, 0, 130):
                 raise
         for each in visits:
             while not (each.server.closed or each.came or time.monotonic() > most):
@@ -208,6 +209,7 @@ def main(seconds: float, program: list[str]) -> None:
         while each.guest.connected and time.monotonic() < until:
             time.sleep(0.01)
         print("told", each.guest.disconnect_reason and each.guest.disconnect_reason.name, flush=True)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

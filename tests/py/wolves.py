@@ -81,6 +81,7 @@ PROTOCOL = tw.Protocol(
     inputs=Move,
     tick_rate=RATE,
     calls=[join, howled],
+    peers=True,
 )
 
 
@@ -113,8 +114,11 @@ class Game:
         self.room = server.room()
         self.hunters: dict[tw.ClientHandle, tuple[Hunter, Body]] = {}
         self.ready: dict[tw.ClientHandle, int] = {}
-        self.wolves: list[Wolf] = []
-        self.next_wolf, self.kills, self.still = 0, 0, False
+        # A world that another server has begun goes on, and its hunters wait for their players.
+        self.wolves: list[Wolf] = self.world.objects(Wolf)
+        self.next_wolf = max((wolf.number for wolf in self.wolves), default=0)
+        self.kills = sum(hunter.kills for hunter in self.world.objects(Hunter))
+        self.still = False
         self.shots: dict[str, list[bool]] = {}
         """The verdicts about each hunter's shots."""
         server.implement(join, self._join)
@@ -133,7 +137,9 @@ class Game:
 
     def _join(self, caller: tw.ClientHandle, name: str) -> int:
         if caller not in self.hunters:
-            self.hunters[caller] = self.world.spawn(Hunter(name=name), owner=caller), Body()
+            ours = (hunter for hunter in self.world.objects(Hunter) if self.world.owner(hunter) == caller)
+            hunter = next(ours, None) or self.world.spawn(Hunter(name=name), owner=caller)
+            self.hunters[caller] = hunter, Body(hunter.position)
             self.room.add(caller)
         return len(self.hunters)
 

@@ -200,7 +200,8 @@ impl World {
                 if self.protocol.channels().len() == 3 && player.chunks < 2 && rng.chance(0.1) {
                     let source = BytesSource(Arc::new(vec![7u8; 300]));
                     let hash = *b"0123456789abcdef0123456789abcdef";
-                    player.client.send_chunk(now, DIALLED, Box::new(source), hash, "label", false).unwrap();
+                    let connection = player.client.connection_mut(DIALLED).unwrap();
+                    connection.send_chunk(now, Box::new(source), hash, "label", false).unwrap();
                     player.chunks += 1;
                 }
             }

@@ -171,17 +171,42 @@ fn what_is_lost_is_sent_again_while_the_game_does_nothing() {
 
 #[test]
 fn an_ack_waits_for_a_packet_to_ride_in_and_not_for_long() {
-    let mut line = Line::plain(Conditions::perfect());
-    line.run(ms(10));
+    for (channel, wait) in [(UNRELIABLE, 25), (RELIABLE, 1)] {
+        let mut line = Line::plain(Conditions::perfect());
+        line.run(ms(10));
+        line.forget_sent();
+        line.send(0, channel, blob(1, 200));
+        line.flush(0);
+        let sent = line.now;
+        line.run(ms(30));
+        assert_eq!(line.sent[1].first().map(|(at, _)| *at - sent), Some(ms(wait)));
+    }
+}
+
+/// An ack that the peer held until its tick would make each copy late by as much, just too late for the tick after.
+#[test]
+fn a_lost_message_goes_again_a_round_trip_later_whenever_the_peer_has_its_ticks() {
+    let latency = Conditions::perfect().latency(ms(50), Duration::ZERO);
+    let mut line = Line::plain(latency);
+    line.ends.iter_mut().for_each(|end| end.set_awake(true));
+    for n in 0..60 {
+        line.send(0, RELIABLE, number(n));
+        line.flush(0);
+        line.run(ms(12));
+        line.flush(1);
+        line.run(ms(5));
+    }
+    line.run(ms(200));
+    line.links[0].set_conditions(latency.loss(1.0)).unwrap();
     line.forget_sent();
-    line.send(0, RELIABLE, blob(1, 200));
+    line.send(0, RELIABLE, number(60));
     line.flush(0);
     let sent = line.now;
-    line.run(ms(15));
-    assert_eq!(line.ends[0].channel_stats(RELIABLE).queued, 1, "nothing to ride in yet");
-    line.run(ms(11));
-    assert_eq!(line.ends[0].channel_stats(RELIABLE).queued, 0);
-    assert!(line.sent[1].iter().any(|(at, _)| *at == sent + ms(25)));
+    line.run(ms(1));
+    line.links[0].set_conditions(latency).unwrap();
+    line.run(ms(170));
+    let again = line.sent[0].iter().map(|(at, _)| *at - sent).find(|after| *after > ms(1));
+    assert!(again.is_some_and(|after| after < ms(105)), "{again:?}");
 }
 
 #[test]

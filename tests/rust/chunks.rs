@@ -15,9 +15,10 @@ use tickwire::transport::chunks::{
 use tickwire::transport::good_bad::GoodBadConfig;
 use tickwire::transport::{
     AdaptiveConfig, ChannelConfig, ChannelKind, CongestionConfig, ConnectionConfig, Protocol, RateConfig,
+    SendOptions,
 };
 
-use crate::pair::{Pair, RELIABLE, blob, number, protocol_with};
+use crate::pair::{Pair, RELIABLE, UNRELIABLE, blob, number, protocol_with};
 
 fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -618,4 +619,30 @@ fn the_rate_changes_while_chunks_go() {
     let rate = pair.ends[0].bulk_rate();
     assert!(pair.ends[0].set_congestion(adaptive(1.0)).is_err());
     assert_eq!(pair.ends[0].bulk_rate(), rate, "the old one stays");
+}
+
+/// A small message leaves a slice enough room, so the two share a packet.
+#[test]
+fn a_slice_shares_a_packet_with_a_message() {
+    let packets = |message: bool| {
+        let mut pair = Pair::new(protocol(), Conditions::perfect(), 1);
+        let mut seen = [Seen::default(), Seen::default()];
+        (0..4).for_each(|_| pair.tick());
+        let sent = send(&mut pair, 0, &content(1, 100_000), "map");
+        // The offer goes first, and has a packet of its own.
+        pair.tick();
+        seen.iter_mut().enumerate().for_each(|(end, seen)| seen.look(&mut pair, end, true));
+        if message {
+            pair.ends[0].send(pair.now, UNRELIABLE, number(7), SendOptions::default()).unwrap();
+        }
+        let before = pair.ends[0].counters().sent;
+        pair.tick();
+        let packets = pair.ends[0].counters().sent - before;
+        run(&mut pair, &mut seen, 600, |_, seen| seen[0].sent == [sent]);
+        assert_eq!(seen[1].received[0].1, content(1, 100_000));
+        assert_eq!(pair.take(1, UNRELIABLE), if message { vec![7] } else { vec![] });
+        packets
+    };
+    let (alone, shared) = (packets(false), packets(true));
+    assert!(alone > 1 && shared == alone, "{shared} packets instead of {alone}");
 }

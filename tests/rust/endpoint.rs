@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tickwire::endpoint::{
-    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, DisconnectReason, Event, Host, Inbox,
-    PeerHandle, SendError, ServerConfig,
+    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, DisconnectReason, Event, Goodbye, Host,
+    Inbox, PeerHandle, SendError, ServerConfig,
 };
 use tickwire::netcode::{self, ClientState, ConnectToken, TokenParams};
 use tickwire::netsim::{Conditions, Network};
@@ -271,7 +271,7 @@ fn when_a_connection_ends_all_open_fates_are_told_as_lost_once() {
         }
         let now = world.network.now();
         if ended_by_server {
-            world.server.disconnect(now, handle, &mut world.out).unwrap();
+            world.server.disconnect_with(now, handle, Goodbye::default(), &mut world.out).unwrap();
         } else {
             let address = world.clients[0].0;
             world.clients[0].1.close(now, &mut world.out);
@@ -312,7 +312,7 @@ fn every_way_a_connection_ends_has_its_reason_on_both_ends() {
 
     let mut world = connected();
     let (now, handle) = (world.network.now(), world.handle(0));
-    world.server.disconnect(now, handle, &mut world.out).unwrap();
+    world.server.disconnect_with(now, handle, Goodbye::default(), &mut world.out).unwrap();
     assert_eq!(world.server_send(handle, RELIABLE, number(1)), Err(SendError::NotConnected));
     world.ticks(60);
     assert_eq!(world.client_reason(0), Some(DisconnectReason::Kicked));
@@ -325,7 +325,7 @@ fn every_way_a_connection_ends_has_its_reason_on_both_ends() {
         world.tick();
     }
     let (now, handle) = (world.network.now(), world.handle(0));
-    world.server.disconnect(now, handle, &mut world.out).unwrap();
+    world.server.disconnect_with(now, handle, Goodbye::default(), &mut world.out).unwrap();
     assert_eq!(world.server.connected().count(), 0, "the slot is free at once");
     world.ticks(60);
     assert_eq!(world.client_reason(0), Some(DisconnectReason::Kicked));
@@ -462,16 +462,19 @@ fn a_stale_handle_never_reaches_the_next_player_in_its_slot() {
     world.ticks(30);
     let first = world.handle(0);
     let now = world.network.now();
-    world.server.disconnect(now, first, &mut world.out).unwrap();
+    world.server.disconnect_with(now, first, Goodbye::default(), &mut world.out).unwrap();
     world.ticks(30);
     world.add_client();
     world.ticks(60);
     let second = world.handle(0);
     assert_eq!((second.slot, second.generation), (first.slot, first.generation + 1));
     assert_eq!(world.server_send(first, RELIABLE, number(1)), Err(SendError::NotConnected));
-    assert_eq!(world.server.disconnect(now, first, &mut world.out), Err(SendError::NotConnected));
-    assert!(world.server.stats(first).is_none() && world.server.channel_stats(first, 0).is_none());
-    assert!(world.server.stats(second).is_some() && world.server.is_connected(second));
+    assert_eq!(
+        world.server.disconnect_with(now, first, Goodbye::default(), &mut world.out),
+        Err(SendError::NotConnected)
+    );
+    assert!(world.server.connection(first).is_none());
+    assert!(world.server.connection(second).is_some() && world.server.is_connected(second));
 }
 
 #[test]
@@ -552,7 +555,7 @@ fn bandwidth_counts_what_goes_over_the_wire_sealed() {
         world.server_messages();
     }
     let kbps = (world.carried - before) as f64 * 8.0 / 1000.0 / 30.0;
-    let (stats, _) = world.client(0).stats(DIALLED).unwrap();
+    let stats = world.client(0).connection(DIALLED).unwrap().stats();
     let both = stats.sent_kbps + stats.received_kbps;
     assert!((both - kbps).abs() < kbps * 0.02, "{stats:?}, not {kbps}");
 }
@@ -572,7 +575,7 @@ fn four_thousand_slots_are_all_usable() {
     assert_eq!(world.server_messages(), 4_096);
     let (now, last) = (world.network.now(), world.handle(4_095));
     assert_eq!(last.slot, 4_095);
-    world.server.disconnect(now, last, &mut world.out).unwrap();
+    world.server.disconnect_with(now, last, Goodbye::default(), &mut world.out).unwrap();
     world.carry(SERVER.parse().unwrap());
     world.ticks(3);
     assert_eq!(world.server.connected().count(), 4_095);

@@ -314,9 +314,9 @@ fn an_endpoints_feature_is_asked_about_each_peer() {
     let (mut server, mut client) = world::connected();
     let peer = server.connected().next().unwrap();
     let (now, mut out) = (Instant::from_millis(100), Datagrams::new());
-    assert!(server.budget_bits(now, peer) > 32);
+    assert!(server.connection_mut(peer).unwrap().budget_bits(now) > 32);
     let mut greeting = Greeting(vec![peer]);
-    server.want(peer, world::PAYLOAD, 32).unwrap();
+    server.connection_mut(peer).unwrap().want(world::PAYLOAD, 32).unwrap();
     server.transmit_with(now, &mut out, &mut greeting);
     assert!(greeting.0.is_empty());
     let mut answers = Datagrams::new();
@@ -334,7 +334,7 @@ fn an_endpoints_feature_is_asked_about_each_peer() {
     server.take_notifications(&mut told);
     let notification = Notification { channel: world::PAYLOAD as u8, tag: 0, delivered: true };
     assert_eq!(told, [(peer, notification)]);
-    assert!(server.want(peer, world::ORDERED, 32).is_err());
+    assert!(server.connection_mut(peer).unwrap().want(world::ORDERED, 32).is_err());
     let gone = PeerHandle { generation: peer.generation + 1, ..peer };
-    assert!(server.want(gone, world::PAYLOAD, 32).is_err() && server.budget_bits(now, gone) == 0);
+    assert!(server.connection_mut(gone).is_none());
 }

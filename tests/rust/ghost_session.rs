@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickwire::endpoint::{
-    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, DisconnectReason, Event, Host,
+    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, DisconnectReason, Event, Goodbye, Host,
     PeerHandle, ServerConfig,
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
@@ -225,7 +225,7 @@ fn clients_come_to_have_the_world(mut world: World) {
 fn a_client_that_writes_ghosts_is_sent_away_and_others_stay() {
     let mut world = World::new(2, 0.0);
     (0..30).for_each(|_| drop(world.tick()));
-    let channel = world.server.host().ghost_channel().unwrap();
+    let channel = world.server.host().protocol().ghost_channel().unwrap();
     let mut forged = BitWriter::new();
     forged.bits(0x1_2345, 17);
     let now = world.now;
@@ -233,7 +233,7 @@ fn a_client_that_writes_ghosts_is_sent_away_and_others_stay() {
     let ended: Vec<Event> = (0..4).flat_map(|_| world.tick().events).collect();
     let [Event::Disconnected { reason, violation, .. }] = &ended[..] else { panic!("{ended:?}") };
     assert_eq!(*reason, DisconnectReason::ProtocolViolation);
-    assert!(matches!(violation, Some(Violation::Ghosts(_))));
+    assert!(matches!(violation, Some(Violation::Payload { feature: "ghosts", .. })));
     assert_eq!(world.server.host().connected().count(), 1);
     // A peer that sends is heard.
     let now = world.now;
@@ -247,7 +247,7 @@ fn a_mirror_reads_only_what_its_server_writes() {
     let mut world = World::new(1, 0.0);
     *world.server.ghosts() = Ghosts::Mirror(Box::new(Mirror::new(classes(20))));
     (0..30).for_each(|_| drop(world.tick()));
-    let channel = world.server.host().ghost_channel().unwrap();
+    let channel = world.server.host().protocol().ghost_channel().unwrap();
     // A tick, no visit, and no section.
     let mut well_formed = BitWriter::new();
     well_formed.bits(0x2345, 18);
@@ -255,7 +255,7 @@ fn a_mirror_reads_only_what_its_server_writes() {
     world.clients[0].change().send_payload(now, DIALLED, channel, well_formed.encoded(), 0).unwrap();
     let ended: Vec<Event> = (0..4).flat_map(|_| world.tick().events).collect();
     let [Event::Disconnected { violation, .. }] = &ended[..] else { panic!("{ended:?}") };
-    assert!(matches!(violation, Some(Violation::Ghosts(_))));
+    assert!(matches!(violation, Some(Violation::Payload { feature: "ghosts", .. })));
     assert_eq!(world.server.ghosts().mirror().unwrap().tick(), 0);
 }
 
@@ -274,7 +274,7 @@ fn shown_and_sent_away(world: &mut World) -> PeerHandle {
     }
     let peer = world.server.host().connected().next().unwrap();
     let now = world.now;
-    world.server.change().disconnect(now, peer, &mut world.out).unwrap();
+    world.server.change().disconnect_with(now, peer, Goodbye::default(), &mut world.out).unwrap();
     world.deliver(0, false);
     server.unwrap()
 }

@@ -261,7 +261,8 @@ fn dials_that_are_over_make_no_room_for_events() {
     for _ in 0..20 {
         let peer = world.dial(1, 0);
         world.ticks(30);
-        let _refused = world.hosts[1].disconnect(world.network.now(), peer, &mut world.out);
+        let _refused =
+            world.hosts[1].disconnect_with(world.network.now(), peer, Goodbye::default(), &mut world.out);
         world.ticks(30);
     }
     let waiting = core::iter::from_fn(|| world.hosts[0].poll_event()).count();

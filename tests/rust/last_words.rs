@@ -143,13 +143,13 @@ fn a_server_kicks_with_words_after_what_it_said() {
         // To the application, the client is gone.
         assert_eq!(world.server_send(handle, RELIABLE, number(1)), Err(SendError::NotConnected));
         assert_eq!(
-            world.server.disconnect(now, handle, &mut world.out),
+            world.server.disconnect_with(now, handle, Goodbye::default(), &mut world.out),
             Err(SendError::NotConnected),
             "once is enough"
         );
         assert!(!world.server.is_connected(handle));
         assert_eq!(world.server.connected().count(), 0);
-        assert!(world.server.stats(handle).is_none());
+        assert!(world.server.connection(handle).is_none());
         assert_eq!(server_end(&world), None, "it is not over");
 
         let mut heard = Vec::new();
@@ -471,9 +471,10 @@ fn a_leaver_that_floods_with_offers_of_chunks_takes_no_memory() {
         let now = world.network.now();
         let source = Box::new(BytesSource(Arc::new(vec![1; 100])));
         let hash = Sha256::digest([1; 100]).into();
-        if let Ok(chunk) = world.clients[0].1.send_chunk(now, DIALLED, source, hash, "again", false) {
+        let connection = world.clients[0].1.connection_mut(DIALLED);
+        if let Some(Ok(chunk)) = connection.map(|it| it.send_chunk(now, source, hash, "again", false)) {
             world.tick();
-            world.client(0).cancel_chunk(DIALLED, chunk);
+            world.client(0).connection_mut(DIALLED).unwrap().chunks_mut().cancel(chunk);
         }
         world.tick();
     }

@@ -29,6 +29,7 @@ mod ghosts;
 mod hostile_chunks;
 mod hostile_fragments;
 mod hostile_peer;
+mod hosting;
 mod hosts;
 mod interop;
 mod last_words;

@@ -81,7 +81,7 @@ impl World {
         let config =
             PeerConfig { key: DEVELOPMENT_KEY, netcode: dialling, timeout: 5, spoken: None, relaying: false };
         let mut session = Session::new(host);
-        session.set_peers(PeerPart::new(mesh, config, Box::new(rng), self.now, unix));
+        session.set_peers(self.now, PeerPart::new(mesh, config, Box::new(rng), self.now, unix));
         self.sessions.push(session);
         self.happened.push(Vec::new());
         self.final_stats.push(0);

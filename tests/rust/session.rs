@@ -156,7 +156,8 @@ fn a_tick_is_taken_whole() {
         use sha2::{Digest, Sha256};
         Sha256::digest([1; 100]).into()
     };
-    world.client.change().send_chunk(now, DIALLED, chunk, hash, "label", false).unwrap();
+    let connection = world.client.change().connection_mut(DIALLED).unwrap();
+    connection.send_chunk(now, chunk, hash, "label", false).unwrap();
     world.ticks(20);
     world.client.change().close(now, &mut world.out);
     world.deliver(true);

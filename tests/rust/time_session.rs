@@ -149,7 +149,9 @@ fn what_a_side_may_not_write_ends_its_connection() {
         (0..60).for_each(|_| line.tick());
         line.forge(by_client, bytes);
         (0..60).for_each(|_| line.tick());
-        line.ended.iter().any(|(_, violation)| matches!(violation, Some(Violation::Time(_))))
+        line.ended
+            .iter()
+            .any(|(_, violation)| matches!(violation, Some(Violation::Payload { feature: "time", .. })))
     };
     for by_client in [true, false] {
         assert!(ends_with(by_client, &[0xFF; 40]), "garbage");

@@ -49,8 +49,6 @@ def run(parsed: argparse.Namespace) -> int:
     except (OSError, ValueError, WatchError) as error:
         print(f"tickwire top: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        return 130
 
 
 def _resolved(address: str) -> tw.Address:

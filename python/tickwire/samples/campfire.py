@@ -7,8 +7,7 @@ import random
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-
-import numpy as np
+from typing import Annotated, Any
 
 import tickwire as tw
 from tickwire.samples import command
@@ -19,89 +18,119 @@ BURNS = 6.0
 """What a second takes of the fire, and a log gives."""
 
 
-@tw.message
-class Log:
-    """A player puts a log on the fire: for the host."""
-
-
-@tw.message
+@tw.ghost
 class Fire:
-    """What the host shows the others."""
+    """What the players keep alive."""
 
-    heat: tw.f32
-    seconds: tw.u32
-    logs: tw.u32
-    """How many the receiver brought."""
+    heat: tw.f32 = FULL
+    seconds: tw.f32 = 0
 
 
-Said = Log | Fire
-PROTOCOL: tw.Protocol[Said] = tw.Protocol(
-    0x66697265, [Log, Fire], [tw.reliable_ordered(), tw.chunks()], peers=True
+@tw.ghost
+class Camper:
+    """A player at the fire."""
+
+    name: Annotated[str, tw.text(32), tw.initial] = ""
+    logs: Annotated[int, tw.u32] = 0
+    """How many logs it brought."""
+
+
+@tw.call(tw.to_server, rate=2, burst=4)
+def bring(caller: tw.ClientHandle) -> None:
+    """A player puts a log on the fire."""
+    raise NotImplementedError
+
+
+PROTOCOL: tw.Protocol[Any] = tw.Protocol(
+    0x66697265, [], ghosts=[Fire, Camper], calls=[bring], tick_rate=RATE, peers=True
 )
 
 
+class Game:
+    """The world, on the host. It goes on with the ghosts that an earlier host has left."""
+
+    def __init__(self, server: tw.Server[Any], peer: tw.peers.Peer[Any]) -> None:
+        self.server, self.world, self.peer = server, server.world, peer
+        self.fire = next(iter(self.world.objects(Fire)), None) or self.world.spawn(Fire())
+        server.implement(bring, self._burn_log)
+
+    def tick(self) -> None:
+        """A twentieth of a second."""
+        with self.server.tick() as inbox:
+            for client, what in inbox:
+                if isinstance(what, tw.Connected) and self.camper_of(client) is None:
+                    self.world.spawn(Camper(name=self._name_of(client)), owner=client)
+            here = {player.client_id for player in self.peer.players}
+            for camper, client_id in self.world.waiting(Camper).items():
+                if client_id not in here:
+                    self.world.despawn(camper)
+            self.fire.seconds += 1 / RATE
+            self.fire.heat = max(self.fire.heat - BURNS / RATE, 0.0)
+
+    def camper_of(self, client: tw.ClientHandle) -> Camper | None:
+        """A player's camper."""
+        campers = self.world.objects(Camper)
+        return next((camper for camper in campers if self.world.owner(camper) == client), None)
+
+    def _name_of(self, client: tw.ClientHandle) -> str:
+        return next((player.name for player in self.peer.players if player.client_id == client.id), "")
+
+    def _burn_log(self, caller: tw.ClientHandle) -> None:
+        self.fire.heat = min(self.fire.heat + BURNS, FULL)
+        camper = self.camper_of(caller)
+        if camper is not None:
+            camper.logs += 1
+
+
 class Camp:
-    """One player's side of it. What it shows is in ``seen`` on all sides, the world on the host's alone."""
+    """A player's side, and the game while that player hosts."""
 
-    def __init__(self, peer: tw.peers.Peer[Said]) -> None:
-        self.peer = peer
-        self.game = tw.peers.Migrating(peer, save=self._save, load=self._load, every=0.5)
-        self.heat, self.seconds = FULL, 0.0
-        self.logs = np.zeros(16, np.uint32)
-        self.seen, self.news, self.over = Fire(FULL, 0, 0), "looking for the fire", False
-
-    def _save(self) -> dict[str, np.ndarray]:
-        return {"fire": np.array([self.heat, self.seconds]), "logs": self.logs}
-
-    def _load(self, state: dict[str, np.ndarray]) -> None:
-        self.heat, self.seconds = (float(value) for value in state["fire"])
-        self.logs = state["logs"]
+    def __init__(self, peer: tw.peers.Peer[Any]) -> None:
+        self.peer, self.client = peer, peer.client
+        self.game: Game | None = None
+        self.news, self.over = "looking for the fire", False
 
     def tick(self, brings: bool) -> None:
         """A twentieth of a second, in which the player may bring a log."""
         with self.peer.tick() as inbox:
-            for player, what in self.game.read(inbox):
-                match what:
-                    case Log() if player is not None:
-                        self.heat = min(self.heat + BURNS, FULL)
-                        self.logs[player.number] += 1
-                    case Fire():
-                        self.seen = what
-                    case tw.peers.HostChanged(host, age, lost):
-                        late = "" if age is None else f", as it was {age:.1f} s before"
-                        self.news = f"{host.name} keeps the fire now{late}"
-                        for message in lost:
-                            self.game.send(message)
-                    case tw.peers.PlayerJoined(player):
-                        self.news = f"{player.name} sits down"
-                    case tw.peers.PlayerLeft(player):
-                        self.news = f"{player.name} is gone"
-                        self.logs[player.number] = 0
-                    case tw.peers.GameEnded(reason):
-                        self.news, self.over = f"over: {reason}", True
-                    case _:
-                        pass
-            if brings:
-                self.game.send(Log())
-            if self.game.is_host:
-                self._burn()
+            for _, what in inbox:
+                self._hear(what)
+        server = self.peer.server
+        if server is not None:
+            if self.game is None or self.game.server is not server:
+                self.game = Game(server, self.peer)
+            self.game.tick()
+        with self.client.tick():
+            if brings and self.client.connected:
+                self.client.call(bring)
 
-    def _burn(self) -> None:
-        self.seconds += 1 / RATE
-        self.heat = max(self.heat - BURNS / RATE, 0.0)
-        for player in self.peer.players:
-            fire = Fire(self.heat, int(self.seconds), int(self.logs[player.number]))
-            if player == self.peer.me:
-                self.seen = fire
-            else:
-                self.peer.send(player, fire)
+    def _hear(self, what: object) -> None:
+        match what:
+            case tw.peers.HostChanged(host, age):
+                late = "" if age is None else f", as it was {age:.1f} s before"
+                self.news = f"{host.name} keeps the fire now{late}"
+            case tw.peers.PlayerJoined(player):
+                self.news = f"{player.name} sits down"
+            case tw.peers.PlayerLeft(player):
+                self.news = f"{player.name} is gone"
+            case tw.peers.GameEnded(reason):
+                self.news, self.over = f"over: {reason}", True
+            case _:
+                pass
+
+    def fire(self) -> Fire | None:
+        """The fire as this player sees it."""
+        return next(iter(self.client.world.objects(Fire)), None)
 
     def line(self) -> str:
         """What there is to see, in a line."""
-        fire, host = self.seen, self.game.host
-        who = host.name if host else "nobody"
+        fire, camper, host = self.fire(), self.client.world.mine(Camper), self.peer.master
+        if fire is None:
+            return self.news
         bar = "#" * round(20 * fire.heat / FULL)
-        return f"[{bar:20}] {fire.seconds:4} s, {fire.logs} of your logs; {who} hosts; {self.news}"
+        logs = camper.logs if camper is not None else 0
+        who = host.name if host is not None else "nobody"
+        return f"[{bar:20}] {int(fire.seconds):4} s, {logs} of your logs; {who} hosts; {self.news}"
 
 
 def play(parsed: argparse.Namespace) -> None:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import tickwire as tw
 from tickwire._arguments import Parser as Parser
+from tickwire._interrupts import exit_code
 from tickwire._pace import paced as paced
 
 DEFAULT = tw.Address("127.0.0.1:40000")
@@ -35,14 +36,10 @@ def run(parser: Parser, arguments: Sequence[str] | None) -> int:
     """Parses the command line and runs what its ``run`` default names; returns the exit code."""
     parsed = parser.parse_args(arguments)
     try:
-        code: int | None = parsed.run(parsed)
+        return exit_code(lambda: parsed.run(parsed))
     except SampleError as failure:
         print(f"{parser.prog}: {failure}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        print(file=sys.stderr)
-        return 130
-    return code or 0
 
 
 def add_server_options(parser: argparse.ArgumentParser, default: tw.Address = DEFAULT) -> None:

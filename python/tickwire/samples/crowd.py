@@ -30,6 +30,16 @@ FIELD = 4000.0
 SIGHT = 400.0
 """How far a client sees."""
 MAX_WATCHERS = 64
+COATS = [
+    (235, 120, 100),
+    (235, 190, 100),
+    (190, 225, 110),
+    (110, 220, 150),
+    (110, 210, 225),
+    (120, 150, 235),
+    (180, 130, 235),
+    (230, 130, 190),
+]
 
 
 @tw.ghost(capacity=50_000)
@@ -39,6 +49,14 @@ class Wanderer:
     position: Annotated[tw.Vec2, tw.vec2(-FIELD, FIELD, 1 / 32)] = (0.0, 0.0)
     heading: Annotated[float, tw.angle(0, 360, 1.0)] = 0.0
     coat: Annotated[int, tw.ranged(0, 7), tw.initial] = 0
+
+
+@tw.ghost(capacity=1)
+class Census:
+    """What the server knows of its crowd."""
+
+    wanderers: tw.u32 = 0
+    tick_ms: Annotated[float, tw.quantized(0, 1000, 0.1)] = 0.0
 
 
 @tw.message
@@ -52,7 +70,7 @@ PROTOCOL = tw.Protocol(
     id=0x7469636B_63726F77,
     messages=[Look],
     channels=[tw.latest("look", keys=1)],
-    ghosts=[Wanderer],
+    ghosts=[Wanderer, Census],
 )
 
 
@@ -72,6 +90,7 @@ class Crowd:
         self._speed = self._random.uniform(10, 60, count)
         self.seconds: list[float] = []
         """What each tick took, the flush included."""
+        self._census = server.world.spawn(Census(count))
 
     def tick(self) -> None:
         """Takes in where clients look, and moves everybody."""
@@ -80,6 +99,8 @@ class Crowd:
             for client, _, look in inbox.latest:
                 self._server.world.look_from(client, Wanderer, [look.at])
             self._walk()
+            if len(self.seconds) % TICKS_PER_SECOND == TICKS_PER_SECOND - 1:
+                self._census.tick_ms = 1000 * max(self.seconds[-TICKS_PER_SECOND:])
         self.seconds.append(perf_counter() - begun_at)
 
     def _walk(self) -> None:
@@ -122,6 +143,22 @@ class Watcher:
                 x, y = (place + way * 5 for place, way in zip(self.at, steer, strict=True))
                 self.at = (max(-reach, min(reach, x)), max(-reach, min(reach, y)))
                 self.client.send(Look(self.at))
+
+    def figures(self) -> list[str]:
+        """What the window says: how many there are, and what they cost."""
+        if not self.client.connected:
+            return ["connecting"]
+        stats, wanderers = self.client.stats, self.client.world.arrays(Wanderer)
+        lines = [f"{wanderers.living:,} in sight, {len(wanderers.changed):,} of them changed in this tick"]
+        for census in self.client.world.objects(Census):
+            lines[0] = f"{census.wanderers:,} wanderers, " + lines[0]
+            lines.append(f"a tick of the server: {census.tick_ms:.1f} ms at most in the last second")
+        lines.append(
+            f"{stats.received_kbps:.0f} kbit/s down, {stats.sent_kbps:.0f} up, RTT {stats.rtt_ms:.0f} ms"
+        )
+        if self.client.silence > 1.0:
+            lines.append(f"nothing has arrived for {self.client.silence:.0f} s")
+        return [*lines, "arrows: move over the field"]
 
     def summary(self) -> str:
         """A one-line summary of what arrived."""
@@ -175,28 +212,13 @@ class Window:
         SampleError: there is no display.
     """
 
-    SIZE = 800
+    SIZE, MAP = 800, 120
 
     def __init__(self) -> None:
         self._pygame: Any = command.extra("pygame")
-        try:
-            self._pygame.display.init()
-            self._surface = self._pygame.display.set_mode((self.SIZE, self.SIZE))
-        except self._pygame.error as error:
-            raise command.SampleError(
-                f"can't open a window: {error}; on a machine without a screen, take --headless"
-            ) from None
-        self._pygame.display.set_caption("Tickwire crowd")
-        self._coats = [
-            (235, 120, 100),
-            (235, 190, 100),
-            (190, 225, 110),
-            (110, 220, 150),
-            (110, 210, 225),
-            (120, 150, 235),
-            (180, 130, 235),
-            (230, 130, 190),
-        ]
+        from tickwire.samples.screen import Screen
+
+        self.screen = Screen("Tickwire crowd", self.SIZE, self.SIZE)
 
     def steer(self) -> tuple[float, float]:
         """Where the pressed keys steer."""
@@ -208,19 +230,24 @@ class Window:
 
     def draw(self, watcher: Watcher) -> bool:
         """Draws the wanderers nearby; returns false if the player leaves."""
-        pygame = self._pygame
-        self._surface.fill((18, 22, 30))
+        from tickwire.samples.screen import BACKGROUND, FAINT, INK
+
+        pygame, screen = self._pygame, self.screen
+        screen.surface.fill(BACKGROUND)
         wanderers, scale = watcher.client.world.arrays(Wanderer), self.SIZE / (2 * SIGHT)
         rows = wanderers.rows
         places = ((wanderers["position"][rows] - watcher.at) * scale + self.SIZE / 2).astype(int)
         for place, coat in zip(places.tolist(), wanderers["coat"][rows].tolist(), strict=True):
-            pygame.draw.circle(self._surface, self._coats[coat], place, 3)
+            pygame.draw.circle(screen.surface, COATS[coat], place, 5)
+        # Where the window is on the field.
+        left, part = self.SIZE - self.MAP - 10, self.MAP / (2 * FIELD)
+        x, y = ((at + FIELD - SIGHT) * part for at in watcher.at)
+        pygame.draw.rect(screen.surface, FAINT, (left, 10, self.MAP, self.MAP), 1)
+        pygame.draw.rect(screen.surface, INK, (left + x, 10 + y, 2 * SIGHT * part, 2 * SIGHT * part))
+        screen.write_lines(watcher.figures(), (14, 12))
         pygame.display.flip()
-        leaving = (pygame.QUIT,)
-        return not any(
-            event.type in leaving or (event.type == pygame.KEYDOWN and event.key == pygame.K_ESCAPE)
-            for event in pygame.event.get()
-        )
+        screen.events()
+        return not screen.left
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

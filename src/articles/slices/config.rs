@@ -1,10 +1,9 @@
 //! The settings of both ends.
 
-use core::fmt;
-
 use super::packet::Format;
 use super::{DEFAULT_MAX_SLICES, MAX_SLICES, SLICE_BYTES};
 use crate::time::Duration;
+use crate::transport::ConfigError;
 
 /// IPv4 and UDP headers.
 const IPV4_UDP_OVERHEAD: usize = 20 + 8;
@@ -60,18 +59,18 @@ impl ChunkSenderConfig {
     ///
     /// # Errors
     /// The first that is not.
-    pub fn check(&self) -> Result<(), SliceConfigError> {
-        within("max_slices", self.max_slices, 1, MAX_SLICES)?;
-        check_rate(self.bytes_per_second)?;
-        within("overhead", self.overhead, 0, MAX_OVERHEAD)?;
+    pub fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::within("max_slices", self.max_slices, 1, MAX_SLICES)?;
+        ConfigError::positive("bytes_per_second", self.bytes_per_second)?;
+        ConfigError::within("overhead", self.overhead, 0, MAX_OVERHEAD)?;
         if let Some(bytes) = self.accumulator_bytes {
             // With less, no slice would ever be sent.
-            within("accumulator_bytes", bytes, self.longest_packet(), usize::MAX)?;
+            ConfigError::within("accumulator_bytes", bytes, self.longest_packet(), usize::MAX)?;
         }
-        within("resend_delay", self.resend_delay, MIN_DELAY_SECONDS, MAX_DELAY_SECONDS)?;
-        within("max_queued", self.max_queued, 1, usize::from(u16::MAX))?;
-        within("initial_burst_bytes", self.initial_burst_bytes, 0, MAX_SLICES * SLICE_BYTES)?;
-        within("initial_burst_wait", self.initial_burst_wait, Duration::ZERO, MAX_DELAY_SECONDS)
+        ConfigError::within("resend_delay", self.resend_delay, MIN_DELAY_SECONDS, MAX_DELAY_SECONDS)?;
+        ConfigError::within("max_queued", self.max_queued, 1, usize::from(u16::MAX))?;
+        ConfigError::within("initial_burst_bytes", self.initial_burst_bytes, 0, MAX_SLICES * SLICE_BYTES)?;
+        ConfigError::within("initial_burst_wait", self.initial_burst_wait, Duration::ZERO, MAX_DELAY_SECONDS)
     }
 }
 
@@ -107,10 +106,10 @@ impl ChunkReceiverConfig {
     ///
     /// # Errors
     /// The first that is not.
-    pub fn check(&self) -> Result<(), SliceConfigError> {
-        within("max_slices", self.max_slices, 1, MAX_SLICES)?;
-        within("ack_interval", self.ack_interval, MIN_DELAY_SECONDS, MAX_DELAY_SECONDS)?;
-        within("overhead", self.overhead, 0, MAX_OVERHEAD)
+    pub fn check(&self) -> Result<(), ConfigError> {
+        ConfigError::within("max_slices", self.max_slices, 1, MAX_SLICES)?;
+        ConfigError::within("ack_interval", self.ack_interval, MIN_DELAY_SECONDS, MAX_DELAY_SECONDS)?;
+        ConfigError::within("overhead", self.overhead, 0, MAX_OVERHEAD)
     }
 }
 
@@ -124,46 +123,6 @@ impl Default for ChunkReceiverConfig {
         }
     }
 }
-
-/// Whether a rate in bytes per second can be kept to.
-pub(super) fn check_rate(bytes_per_second: f64) -> Result<(), SliceConfigError> {
-    if bytes_per_second.is_finite() && bytes_per_second > 0.0 {
-        return Ok(());
-    }
-    let bound = "above 0 and finite".to_owned();
-    Err(SliceConfigError { field: "bytes_per_second", value: bytes_per_second.to_string(), bound })
-}
-
-fn within<T: PartialOrd + fmt::Debug>(
-    field: &'static str,
-    value: T,
-    lo: T,
-    hi: T,
-) -> Result<(), SliceConfigError> {
-    if (&lo..=&hi).contains(&&value) {
-        return Ok(());
-    }
-    Err(SliceConfigError { field, value: format!("{value:?}"), bound: format!("{lo:?} to {hi:?}") })
-}
-
-/// A setting out of its bounds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SliceConfigError {
-    /// The name of the setting.
-    pub field: &'static str,
-    /// The value it was given.
-    pub value: String,
-    /// What it must be.
-    pub bound: String,
-}
-
-impl fmt::Display for SliceConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} must be {}, not {}", self.field, self.bound, self.value)
-    }
-}
-
-impl core::error::Error for SliceConfigError {}
 
 #[cfg(test)]
 mod tests {

@@ -24,7 +24,7 @@ mod progress;
 pub mod receiver;
 pub mod sender;
 
-pub use config::{ChunkReceiverConfig, ChunkSenderConfig, SliceConfigError};
+pub use config::{ChunkReceiverConfig, ChunkSenderConfig};
 pub use drops::{AckDrop, ReceiverCounters, SenderCounters, SliceDrop};
 pub use progress::ChunkProgress;
 pub use receiver::ChunkReceiver;

@@ -13,13 +13,14 @@
 //! chunk every slice whose count differs from the first's.
 
 use super::assembly::{Acking, Assembly};
-use super::config::{ChunkReceiverConfig, SliceConfigError};
+use super::config::ChunkReceiverConfig;
 use super::drops::{ReceiverCounters, SliceDrop};
 use super::packet::{Format, SlicePacket};
 use super::progress::ChunkProgress;
 use crate::store::Datagrams;
 use crate::store::sequence;
 use crate::time::Instant;
+use crate::transport::ConfigError;
 use crate::wire::BitWriter;
 
 #[derive(Debug)]
@@ -44,7 +45,7 @@ impl ChunkReceiver {
     ///
     /// # Errors
     /// When a setting is out of its bounds.
-    pub fn new(config: ChunkReceiverConfig) -> Result<Self, SliceConfigError> {
+    pub fn new(config: ChunkReceiverConfig) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(ChunkReceiver {
             format: Format::new(config.max_slices),

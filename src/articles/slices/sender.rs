@@ -21,13 +21,14 @@ use core::fmt;
 use std::collections::VecDeque;
 
 use super::SLICE_BYTES;
-use super::config::{ChunkSenderConfig, MAX_DELAY_SECONDS, MIN_DELAY_SECONDS, SliceConfigError, check_rate};
+use super::config::{ChunkSenderConfig, MAX_DELAY_SECONDS, MIN_DELAY_SECONDS};
 use super::drops::{AckDrop, SenderCounters};
 use super::in_flight::{InFlight, NeverSent};
 use super::packet::{Format, SlicePacket};
 use super::progress::ChunkProgress;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
+use crate::transport::ConfigError;
 use crate::wire::BitWriter;
 
 /// Why a chunk is not taken.
@@ -113,7 +114,7 @@ impl ChunkSender {
     ///
     /// # Errors
     /// When a setting is out of its bounds.
-    pub fn new(config: ChunkSenderConfig) -> Result<Self, SliceConfigError> {
+    pub fn new(config: ChunkSenderConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let bytes_per_second = config.bytes_per_second;
         Ok(ChunkSender {
@@ -274,8 +275,8 @@ impl ChunkSender {
     ///
     /// # Errors
     /// When it is not above 0 and finite.
-    pub fn set_bytes_per_second(&mut self, bytes_per_second: f64) -> Result<(), SliceConfigError> {
-        check_rate(bytes_per_second)?;
+    pub fn set_bytes_per_second(&mut self, bytes_per_second: f64) -> Result<(), ConfigError> {
+        ConfigError::positive("bytes_per_second", bytes_per_second)?;
         self.bytes_per_second = bytes_per_second;
         Ok(())
     }

@@ -102,7 +102,8 @@ impl Counted {
         let connections = self.connections.iter().map(of("connections"));
         let carry = self.driver.carry.iter().flat_map(|carry| carry.iter()).map(of("carrying"));
         let local = self.driver.local.iter().flat_map(|local| local.iter()).map(of("local"));
-        let driver = driver.chain(carry).chain(local);
+        let hosted = self.driver.hosted.iter().flat_map(|hosted| hosted.iter()).map(of("hosted"));
+        let driver = driver.chain(carry).chain(local).chain(hosted);
         let core = driver.chain(core).chain(chunks).chain(connections);
         let above = refusals.chain(self.hooks.iter().map(of("hooks")));
         core.chain(above).chain(self.calls.iter().map(of("calls")))

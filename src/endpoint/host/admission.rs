@@ -6,9 +6,9 @@
 //! sent; admitting it loses nothing, and refusing it leaves nothing.
 
 use super::Host;
+use crate::endpoint::PeerHandle;
 use crate::endpoint::event::Event;
 use crate::endpoint::goodbye::Detail;
-use crate::endpoint::handle::PeerHandle;
 use crate::store::Datagrams;
 use crate::time::Instant;
 

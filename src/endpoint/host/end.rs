@@ -1,11 +1,11 @@
 //! How connections end: by the application, by what a peer sent, and by the secure connection below.
 
 use super::Host;
+use crate::endpoint::PeerHandle;
 use crate::endpoint::dial::Dial;
 use crate::endpoint::error::SendError;
 use crate::endpoint::event::Event;
 use crate::endpoint::goodbye::{Closing, Detail, Goodbye};
-use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::peers::Peer;
 use crate::endpoint::reason::{DisconnectReason, answer_to, reason_of};
 use crate::endpoint::stats::{FinalStats, PeerStats};
@@ -14,20 +14,6 @@ use crate::time::Instant;
 use crate::transport::{CloseReason, End, Violation};
 
 impl Host {
-    /// Ends a peer's connection. Several goodbyes go out over the next ticks.
-    ///
-    /// # Errors
-    ///
-    /// When the peer is not connected.
-    pub fn disconnect(
-        &mut self,
-        now: Instant,
-        peer: PeerHandle,
-        out: &mut Datagrams,
-    ) -> Result<(), SendError> {
-        self.disconnect_with(now, peer, Goodbye::default(), out)
-    }
-
     /// Ends a peer's connection once the peer has what was queued for it, or when the goodbye's time is over, during
     /// which [`Host::transmit`] must go on; with no time, at once. For the application the peer is gone from now on:
     /// its messages are dropped, chunks end, and only notifications and finally the event follow.
@@ -95,25 +81,17 @@ impl Host {
         self.unfinished.retain(|(over, _)| *over != peer);
     }
 
-    /// Ends a peer's connection because of an invalid ghost payload. `why` is for the log.
-    pub fn refuse_ghosts(&mut self, now: Instant, peer: PeerHandle, why: &str, out: &mut Datagrams) {
+    /// Ends a peer's connection because of an invalid payload of this feature. `why` is for the log.
+    pub fn refuse_payload(
+        &mut self,
+        now: Instant,
+        peer: PeerHandle,
+        feature: &'static str,
+        why: &str,
+        out: &mut Datagrams,
+    ) {
         if self.peers.live_mut(peer).is_some() {
-            self.end(now, peer, &End::Violation(Violation::Ghosts(why.into())), out);
-        }
-    }
-
-    /// Ends a peer's connection because of an invalid payload of inputs or time. `why` is for the log.
-    pub fn refuse_time(&mut self, now: Instant, peer: PeerHandle, why: &str, out: &mut Datagrams) {
-        if self.peers.live_mut(peer).is_some() {
-            self.end(now, peer, &End::Violation(Violation::Time(why.into())), out);
-        }
-    }
-
-    /// Ends a peer's connection because of what it said of the game that peers are in, or of what it said to a game core. `why`
-    /// is for the log.
-    pub fn refuse_peers(&mut self, now: Instant, peer: PeerHandle, why: &str, out: &mut Datagrams) {
-        if self.peers.live_mut(peer).is_some() {
-            self.end(now, peer, &End::Violation(Violation::Peers(why.into())), out);
+            self.end(now, peer, &End::Violation(Violation::Payload { feature, why: why.into() }), out);
         }
     }
 
@@ -139,6 +117,15 @@ impl Host {
         if self.links.dialled(peer).is_some_and(Dial::is_pending) {
             self.links.disconnect(now, peer, None, None, out);
             self.report(peer, DisconnectReason::Closed, None, None);
+        }
+    }
+
+    /// Ends a peer's connection, or the dial to it, without a goodbye: the layer above knows that the peer is gone.
+    pub fn lose(&mut self, peer: PeerHandle, reason: DisconnectReason) {
+        let is_dialled = self.links.dialled(peer).is_some_and(Dial::is_pending);
+        if is_dialled || self.peers.find_mut(peer).is_some() {
+            self.links.forget(peer);
+            self.report(peer, reason, None, None);
         }
     }
 
@@ -231,8 +218,8 @@ impl Host {
     ) {
         let Some(peer) = self.peers.find_mut(handle) else { return };
         let Some(answer) = answer else { return self.links.forget(handle) };
-        let words = peer.farewell(now, answer, detail);
-        self.links.disconnect(now, handle, words, until, out);
+        let farewell = peer.farewell(now, answer, detail);
+        self.links.disconnect(now, handle, farewell, until, out);
     }
 
     /// Ends the conversation and reports it to the application, with the peer's text unless there is an `own` one. If

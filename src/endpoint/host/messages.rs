@@ -1,9 +1,10 @@
-//! Sending for the application, and the order of messages.
+//! Sending for the application, the order of messages, and settings that change.
 
 use super::Host;
+use crate::endpoint::PeerHandle;
 use crate::endpoint::error::{BudgetError, SendError};
-use crate::endpoint::handle::PeerHandle;
-use crate::time::{Duration, Instant};
+use crate::endpoint::incoming::ChunkStore;
+use crate::time::Instant;
 use crate::transport::{
     self, Attribute, BudgetConfig, Column, CongestionConfig, Message, ScoreError, SendOptions, candidates,
 };
@@ -50,32 +51,6 @@ impl Host {
         Ok(peer.connection.send_payload(now, channel, payload, tag)?)
     }
 
-    /// A feature has data for a peer on a payload channel, if a packet has room for at least this many bits.
-    /// [`Host::transmit_with`] asks the feature until it has no more. The notification of each record has the record
-    /// as its tag.
-    ///
-    /// # Errors
-    ///
-    /// When the peer is not connected, or it is no payload channel.
-    pub fn want(&mut self, peer: PeerHandle, channel: usize, least_bits: usize) -> Result<(), SendError> {
-        let peer = self.peers.live_mut(peer).ok_or(SendError::NotConnected)?;
-        Ok(peer.connection.want(channel, least_bits)?)
-    }
-
-    /// Lets acks of what comes on this channel alone wait so long for a packet to carry them: see
-    /// [`crate::transport::Connection::set_ack_patience`].
-    pub fn set_ack_patience(&mut self, peer: PeerHandle, channel: usize, patience: Duration) {
-        if let (Some(peer), Ok(channel)) = (self.peers.live_mut(peer), u8::try_from(channel)) {
-            peer.connection.set_ack_patience(channel, patience);
-        }
-    }
-
-    /// How many bits of messages may go to a peer now, before packet headers; 0 if it is not connected.
-    pub fn budget_bits(&mut self, now: Instant, peer: PeerHandle) -> usize {
-        let peer = self.peers.find_mut(peer).filter(|peer| peer.closing.is_none());
-        peer.map_or(0, |peer| peer.connection.budget_bits(now))
-    }
-
     /// How many unordered messages are queued for all peers, to be scored.
     pub fn candidates(&self) -> usize {
         self.peers.iter().map(|peer| peer.connection.candidates()).sum()
@@ -103,10 +78,9 @@ impl Host {
         Ok(())
     }
 
-    /// A peer's budget, or with None that of future peers; None if the peer is gone.
-    pub fn budget(&self, peer: Option<PeerHandle>) -> Option<BudgetConfig> {
-        let Some(peer) = peer else { return Some(self.config.budget) };
-        Some(self.peers.live(peer)?.connection.budget())
+    /// Stores incoming chunks in `store` instead of memory.
+    pub fn set_chunk_store(&mut self, store: Box<dyn ChunkStore>) {
+        self.incoming.set_store(store);
     }
 
     /// Sets a peer's budget, or with None that of all peers, future ones included.

@@ -11,7 +11,6 @@
 //! gone, newcomers wait too. If the application decides about newcomers, see [`admission`].
 
 mod admission;
-mod chunks;
 mod end;
 mod messages;
 mod network;
@@ -23,13 +22,13 @@ use core::hash::Hasher;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use super::PeerHandle;
 use super::arriving::Arriving;
 use super::config::{ClientConfig, ServerConfig, sealed};
 use super::dial::Dial;
 use super::error::ConfigError;
 use super::event::Event;
 use super::goodbye::Goodbye;
-use super::handle::PeerHandle;
 use super::inbox::Inbox;
 use super::incoming::{ChunkLimits, IncomingChunks};
 use super::links::Links;
@@ -38,7 +37,6 @@ use super::stalled::DEFAULT_STALLED_TIMEOUT;
 use super::stats::{ConnectionCounters, FinalStats};
 use crate::netcode::{self, ConnectToken};
 use crate::rng::{Entropy, Rng};
-use crate::store::Packets;
 use crate::store::keyed_hash::WordHasher;
 use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::chunks::ChunkCounters;
@@ -63,7 +61,7 @@ pub struct Host {
     announced_late: HashSet<PeerHandle>,
     /// Newcomers wait for the application's decision.
     asks_admission: bool,
-    /// There is a layer above for a game without a server.
+    /// There is a layer above for a game without a server, which takes [`Host::take_link_events`].
     serves_peers: bool,
     /// Clients that left before the decision, with everything they sent.
     left_undecided: Vec<Peer>,
@@ -75,12 +73,8 @@ pub struct Host {
     unfinished: Vec<(PeerHandle, Box<Connection>)>,
     /// Notifications of connections that are over.
     notifications: Vec<(PeerHandle, Notification)>,
-    /// Payloads of the ghosts' channels, in order of arrival.
-    ghost_payloads: Vec<(PeerHandle, Received)>,
-    /// Payloads of the channel for inputs and the server's time, in order of arrival.
-    time_payloads: Vec<(PeerHandle, Received)>,
-    /// Likewise, what the channels of peers carried, each with its channel.
-    peer_payloads: Vec<(PeerHandle, usize, Received)>,
+    /// What the features' channels carried, each with its channel, in order of arrival.
+    payloads: Vec<(PeerHandle, usize, Received)>,
     /// Where peers play without a server: all events once more, for the layer above.
     link_events: Vec<Event>,
     /// Packet counts of connections that are over.
@@ -90,7 +84,6 @@ pub struct Host {
     awake_until: Instant,
     /// Memory that calls need, shared by all connections.
     scratch: Scratch,
-    packets: Packets,
     incoming: IncomingChunks,
     /// The application ends all connections, and admits no new ones.
     closing: Option<Goodbye>,
@@ -153,12 +146,23 @@ impl Host {
         token: ConnectToken,
         now: Instant,
     ) -> Result<(Self, PeerHandle), ConfigError> {
+        let netcode = config.netcode;
+        let mut host = Self::idle_client(config, protocol)?;
+        let server = host.dial(now, netcode, token, 0)?;
+        Ok((host, server))
+    }
+
+    /// A client that dials nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// When a setting is out of its bounds.
+    pub fn idle_client(config: ClientConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
         let seed = config.connection.skip_seed;
         let mut host = Self::over(Links::new(None, 0), 1, config.connection, config.chunks, protocol)?;
         // Each connection skips packet numbers by a seed of its own, so that no server knows another's.
         host.skip_seeds = seed.map(Rng::seeded);
-        let server = host.dial(now, config.netcode, token, 0)?;
-        Ok((host, server))
+        Ok(host)
     }
 
     fn over(
@@ -186,15 +190,12 @@ impl Host {
             arriving: Arriving::new(),
             unfinished: Vec::new(),
             notifications: Vec::new(),
-            ghost_payloads: Vec::new(),
-            time_payloads: Vec::new(),
-            peer_payloads: Vec::new(),
+            payloads: Vec::new(),
             link_events: Vec::new(),
             ended: PacketCounters::default(),
             ended_chunks: ChunkCounters::default(),
             awake_until: Instant::ZERO,
             scratch: Scratch::default(),
-            packets: Packets::default(),
             incoming: IncomingChunks::new(chunks),
             closing: None,
             lingering: 0,

@@ -3,13 +3,14 @@
 use core::net::SocketAddr;
 
 use super::Host;
+use crate::endpoint::PeerHandle;
 use crate::endpoint::event::LinkEvent;
 use crate::endpoint::feature::{Feature, ForPeer};
-use crate::endpoint::goodbye::{Closing, Words};
-use crate::endpoint::handle::PeerHandle;
+use crate::endpoint::goodbye::Closing;
 use crate::endpoint::peers::Peer;
 use crate::endpoint::reason::DisconnectReason;
 use crate::endpoint::schedule::{Pace, Visited};
+use crate::netcode::Farewell;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
 use crate::transport::{CloseReason, Connection};
@@ -48,23 +49,9 @@ impl Host {
         if handled.is_ok() && peer.closing.is_some() {
             peer.connection.discard_received();
         }
-        if let Some(channel) = self.protocol.ghost_channel() {
+        for channel in self.protocol.feature_channels() {
             let received = core::iter::from_fn(|| peer.connection.poll_received(channel));
-            self.ghost_payloads.extend(received.map(|received| (handle, received)));
-        }
-        if let Some(channel) = self.protocol.time_channel() {
-            let received = core::iter::from_fn(|| peer.connection.poll_received(channel));
-            self.time_payloads.extend(received.map(|received| (handle, received)));
-        }
-        for channel in [self.protocol.peer_channel(), self.protocol.core_channel()].into_iter().flatten() {
-            let received = core::iter::from_fn(|| peer.connection.poll_received(channel));
-            let received = received.map(|received| (handle, channel, received));
-            if self.serves_peers {
-                self.peer_payloads.extend(received);
-            } else {
-                // Nobody takes it.
-                received.for_each(drop);
-            }
+            self.payloads.extend(received.map(|received| (handle, channel, received)));
         }
         peer.connection.swap_scratch(&mut self.scratch);
         let news = peer.news(self.protocol.has_chunks());
@@ -97,7 +84,7 @@ impl Host {
         self.transmit_at(now, Pace::Tick, out, None);
     }
 
-    /// Like [`Host::transmit`], and asks the feature to fill the channels passed to [`Host::want`], peer by peer and
+    /// Like [`Host::transmit`], and asks the feature to fill the channels passed to [`Connection::want`], peer by peer and
     /// packet by packet.
     pub fn transmit_with(&mut self, now: Instant, out: &mut Datagrams, feature: &mut dyn Feature) {
         self.transmit_at(now, Pace::Tick, out, Some(feature));
@@ -132,8 +119,8 @@ impl Host {
         mut feature: Option<&mut dyn Feature>,
     ) {
         while let Some(overdue) = self.links.overdue(now) {
-            let words = self.words(now, overdue, CloseReason::TimedOut);
-            self.links.give_up(now, overdue, words, out);
+            let farewell = self.farewell(now, overdue, CloseReason::TimedOut);
+            self.links.give_up(now, overdue, farewell, out);
             self.apply_link_events(now);
         }
         let has_chunks = self.protocol.has_chunks();
@@ -148,24 +135,23 @@ impl Host {
             let lost = peer.connection.packets_lost();
             peer.connection.set_awake(awake);
             peer.connection.skip_to(self.links.next_number(peer.handle));
+            let sent = out.len();
+            let mut outlet = self.links.outlet(now, peer.handle, out);
             let next = match (pace, feature.as_mut().filter(|_| peer.closing.is_none())) {
-                (Pace::Between, _) => peer.connection.transmit_between(now, &mut self.packets),
-                (Pace::Tick, None) => peer.connection.transmit(now, &mut self.packets),
+                (Pace::Between, _) => peer.connection.transmit_between(now, &mut outlet),
+                (Pace::Tick, None) => peer.connection.transmit(now, &mut outlet),
                 (Pace::Tick, Some(feature)) => {
                     let mut fill = ForPeer { peer: peer.handle, feature: &mut **feature };
-                    peer.connection.transmit_filled(now, &mut self.packets, &mut fill)
+                    peer.connection.transmit_filled(now, &mut outlet, &mut fill)
                 }
             };
+            drop(outlet);
             let news = peer.news(has_chunks);
             let chunks_move = has_chunks && !peer.connection.chunks().is_idle();
-            let changed = !self.packets.is_empty() || peer.connection.packets_lost() != lost;
+            let changed = out.len() > sent || peer.connection.packets_lost() != lost;
             let other =
                 next_of_other_pace(now, pace, &mut peer.connection, (changed, chunks_move), foretells);
             peer.connection.swap_scratch(&mut self.scratch);
-            for (number, packet) in self.packets.iter() {
-                self.links.send_payload(now, peer.handle, number, packet, out);
-            }
-            self.packets.clear();
             Visited { next, news, other }
         });
         if !self.stalled.is_empty() {
@@ -206,8 +192,8 @@ impl Host {
                     self.events.push_back(event);
                 }
                 LinkEvent::Down { peer, reason, answer, detail } => {
-                    if let Some(words) = answer.and_then(|answer| self.words(now, peer, answer)) {
-                        self.links.set_farewell(peer, &words);
+                    if let Some(farewell) = answer.and_then(|answer| self.farewell(now, peer, answer)) {
+                        self.links.set_farewell(peer, farewell);
                     }
                     self.report(peer, reason, detail, None);
                 }
@@ -216,12 +202,12 @@ impl Host {
     }
 
     /// The last packet for a peer that fell silent or was replaced.
-    fn words(&mut self, now: Instant, handle: PeerHandle, reason: CloseReason) -> Option<Words> {
+    fn farewell(&mut self, now: Instant, handle: PeerHandle, reason: CloseReason) -> Option<Farewell> {
         let peer = self.peers.find_mut(handle)?;
         let closing = peer.closing.take();
-        let words = peer.farewell(now, reason, closing.as_ref().and_then(Closing::detail));
+        let farewell = peer.farewell(now, reason, closing.as_ref().and_then(Closing::detail));
         peer.closing = closing;
-        words
+        farewell
     }
 }
 

@@ -1,17 +1,12 @@
 //! Queries: which peers there are, and their statistics.
 
 use super::Host;
-use crate::endpoint::handle::PeerHandle;
+use crate::endpoint::PeerHandle;
 use crate::endpoint::stats::{ConnectionCounters, PeerStats, quality};
 use crate::netcode;
-use crate::store::sequence::ahead;
 use crate::time::{Duration, Instant};
 use crate::transport::chunks::ChunkCounters;
-use crate::transport::{ChannelStats, PacketCounters, PacketStats};
-
-/// How many numbers before one are checked for losses: more than any loss that matters to what is shown, and than a large
-/// packet has fragments.
-const MAX_CHECKED: i64 = 320;
+use crate::transport::{Connection, PacketCounters};
 
 impl Host {
     /// Whether a peer is connected.
@@ -24,30 +19,19 @@ impl Host {
         self.peers.iter().filter(|peer| peer.closing.is_none()).map(|peer| peer.handle)
     }
 
-    /// The channel of inputs and of the server's time, if the protocol has them.
-    pub fn time_channel(&self) -> Option<usize> {
-        self.protocol.time_channel()
+    /// The connected peer with this client id.
+    pub fn find(&self, id: u64) -> Option<PeerHandle> {
+        self.peers.iter().find(|peer| peer.id == id).map(|peer| peer.handle)
     }
 
-    /// The channel of ghosts, if the protocol has them.
-    pub fn ghost_channel(&self) -> Option<usize> {
-        self.protocol.ghost_channel()
+    /// The connection to a peer; None if it is not connected.
+    pub fn connection(&self, peer: PeerHandle) -> Option<&Connection> {
+        Some(&self.peers.live(peer)?.connection)
     }
 
-    /// RTT, jitter, loss and bandwidth of one peer; None when it is not connected.
-    pub fn stats(&self, peer: PeerHandle) -> Option<(PacketStats, PacketCounters)> {
-        let connection = &self.peers.live(peer)?.connection;
-        Some((connection.stats(), connection.counters()))
-    }
-
-    /// How many packets of a peer between these two haven't arrived: the last 320 numbers are checked, and one counts for earlier
-    /// packets, which aren't.
-    pub fn missing_between(&self, peer: PeerHandle, before: u64, sequence: u64) -> u32 {
-        let all = ahead(sequence, before).saturating_sub(1);
-        let between = all.min(MAX_CHECKED);
-        let Some(peer) = self.peers.live(peer) else { return 0 };
-        let is_missing = |ago: &i64| peer.connection.is_missing(sequence.wrapping_sub(*ago as u64));
-        (1..=between).filter(is_missing).count() as u32 + u32::from(all > between)
+    /// The same, for the application's requests.
+    pub fn connection_mut(&mut self, peer: PeerHandle) -> Option<&mut Connection> {
+        Some(&mut self.peers.live_mut(peer)?.connection)
     }
 
     /// How long nothing has arrived from a dialled server; None unless connected.
@@ -72,28 +56,13 @@ impl Host {
 
     /// The statistics of a connection before anything was sent.
     pub fn fresh_stats(&self) -> PeerStats {
-        PeerStats::fresh(&self.config, &self.protocol)
+        let fresh = Connection::new(&self.config, self.protocol.clone());
+        fresh.map(|fresh| PeerStats::of(&fresh, &self.protocol)).unwrap_or_default()
     }
 
     /// Counts of how connections ended.
     pub fn connection_counters(&self) -> ConnectionCounters {
         self.connection_counters
-    }
-
-    /// Counts of one channel of one peer; None if there is no such peer or channel.
-    pub fn channel_stats(&self, peer: PeerHandle, channel: usize) -> Option<ChannelStats> {
-        let peer = self.peers.live(peer)?;
-        (channel < self.protocol.channels().len()).then(|| peer.connection.channel_stats(channel))
-    }
-
-    /// Counts of a peer's chunks; None if it is not connected.
-    pub fn chunk_counters(&self, peer: PeerHandle) -> Option<ChunkCounters> {
-        Some(self.peers.live(peer)?.connection.chunks().counters())
-    }
-
-    /// Bytes a second at which chunks may go to a peer now; None if it is not connected.
-    pub fn bulk_rate(&self, peer: PeerHandle) -> Option<f64> {
-        Some(self.peers.live(peer)?.connection.bulk_rate())
     }
 
     /// Packet counts of all connections, ended ones included.

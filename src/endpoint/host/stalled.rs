@@ -2,7 +2,7 @@
 //! wait, lose messages or stop.
 
 use super::Host;
-use crate::endpoint::handle::PeerHandle;
+use crate::endpoint::PeerHandle;
 use crate::endpoint::reason::DisconnectReason;
 use crate::endpoint::stalled;
 use crate::store::Datagrams;

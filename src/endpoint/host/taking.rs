@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::Host;
+use crate::endpoint::PeerHandle;
 use crate::endpoint::event::Event;
-use crate::endpoint::handle::PeerHandle;
 use crate::endpoint::inbox::Inbox;
 use crate::endpoint::peers::Peer;
 use crate::endpoint::schedule::News;
@@ -57,19 +57,10 @@ impl Host {
         }
     }
 
-    /// Moves payloads of the ghosts' channels into `out`, in order of arrival: after each datagram.
-    pub fn take_ghost_payloads(&mut self, out: &mut Vec<(PeerHandle, Received)>) {
-        out.append(&mut self.ghost_payloads);
-    }
-
-    /// Like [`Host::take_ghost_payloads`], for the channel of inputs and the server's time.
-    pub fn take_time_payloads(&mut self, out: &mut Vec<(PeerHandle, Received)>) {
-        out.append(&mut self.time_payloads);
-    }
-
-    /// As [`Host::take_ghost_payloads`], of the channels of peers without a server, whatever the application knows of them.
-    pub fn take_peer_payloads(&mut self, out: &mut Vec<(PeerHandle, usize, Received)>) {
-        out.append(&mut self.peer_payloads);
+    /// Moves what the features' channels carried into `out`, each with its channel, in order of arrival: after each
+    /// datagram, whatever the application knows of the peers.
+    pub fn take_payloads(&mut self, out: &mut Vec<(PeerHandle, usize, Received)>) {
+        out.append(&mut self.payloads);
     }
 
     /// What became of links since the last call, whatever the application knows of them.
@@ -193,7 +184,7 @@ impl Host {
             return;
         }
         if let Some(listener) = &mut self.links.listener {
-            listener.release_slot(peer.into());
+            listener.release_slot(peer);
         }
     }
 

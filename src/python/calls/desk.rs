@@ -10,6 +10,7 @@ use super::objects::request_class;
 use crate::calls::{self, Admission, Awaited, CallCounts, CallOutcome, CallRules};
 use crate::driver::reports::LogPace;
 use crate::endpoint::DisconnectReason;
+use crate::python::endpoint::EndpointKind;
 use crate::python::errors::{NotConnectedError, StaleClientError};
 use crate::python::ghosts::Population;
 
@@ -61,7 +62,7 @@ impl Desk {
     pub(in crate::python) fn new(
         py: Python<'_>,
         protocol: &Py<Protocol>,
-        is_server: bool,
+        kind: &'static EndpointKind,
         counts: Arc<CallCounts>,
         state: Weak<Shared<State>>,
         population: Arc<Population>,
@@ -69,15 +70,15 @@ impl Desk {
         let declared = &protocol.get().calls.declared;
         let handlers = declared.iter().map(|declared| declared.function.clone_ref(py)).collect();
         let rules = declared.iter().map(|declared| CallRules {
-            runs_here: declared.runs_on_server() == is_server,
+            runs_here: kind.has_world && declared.runs_on_server() == kind.is_server,
             // Clients trust their server.
-            rate: is_server.then_some(declared.rate),
+            rate: kind.is_server.then_some(declared.rate),
             disconnects: declared.disconnects,
             timeout: declared.timeout,
         });
         Desk {
             protocol: protocol.clone_ref(py),
-            is_server,
+            is_server: kind.is_server,
             handlers: Mutex::new(handlers),
             core: Mutex::new(calls::Desk::new(rules.collect(), counts.clone())),
             counts,

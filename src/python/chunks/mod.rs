@@ -19,8 +19,8 @@ pub(crate) use transfer::Transfer;
 use crate::python::prelude::*;
 
 use super::errors::chunk_error;
-use crate::endpoint::{SendChunkError, never_queued};
-use crate::transport::chunks::{ChunkError, Offer};
+use crate::endpoint::never_queued;
+use crate::transport::chunks::{ChunkError, Chunks, Offer, Progress};
 
 /// Stands for a transfer that never existed: the core counts from 0.
 const NEVER_QUEUED: u64 = u64::MAX;
@@ -47,26 +47,21 @@ impl Endpoint {
         let State { carrier, transfers, .. } = &mut *state;
         let (session, driver) = carrier.parts().ok_or_else(|| self.closed_error())?;
         let now = driver.now();
-        let number = session.change().send_chunk(now, peer, chunk.source(), chunk.hash, label, burst);
-        let (number, status) = match number {
-            Ok(number) => {
-                if ask_first {
-                    session.change().ask_first(peer, number);
-                }
-                (number, transfers.add(session.host(), now, peer, number))
+        let sent = session.change().connection_mut(peer).map(|connection| {
+            let number = connection.send_chunk(now, chunk.source(), chunk.hash, label, burst)?;
+            if ask_first {
+                connection.chunks_mut().ask_first(number);
             }
+            Ok(number)
+        });
+        let never = |why| (NEVER_QUEUED, never_queued(chunk.size, why));
+        let (number, status) = match sent {
+            Some(Ok(number)) => (number, transfers.add(session.host(), now, peer, number)),
             // A player's doing is no reason to end the game.
-            Err(error @ (SendChunkError::NotConnected | SendChunkError::Chunk(ChunkError::Full)))
-                if !self.strict =>
-            {
-                let why = match error {
-                    SendChunkError::NotConnected => self.kind.absent_text.to_owned(),
-                    SendChunkError::Chunk(error) => error.to_string(),
-                };
-                (NEVER_QUEUED, never_queued(chunk.size, why))
-            }
-            Err(SendChunkError::NotConnected) => return Err((self.kind.missing)()),
-            Err(SendChunkError::Chunk(error)) => return Err(chunk_error(label, &error)),
+            None if !self.strict => never(self.kind.absent_text.to_owned()),
+            Some(Err(ChunkError::Full)) if !self.strict => never(ChunkError::Full.to_string()),
+            None => return Err((self.kind.missing)()),
+            Some(Err(error)) => return Err(chunk_error(label, &error)),
         };
         drop(state);
         let transfer = Transfer::new(peer, client, number, chunk, label, status, Arc::downgrade(&self.state));
@@ -83,7 +78,8 @@ impl Endpoint {
         let state = self.state.lock()?;
         // A closed endpoint has no connections.
         let Some(now) = state.carrier.driver().map(Driver::now) else { return Ok(Vec::new()) };
-        let chunks = state.host().incoming_chunks(now, peer);
+        let chunks = state.incoming(now, peer).map(|(offer, progress)| (offer.clone(), progress));
+        let chunks: Vec<_> = chunks.collect();
         drop(state);
         let make = |(offer, progress)| {
             let client = client.map(|client| client.clone_ref(py));
@@ -104,10 +100,20 @@ impl State {
         transfers.note(carrier.session.change(), now);
     }
 
+    /// A peer's chunks in transfer.
+    fn incoming(&self, now: Instant, peer: PeerHandle) -> impl Iterator<Item = (&Offer, Progress)> {
+        self.host().connection(peer).into_iter().flat_map(move |it| it.chunks().incoming(now))
+    }
+
+    /// Changes the chunks of a peer; false if it is not connected.
+    fn change_chunks(&mut self, peer: PeerHandle, change: impl FnOnce(&mut Chunks) -> bool) -> bool {
+        self.change().connection_mut(peer).is_some_and(|it| change(it.chunks_mut()))
+    }
+
     /// Whether a peer's chunk is in transfer: ids are reused after a while.
     fn is_incoming(&self, peer: PeerHandle, offer: &Offer) -> bool {
         let Some(now) = self.carrier.driver().map(Driver::now) else { return false };
-        self.host().incoming_chunks(now, peer).iter().any(|(open, _)| open == offer)
+        self.incoming(now, peer).any(|(open, _)| open == offer)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::python::prelude::*;
 
 use super::act;
-use crate::transport::chunks::{ContentHash, Offer, Progress};
+use crate::transport::chunks::{ContentHash, Offer, Progress, Rejection};
 
 /// The transferred share of a chunk, from 0 to 1; an empty chunk is complete when all its slices are.
 pub(super) fn fraction(progress: &Progress) -> f64 {
@@ -45,7 +45,7 @@ impl IncomingChunk {
     fn set_paused(&self, paused: bool) -> PyResult<bool> {
         let is_open = act(&self.endpoint, |state| {
             state.is_incoming(self.peer, &self.offer)
-                && state.change().pause_incoming_chunk(self.peer, self.offer.id, paused)
+                && state.change_chunks(self.peer, |it| it.pause_incoming(self.offer.id, paused))
         })?;
         if is_open {
             self.paused.store(paused, Ordering::Relaxed);
@@ -82,7 +82,8 @@ impl IncomingChunk {
 
     fn cancel(&self) -> PyResult<bool> {
         act(&self.endpoint, |state| {
-            state.is_incoming(self.peer, &self.offer) && state.change().reject_chunk(self.peer, self.offer.id)
+            state.is_incoming(self.peer, &self.offer)
+                && state.change_chunks(self.peer, |it| it.reject(self.offer.id, Rejection::Cancelled))
         })
     }
 

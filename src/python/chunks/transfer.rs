@@ -42,7 +42,7 @@ impl Transfer {
 
     fn set_paused(&self, paused: bool) -> PyResult<bool> {
         act(&self.endpoint, |state| {
-            let is_open = state.change().pause_chunk(self.peer, self.number, paused);
+            let is_open = state.change_chunks(self.peer, |it| it.pause(self.number, paused));
             if is_open {
                 state.transfers.note_paused(self.peer, self.number, paused);
             }
@@ -92,7 +92,7 @@ impl Transfer {
 
     fn cancel(&self) -> PyResult<bool> {
         act(&self.endpoint, |state| {
-            let is_cancelled = state.change().cancel_chunk(self.peer, self.number);
+            let is_cancelled = state.change_chunks(self.peer, |it| it.cancel(self.number));
             if is_cancelled {
                 state.transfers.note_cancelled(self.peer, self.number);
             }

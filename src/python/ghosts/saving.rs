@@ -9,60 +9,63 @@ use crate::python::errors::{BadWorldError, GhostError};
 use crate::python::prelude::*;
 use crate::replication::{BadWorld, Column, SavedWorld};
 
-/// Makes a new world continue a saved one.
-pub(super) fn load(world: &World, given: &Bound<'_, PyAny>) -> PyResult<()> {
-    let bad = |error: BadWorld| BadWorldError::new_err(error.to_string());
-    let bytes: Bound<'_, PyBytes> = argument("data", given, "bytes")?;
-    let asked = world.with(|state| core::publisher(state).map(|it| (it.classes().clone(), it.is_new())))?;
-    let Some((classes, is_new)) = asked else { return Err(bad(BadWorld::Classes)) };
-    if !is_new {
-        refuse!(
-            GhostError,
-            "the world must be new to continue another one: load() before the first tick and spawn"
-        );
-    }
-    let saved = SavedWorld::read(bytes.as_bytes(), &classes, world.slots).map_err(bad)?;
-    // References know ghosts by numbers.
-    let mut numbers = HashSet::new();
-    for (saved, rows) in saved.classes.iter().zip(&world.population.classes) {
-        let Some(column) = rows.properties.get().number_column() else { continue };
-        for cell in saved.cells[column].as_chunks().0 {
-            let number = u32::from_le_bytes(*cell);
-            if number == NOTHING || !numbers.insert(number) {
-                let sentence = format!("the saved world has two ghosts with the network id {number}");
-                return Err(BadWorldError::new_err(sentence));
+impl World {
+    /// Makes a new world continue a saved one.
+    pub(super) fn continue_saved(&self, given: &Bound<'_, PyAny>) -> PyResult<()> {
+        let bad = |error: BadWorld| BadWorldError::new_err(error.to_string());
+        let bytes: Bound<'_, PyBytes> = argument("data", given, "bytes")?;
+        let asked =
+            self.with(|state| core::publisher(state).map(|it| (it.classes().clone(), it.is_new())))?;
+        let Some((classes, is_new)) = asked else { return Err(bad(BadWorld::Classes)) };
+        if !is_new {
+            refuse!(
+                GhostError,
+                "the world must be new to continue another one: load() before the first tick and spawn"
+            );
+        }
+        let saved = SavedWorld::read(bytes.as_bytes(), &classes, self.slots).map_err(bad)?;
+        // References know ghosts by numbers.
+        let mut numbers = HashSet::new();
+        for (saved, rows) in saved.classes.iter().zip(&self.population.classes) {
+            let Some(column) = rows.properties.get().number_column() else { continue };
+            for cell in saved.cells[column].as_chunks().0 {
+                let number = u32::from_le_bytes(*cell);
+                if number == NOTHING || !numbers.insert(number) {
+                    let sentence = format!("the saved world has two ghosts with the network id {number}");
+                    return Err(BadWorldError::new_err(sentence));
+                }
             }
         }
+        self.population.links.set_identity(saved.identity);
+        self.publish(|publisher| publisher.load(&saved))?;
+        for (rows, saved) in self.population.classes.iter().zip(&saved.classes) {
+            rows.restore(saved);
+        }
+        Ok(())
     }
-    world.population.links.set_identity(saved.identity);
-    world.publish(|publisher| publisher.load(&saved))?;
-    for (rows, saved) in world.population.classes.iter().zip(&saved.classes) {
-        rows.restore(saved);
-    }
-    Ok(())
-}
 
-/// The world as bytes.
-pub(super) fn save<'py>(world: &World, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-    let cells: Vec<_> = world.population.classes.iter().map(|rows| rows.copy_cells()).collect();
-    let column = |cells| Column { cells, scan: false };
-    let columns = cells.iter().map(|class| class.iter().map(|cells| column(cells)).collect());
-    let columns: Vec<Vec<Column<'_>>> = columns.collect();
-    let identity = world.population.links.identity();
-    let bytes = world.with(|state| core::publisher(state).map(|it| it.save(&columns, identity)))?;
-    Ok(PyBytes::new(py, &bytes.unwrap_or_default()))
-}
-
-/// The ghosts of a class whose owners left, with the client ids of these.
-pub(super) fn waiting<'py>(world: &World, class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-    let (py, rows) = (class.py(), world.population.rows_of(class)?);
-    let all = PyDict::new(py);
-    let waiting = world.publish(|publisher| {
-        let each = rows.alive_rows().into_iter();
-        each.filter_map(|row| Some((row, publisher.waits_for(rows.index, row)?))).collect::<Vec<_>>()
-    });
-    for (row, client) in waiting? {
-        all.set_item(rows.object(py, row)?, client)?;
+    /// The world as bytes.
+    pub(super) fn saved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let cells: Vec<_> = self.population.classes.iter().map(|rows| rows.copy_cells()).collect();
+        let column = |cells| Column { cells, scan: false };
+        let columns = cells.iter().map(|class| class.iter().map(|cells| column(cells)).collect());
+        let columns: Vec<Vec<Column<'_>>> = columns.collect();
+        let identity = self.population.links.identity();
+        let bytes = self.with(|state| core::publisher(state).map(|it| it.save(&columns, identity)))?;
+        Ok(PyBytes::new(py, &bytes.unwrap_or_default()))
     }
-    Ok(all)
+
+    /// The ghosts of a class whose owners left, with the client ids of these.
+    pub(super) fn waiting_of<'py>(&self, class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let (py, rows) = (class.py(), self.population.rows_of(class)?);
+        let all = PyDict::new(py);
+        let waiting = self.publish(|publisher| {
+            let each = rows.alive_rows().into_iter();
+            each.filter_map(|row| Some((row, publisher.waits_for(rows.index, row)?))).collect::<Vec<_>>()
+        });
+        for (row, client) in waiting? {
+            all.set_item(rows.object(py, row)?, client)?;
+        }
+        Ok(all)
+    }
 }

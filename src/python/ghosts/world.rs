@@ -12,7 +12,7 @@ use super::hooks::Hooks;
 use super::population::Population;
 use super::properties::DEFAULT_RATE;
 use super::rows::{Checked, GhostRows, NOBODY};
-use super::{core, names, relevancy, saving};
+use super::{core, names, relevancy};
 use crate::python::errors::{GhostError, closed_error, stale_client};
 use crate::python::{hooks, time};
 use crate::replication::{GhostName, Interests, MAX_PAST, Publisher, Relevancy};
@@ -116,15 +116,15 @@ impl World {
     }
 
     fn waiting<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        saving::waiting(self, class_)
+        self.waiting_of(class_)
     }
 
-    fn load(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        saving::load(self, data)
+    pub(in crate::python) fn load(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.continue_saved(data)
     }
 
-    fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        saving::save(self, py)
+    pub(in crate::python) fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.saved(py)
     }
 
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {

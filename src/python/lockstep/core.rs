@@ -93,7 +93,7 @@ impl LockstepCore {
     fn attach(&self, peer: &Bound<'_, Peer>, commands: u16, objects: u16) -> PyResult<()> {
         let shared = SharedLockstep { game: Arc::clone(&self.core), classes: [commands, objects] };
         let shared = Box::new(shared);
-        peer.get().part(|part, now| part.set_core(now, Some(shared))).map(drop)
+        peer.get().set_core(shared).map(drop)
     }
 
     fn pause(&self, paused: bool) {

@@ -24,6 +24,7 @@ impl Player {
     properties! {
         number: u8 = self.number;
         name: &str = &self.name;
+        client_id: u64 = client_id((self.number, self.joined));
         address: Option<Address> = self.address;
         data: Option<Py<PyAny>> = lock(&self.data).as_ref().map(|data| data.clone_ref(py));
     }
@@ -131,6 +132,30 @@ impl MasterChanged {
     }
 }
 
+#[pyclass(frozen, get_all, module = "tickwire.peers")]
+#[derive(Debug)]
+pub(crate) struct HostChanged {
+    pub(super) host: Py<Player>,
+    pub(super) age: Option<f64>,
+}
+
+#[pymethods]
+impl HostChanged {
+    #[classattr]
+    fn __match_args__() -> (&'static str, &'static str) {
+        ("host", "age")
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.host)
+    }
+
+    fn __repr__(&self) -> String {
+        let age = self.age.map_or("None".into(), |age| format!("{age:.3}"));
+        format!("HostChanged(host={}, age={age})", self.host.get().__repr__())
+    }
+}
+
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Started {
@@ -171,6 +196,11 @@ impl GameEnded {
         reason: PyResult<Bound<'py, PyAny>> = reason_to_python(py, self.reason);
         __repr__: String = format!("GameEnded(reason={})", reason_name(self.reason));
     }
+}
+
+/// The id of a player's client at every host's server.
+pub(super) fn client_id((player, joined): (u8, u32)) -> u64 {
+    u64::from(joined) << 8 | u64::from(player)
 }
 
 /// The name of a reason in `tickwire._connection.LeaveReason`.

@@ -1,6 +1,7 @@
 //! A peer of a game without a server, for Python: it hosts or joins, and is connected to all other players.
 
 mod events;
+mod hosted;
 mod open;
 mod path;
 mod states;
@@ -11,22 +12,27 @@ use crate::python::prelude::*;
 use pyo3::IntoPyObjectExt;
 
 use self::events::reason_to_python;
-pub(crate) use self::events::{GameEnded, MasterChanged, Player, PlayerJoined, PlayerLeft, Started};
+pub(crate) use self::events::{
+    GameEnded, HostChanged, MasterChanged, Player, PlayerJoined, PlayerLeft, Started,
+};
+use self::hosted::HostedGame;
 use self::open::{Opening, open};
 pub(crate) use self::path::PlayerPath;
 use super::arguments::a_protocol;
+use super::client::Client;
 use super::facade::Facade;
 use super::inbox::{Inbox, Pending};
 use super::log::{Level, log};
 use super::protocol::seconds;
 use super::rendezvous::{self, Rendezvous};
 use super::sending::{Sending, Sent};
+use super::server::Server;
 use super::settings::{Given, Settings};
 use super::setup::{class_name, entropy, random};
 use super::stats::ConnectionStats;
 use crate::endpoint::{ChunkLimits, Event};
 use crate::mesh::{Happening, MAX_PLAYERS, Phase, Start};
-use crate::session::PeerPart;
+use crate::session::{Carried, PeerPart};
 
 /// The longest countdown, in seconds.
 const MAX_COUNTDOWN: f64 = 60.0;
@@ -39,6 +45,8 @@ pub(crate) struct Peer {
     players: Mutex<Known>,
     /// Worlds of a lockstep game that came.
     states: Mutex<states::States>,
+    /// The game that players host, if the protocol is of such a game.
+    hosted: Option<Box<HostedGame>>,
 }
 
 /// The players that events have told the game of.
@@ -51,11 +59,9 @@ struct Known {
 #[pymethods]
 impl Peer {
     #[staticmethod]
-    #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, key = None, **settings))]
-    #[pyo3(
-        text_signature = "(protocol, *, name='', players=4, late_joining=False, key=None, rendezvous=None, \
-                             network=None, transfers=None, tuning=None, debugging=None)"
-    )]
+    #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, key = None, ghosts = None, **settings))]
+    #[pyo3(text_signature = "(protocol, *, name='', players=4, late_joining=False, key=None, ghosts=None, \
+                             rendezvous=None, network=None, transfers=None, tuning=None, debugging=None)")]
     fn host<'py>(
         py: Python<'py>,
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
@@ -63,29 +69,35 @@ impl Peer {
         #[within(1, MAX_PLAYERS as u8)] players: u8,
         #[truth] late_joining: bool,
         key: Option<&Bound<'py, PyAny>>,
+        ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
+        let hosted = hosted::settings_of(py, settings.as_ref(), protocol.get())?;
         let given = Given::new(py, "Peer.host", settings)?;
         let rendezvous = given.settings("rendezvous")?;
         let settings = Self::settings(given, &protocol)?;
         let (places, contact) = (players, None);
         let opening =
             Opening { key, name, places, late: late_joining, contact, rendezvous: rendezvous.get() };
-        Ok(Self::over(open(py, protocol, opening, settings)?))
+        let peer = Self::over(py, open(py, protocol, opening, settings)?, hosted, ghosts)?;
+        peer.host_game(py)?;
+        Ok(peer)
     }
 
     #[staticmethod]
-    #[pyo3(signature = (address, protocol, *, name = "", key = None, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, name='', key=None, rendezvous=None, network=None, \
-                             transfers=None, tuning=None, debugging=None)")]
+    #[pyo3(signature = (address, protocol, *, name = "", key = None, ghosts = None, **settings))]
+    #[pyo3(text_signature = "(address, protocol, *, name='', key=None, ghosts=None, rendezvous=None, \
+                             network=None, transfers=None, tuning=None, debugging=None)")]
     fn join<'py>(
         py: Python<'py>,
         address: &Bound<'py, PyAny>,
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         name: &str,
         key: Option<&Bound<'py, PyAny>>,
+        ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
+        let hosted = hosted::settings_of(py, settings.as_ref(), protocol.get())?;
         let given = Given::new(py, "Peer.join", settings)?;
         let meeting = given.settings::<Rendezvous>("rendezvous")?;
         let meeting = meeting.get();
@@ -101,7 +113,7 @@ impl Peer {
         let settings = Self::settings(given, &protocol)?;
         let contact = Some(address);
         let opening = Opening { key, name, places: 1, late: false, contact, rendezvous: meeting };
-        Ok(Self::over(open(py, protocol, opening, settings)?))
+        Self::over(py, open(py, protocol, opening, settings)?, hosted, ghosts)
     }
 
     properties! {
@@ -132,6 +144,21 @@ impl Peer {
     #[getter]
     fn is_master(&self) -> PyResult<bool> {
         self.part(|part, _| part.mesh().is_master() && part.mesh().master() == part.mesh().me())
+    }
+
+    #[getter]
+    fn server(&self, py: Python<'_>) -> PyResult<Option<Py<Server>>> {
+        let Some(game) = &self.hosted else { return Ok(None) };
+        let is_host = !self.closed()? && self.part(|part, now| part.is_host(now))?;
+        Ok(game.server(py).filter(|_| is_host))
+    }
+
+    #[getter]
+    fn client(&self, py: Python<'_>) -> PyResult<Py<Client>> {
+        let game = self.hosted.as_ref().ok_or_else(|| {
+            value_error("protocol must have ghosts, calls, inputs or a tick_rate for peers to have clients")
+        })?;
+        Ok(game.client.clone_ref(py))
     }
 
     #[getter]
@@ -250,7 +277,7 @@ impl Peer {
         format!("<Peer at {}, {state}>", self.endpoint.address.0)
     }
 
-    traverses!(self.players, self.endpoint);
+    traverses!(self.players, self.hosted, self.endpoint);
 
     endpoint!(player: Player);
 }
@@ -266,6 +293,11 @@ impl Facade for Peer {
         self.endpoint.receive(py, || Ok(()), |pending, ends| self.make_objects(py, pending, &ends))
     }
 
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        let closed = self.hosted.as_ref().map_or(Ok(()), |game| game.close(py));
+        self.endpoint.end_calls(py).and(closed)
+    }
+
     fn has_own_news(&self) -> PyResult<bool> {
         self.part(|part, _| part.has_news())
     }
@@ -279,14 +311,24 @@ impl Peer {
         Ok(settings)
     }
 
-    fn over(endpoint: Endpoint) -> Self {
+    fn over<'py>(
+        py: Python<'py>,
+        endpoint: Endpoint,
+        hosted: Option<Bound<'py, PyDict>>,
+        ghosts: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Self> {
         static PEERS: AtomicU64 = AtomicU64::new(0);
-        Peer {
+        if ghosts.is_some() && hosted.is_none() {
+            return Err(value_error("ghosts must be None with a protocol without ghosts"));
+        }
+        let hosted = hosted.map(|settings| HostedGame::new(py, &endpoint, settings, ghosts)).transpose()?;
+        Ok(Peer {
             id: PEERS.fetch_add(1, Ordering::Relaxed),
             endpoint,
             players: Mutex::default(),
             states: Mutex::default(),
-        }
+            hosted: hosted.map(Box::new),
+        })
     }
 
     /// Runs `work` on the mesh part at the current time.
@@ -295,6 +337,19 @@ impl Peer {
         let now = state.carrier.now();
         let part = state.carrier.session.peers().ok_or_else(|| self.endpoint.closed_error())?;
         Ok(work(part, now))
+    }
+
+    /// Sets the core of a game that all players run. Returns the former one, to be dropped without a lock.
+    ///
+    /// # Errors
+    /// A player hosts the game.
+    pub(super) fn set_core(&self, core: Box<dyn Carried>) -> PyResult<Option<Box<dyn Carried>>> {
+        if self.hosted.is_some() {
+            return Err(value_error(
+                "peer must have a protocol without ghosts, calls, inputs and tick_rate for this game: with them a player hosts it",
+            ));
+        }
+        self.part(|part, now| part.set_core(now, Some(core)))
     }
 
     /// The player with this number, if the game knows it.
@@ -351,6 +406,7 @@ impl Peer {
             let event = self.make_event(py, happening)?;
             pending.events.extend(event);
         }
+        pending.events.append(&mut self.host_game(py)?);
         self.keep_states(&mut pending.tick.chunks)?;
         let player_of =
             |handle| lock(&self.players).by_handle.get(&handle).map(|player| player.clone_ref(py));

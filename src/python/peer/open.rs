@@ -13,11 +13,13 @@ use crate::python::development;
 use crate::python::endpoint::PEER;
 use crate::python::rendezvous::Rendezvous;
 use crate::python::settings::Settings;
-use crate::python::setup::{REPLAY_WINDOW, open_driver};
+use crate::python::setup::open_driver;
 use crate::python::token::extract_key;
 use crate::rendezvous::MemberRelay;
 use crate::rng::Entropy;
+use crate::session::hosting::Hosting;
 use crate::session::{PeerConfig, PeerPart};
+use crate::transport;
 
 /// Connections kept free for newcomers, beside those of players.
 const GUESTS: usize = 8;
@@ -92,7 +94,6 @@ pub(super) fn open(
     let names = vec![address, DEVELOPMENT_ADDRESS];
     let mut listener = netcode::ServerConfig::new(protocol.get().id, join_key, slots, names);
     listener.second_key = Some(own_key);
-    listener.replay_window = REPLAY_WINDOW;
     // If two connections have one id, the first stays: nobody takes a player's place by its number.
     listener.replace_duplicates = false;
     // Players' clocks may be wrong.
@@ -102,7 +103,7 @@ pub(super) fn open(
     let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
     let config = ServerConfig { netcode: listener, connection, chunks };
     let mut recorded = crate::driver::Recorded::new(&mut *source);
-    let core = protocol.get().core.clone();
+    let core = core_of(protocol.get())?;
     let mut host = Host::server(config, core, &mut recorded, driver.unix()).map_err(value_error)?;
     if let Some(capture) = capture {
         let secrets = Secrets::Server { key: &join_key, entropy: recorded.drawn() };
@@ -112,7 +113,6 @@ pub(super) fn open(
         host.set_chunk_store(Box::new(directory.per_client()));
     }
     let mut dialling = netcode::ClientConfig::new(protocol.get().id);
-    dialling.replay_window = REPLAY_WINDOW;
     dialling.development = !has_key;
     let config = PeerConfig {
         key: join_key,
@@ -139,24 +139,27 @@ pub(super) fn open(
         None => Mesh::host(of_mesh),
         Some(contact) => Mesh::join(of_mesh, vec![contact]),
     };
-    let part = PeerPart::new(mesh, config, source, driver.now(), driver.unix());
+    let now = driver.now();
+    let mut part = PeerPart::new(mesh, config, source, now, driver.unix());
+    if protocol.get().is_hosted() {
+        part.set_core(now, Some(Box::new(Hosting::new(Duration::from_secs(timeout.into())))));
+    }
     let endpoint = Endpoint::new(py, &PEER, host, driver, protocol, settings)?;
-    endpoint.state.lock()?.carrier.session.set_peers(part);
+    endpoint.state.lock()?.carrier.session.set_peers(now, part);
     Ok(endpoint)
 }
 
-/// Refuses protocols with features that need a server.
 fn check_protocol(protocol: &Protocol) -> PyResult<()> {
     if protocol.core.peer_channel().is_none() {
-        return Err(value_error("protocol must be made with peers=True for a game without a server"));
-    }
-    let has_more =
-        !protocol.ghosts.is_empty() || protocol.core.time().is_some() || !protocol.calls.is_empty();
-    if has_more {
-        return Err(value_error(
-            "protocol must have no ghosts, calls, inputs or tick_rate for a game without a server: they are between a server and \
-             its clients",
-        ));
+        return Err(value_error("protocol must be made with peers=True for a game of peers"));
     }
     Ok(())
+}
+
+/// The protocol on the links between players.
+fn core_of(protocol: &Protocol) -> PyResult<Arc<transport::Protocol>> {
+    if !protocol.is_hosted() {
+        return Ok(protocol.core.clone());
+    }
+    protocol.core.between_players().map(Arc::new).map_err(value_error)
 }

@@ -185,7 +185,7 @@ impl Rollback {
         let count = config.window as usize + 2;
         let game = SharedRollback::new(core::Rollback::new(config));
         if let Some(peer) = &peer {
-            peer.get().part(|part, now| part.set_core(now, Some(Box::new(game.clone()))))?;
+            peer.get().set_core(Box::new(game.clone()))?;
         }
         let inner = Inner {
             queue: Vec::with_capacity(128),

@@ -38,7 +38,7 @@ impl Spectator {
         config.rate = rate;
         let spectator = SharedRollback::new(core::Spectator::new(config, frame, buffer));
         if let Some(peer) = peer {
-            peer.get().part(|part, now| part.set_core(now, Some(Box::new(spectator.clone()))))?;
+            peer.get().set_core(Box::new(spectator.clone()))?;
         }
         let players = (0..MAX_PLAYERS).filter(|player| mask >> player & 1 == 1).collect();
         let acts = Acts::new(kind, StateKind::Requests, 1, MAX_PLAYERS);

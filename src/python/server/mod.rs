@@ -28,7 +28,7 @@ use super::inbox::Inbox;
 use super::rendezvous::{self, Rendezvous};
 use super::sending::{EncodedMessages, Sending, Sent};
 use super::settings::{Given, Settings};
-use super::setup::{REPLAY_WINDOW, class_name, entropy, open_driver};
+use super::setup::{class_name, entropy, open_driver};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::time::Inputs;
 use super::token::extract_key;
@@ -38,6 +38,8 @@ use crate::endpoint::{
 };
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode;
+use crate::rng::Entropy;
+use crate::time::UnixSeconds;
 use crate::transport::{BudgetConfig, Message, SendOptions};
 
 #[pyclass(frozen, generic, module = "tickwire")]
@@ -121,48 +123,27 @@ impl Server {
             public.map_or_else(|| vec![address], |given| given.iter().map(|each| each.0).collect());
         names.push(DEVELOPMENT_ADDRESS);
         let mut netcode = netcode::ServerConfig::new(protocol.get().id, private_key, max_clients, names);
-        netcode.replay_window = REPLAY_WINDOW;
         access.apply(&mut netcode);
         // The well-known key keeps nobody out. With a key of its own a server doesn't explain refusals even on
         // loopback: a relay may listen in front of it, and strangers ask through that.
         netcode.explains = key.is_none();
         netcode.spoken = protocol.get().spoken();
-        let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
-        let config = ServerConfig { netcode, connection, chunks };
         let recorded = network.as_ref().and_then(VirtualNetwork::recorded);
         let mut source = recorded.map_or_else(|| entropy(network), |recorded| Box::new(recorded));
         let mut entropy = Recorded::new(&mut *source);
-        let core = protocol.get().core.clone();
-        let mut host = Host::server(config, core, &mut entropy, driver.unix()).map_err(value_error)?;
+        let mut host = listen(netcode, protocol.get(), &mut settings, &mut entropy, driver.unix())?;
         if let Some(capture) = capture {
             let secrets = Secrets::Server { key: &private_key, entropy: entropy.drawn() };
             capture.get().attach(py, &mut driver, &secrets)?;
         }
-        if let Some(directory) = settings.arrivals.directory.take() {
-            host.set_chunk_store(Box::new(directory.per_client()));
-        }
         if access.admission.is_some() {
             host.ask_admission();
         }
-        host.set_stalled_timeout(settings.tuning.get().stalled_timeout());
         // The server's own bound counts if the rendezvous can't count so far.
         let places = u8::try_from(max_clients).unwrap_or(0);
         meeting.get().register(&mut driver, &mut *source, protocol.get().id, (0, places));
-        static SERVERS: AtomicU64 = AtomicU64::new(0);
-        let id = SERVERS.fetch_add(1, Ordering::Relaxed);
-        let endpoint = Endpoint::new(py, &SERVER, host, driver, protocol, settings)?;
-        let state = Arc::downgrade(&endpoint.state);
-        let world = World::new(endpoint.population.clone(), state, id, endpoint.strict, max_clients);
-        Ok(Server {
-            id,
-            max_clients,
-            admission: access.admission.as_ref().map(|hook| hook.clone_ref(py)),
-            endpoint,
-            world: Py::new(py, world)?,
-            players: Mutex::default(),
-            retained: Mutex::default(),
-            rooms: Rooms::default(),
-        })
+        let admission = access.admission.as_ref().map(|hook| hook.clone_ref(py));
+        Self::over(py, (host, driver), protocol, settings, max_clients, admission)
     }
 
     properties! {
@@ -325,9 +306,10 @@ impl Server {
         let state = self.endpoint.state.lock()?;
         let mut snapshot = SnapshotColumns::default();
         for client in state.host().connected() {
-            let channels = (0..=u8::MAX)
-                .map_while(|channel| Some((channel, state.host().channel_stats(client, channel.into())?)));
-            channels.for_each(|(channel, counts)| snapshot.push(client.slot, channel, &counts));
+            let Some(connection) = state.host().connection(client) else { continue };
+            for channel in 0..state.host().protocol().channels().len() {
+                snapshot.push(client.slot, channel as u8, &connection.channel_stats(channel));
+            }
         }
         Ok(ChannelSnapshot(Arc::new(snapshot)))
     }
@@ -371,6 +353,70 @@ impl Facade for Server {
 }
 
 impl Server {
+    /// A server of this host, over this driver.
+    fn over(
+        py: Python<'_>,
+        (host, driver): (Host, Driver),
+        protocol: Py<Protocol>,
+        settings: Settings<'_>,
+        max_clients: usize,
+        admission: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        static SERVERS: AtomicU64 = AtomicU64::new(0);
+        let id = SERVERS.fetch_add(1, Ordering::Relaxed);
+        let endpoint = Endpoint::new(py, &SERVER, host, driver, protocol, settings)?;
+        let state = Arc::downgrade(&endpoint.state);
+        let world = World::new(endpoint.population.clone(), state, id, endpoint.strict, max_clients);
+        Ok(Server {
+            id,
+            max_clients,
+            admission,
+            endpoint,
+            world: Py::new(py, world)?,
+            players: Mutex::default(),
+            retained: Mutex::default(),
+            rooms: Rooms::default(),
+        })
+    }
+
+    /// A server on the port of a peer: it takes only the tokens that it makes itself.
+    pub(super) fn hosted<'py>(
+        py: Python<'py>,
+        protocol: Py<Protocol>,
+        given: Given<'py>,
+        world: Option<&[u8]>,
+        (peer, address, players): (&Endpoint, SocketAddr, usize),
+    ) -> PyResult<Self> {
+        let mut settings =
+            Settings::new(given, ChunkLimits::SERVER.memory_bytes, protocol.get(), Vec::new())?;
+        settings.pending.has_senders = true;
+        settings.simulated = peer.network.as_ref().map(|network| network.clone_ref(py));
+        settings.network = settings.simulated.as_ref().map(|network| network.get().0.clone());
+        let mut entropy = entropy(settings.network.clone());
+        let mut key = [0; 32];
+        entropy.fill(&mut key);
+        let netcode = netcode::ServerConfig::new(protocol.get().id, key, players, vec![address]);
+        let driver = peer.with(|_, driver| driver.open_hosted(true, driver.local_address()))?;
+        let host = listen(netcode, protocol.get(), &mut settings, &mut *entropy, driver.unix())?;
+        let mut server = Self::over(py, (host, driver), protocol, settings, players, None)?;
+        server.endpoint.carrier = Some(Arc::downgrade(&peer.state));
+        if let Some(bytes) = world {
+            server.world.get().load(PyBytes::new(py, bytes).as_any())?;
+        }
+        Ok(server)
+    }
+
+    /// The bytes of its world.
+    pub(super) fn save(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        Ok(self.world.get().save(py)?.as_bytes().to_vec())
+    }
+
+    /// Another player hosts the game: it ends without a goodbye.
+    pub(super) fn end_hosted(&self, py: Python<'_>) -> PyResult<()> {
+        self.endpoint.state.close();
+        self.endpoint.end_calls(py)
+    }
+
     /// The core's handle of a client: see `endpoint!()`.
     fn peer(&self, client: &Bound<'_, ClientHandle>) -> PyResult<PeerHandle> {
         self.core_handle(client.get())
@@ -482,4 +528,22 @@ impl Server {
     fn absent(&self) -> PyResult<bool> {
         if self.endpoint.strict { Err(stale_client()) } else { Ok(false) }
     }
+}
+
+/// The endpoint of a server.
+fn listen(
+    netcode: netcode::ServerConfig,
+    protocol: &Protocol,
+    settings: &mut Settings<'_>,
+    entropy: &mut dyn Entropy,
+    unix: UnixSeconds,
+) -> PyResult<Host> {
+    let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
+    let config = ServerConfig { netcode, connection, chunks };
+    let mut host = Host::server(config, protocol.core.clone(), entropy, unix).map_err(value_error)?;
+    if let Some(directory) = settings.arrivals.directory.take() {
+        host.set_chunk_store(Box::new(directory.per_client()));
+    }
+    host.set_stalled_timeout(settings.tuning.get().stalled_timeout());
+    Ok(host)
 }

@@ -16,6 +16,8 @@ pub(super) struct Page {
     pub(super) states: States,
     /// Bodies of properties without words, by place and then by property. None before the first create.
     pub(super) bodies: Vec<Box<[u8]>>,
+    /// By place: the tick of the create that the ghost came with. None before the first create.
+    pub(super) came: Vec<u32>,
 }
 
 #[derive(Debug)]
@@ -96,7 +98,7 @@ impl Pages {
         if self.places.len() <= page {
             self.places.resize(page + 1, 0);
         }
-        let empty = Page { version: 0, states: States::new(self.form), bodies: Vec::new() };
+        let empty = Page { version: 0, states: States::new(self.form), bodies: Vec::new(), came: Vec::new() };
         self.made.push(Box::new(empty));
         // Capacities are at most 2^16, which is 1,024 pages.
         self.places[page] = self.made.len() as u16;

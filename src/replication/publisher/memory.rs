@@ -5,20 +5,10 @@
 //! forgotten first, and starts from nothing when it comes back.
 
 use super::super::drawn::drawn_id;
-use super::super::packet::{Continued, Visit};
+use super::super::packet::Visit;
 use super::Publisher;
-use super::peer::Peer;
-use super::scope::Scope;
+use super::peer::{Memory, Peer};
 use crate::endpoint::PeerHandle;
-
-/// The ghosts of a client that left.
-#[derive(Debug)]
-pub(super) struct Memory {
-    pub(super) client: u64,
-    pub(super) last: Continued,
-    /// By class.
-    pub(super) scopes: Box<[Scope]>,
-}
 
 impl Publisher {
     /// Adds a client by the id of its connect token: it continues where it left, if it is remembered.

@@ -67,6 +67,15 @@ pub(super) struct Peer {
     pub(super) models: PeerModels,
 }
 
+/// The ghosts of a client that left.
+#[derive(Debug)]
+pub(super) struct Memory {
+    pub(super) client: u64,
+    pub(super) last: Continued,
+    /// By class, as in [`Peer`].
+    pub(super) scopes: Box<[Scope]>,
+}
+
 impl Peer {
     pub(super) fn new(handle: PeerHandle, classes: &Classes, models: &Snapshot) -> Self {
         Peer {

@@ -3,7 +3,7 @@
 use super::super::saved::{COUNT_BITS, LENGTH_BITS, SavedIdentity, SavedWorld, write_ids};
 use super::super::table::{Column, Table};
 use super::Publisher;
-use super::memory::Memory;
+use super::peer::Memory;
 use super::scope::Scope;
 use crate::wire::{BitSink, BitWriter};
 

@@ -237,3 +237,16 @@ fn anything_is_taken() {
         assert!(shown.is_some_and(f64::is_finite));
     }
 }
+
+#[test]
+fn what_is_late_for_one_tick_in_sixty_is_not_waited_for() {
+    let mut playout = Playout::new(PlayoutConfig::default());
+    for tick in 0..1_200_u32 {
+        let late = if tick % 60 == 59 { 14 * STEP / 10 } else { 0 };
+        let now = Instant::from_nanos(u64::from(tick) * STEP + late);
+        playout.handle_arrival(100 + tick, now, 0);
+        playout.advance(now);
+    }
+    let delay = playout.wanted_delay();
+    assert!(delay < 1.5 / 60.0, "{delay}");
+}

@@ -137,11 +137,6 @@ impl Assembly {
         self.bytes
     }
 
-    /// Bytes of the whole.
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
     pub(super) fn slices(&self) -> u32 {
         self.received.len() as u32
     }

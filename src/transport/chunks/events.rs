@@ -37,8 +37,8 @@ impl fmt::Display for ChunkFailure {
 /// Something happened to a chunk.
 #[derive(Debug)]
 pub enum ChunkEvent {
-    /// The peer offers a chunk: to be answered by [`Connection::accept_chunk`](super::Connection::accept_chunk) or
-    /// [`Connection::reject_chunk`](super::Connection::reject_chunk), sooner or later. It is offered again if it was
+    /// The peer offers a chunk: to be answered by [`Chunks::accept`](super::Chunks::accept) or
+    /// [`Chunks::reject`](super::Chunks::reject), sooner or later. It is offered again if it was
     /// accepted as complete and the content turned out to be different.
     Offered(Offer),
     /// One of ours is at the peer, verified.

@@ -74,12 +74,11 @@ pub enum Violation {
     Ack,
     /// An opaque message that its own code refused: why.
     Message(String),
-    /// An invalid ghost payload, with the reason.
-    Ghosts(String),
-    /// An invalid payload of inputs or the server's time, with the reason.
-    Time(String),
-    /// Of what peers say of the game that they are in, or of what a game core says: it says what is wrong.
-    Peers(String),
+    /// An invalid payload of a feature, with the reason.
+    Payload {
+        feature: &'static str,
+        why: String,
+    },
     /// A fault of yojimbo's framing.
     Yojimbo(Fault),
 }
@@ -92,9 +91,7 @@ impl fmt::Display for Violation {
             Violation::Fragments => f.write_str("the fragments of a message don't fit together"),
             Violation::Ack => f.write_str("a packet is acked that was never sent"),
             Violation::Message(why) => write!(f, "a message is refused by its own serialize: {why}"),
-            Violation::Ghosts(why) => write!(f, "ghosts: {why}"),
-            Violation::Time(why) => write!(f, "time: {why}"),
-            Violation::Peers(why) => write!(f, "peers: {why}"),
+            Violation::Payload { feature, why } => write!(f, "{feature}: {why}"),
             Violation::Yojimbo(fault) => fault.fmt(f),
         }
     }

@@ -7,15 +7,19 @@ use super::inbound::Inbound;
 use super::ledger::Ledger;
 use super::outbound::{Outbound, PacketKind};
 use super::record::Record;
-use super::scratch::Scratch;
-use crate::store::{List, Packets};
+use super::scratch::{Memory, Scratch};
+use crate::store::List;
 use crate::time::{Duration, Instant};
-use crate::transport::chunks::Chunks;
+use crate::transport::chunks::{Chunks, Selection};
 use crate::transport::error::ConfigError;
+use crate::transport::framing::native::Control;
 use crate::transport::ledger::Reported;
+use crate::transport::ledger::acks::FullHeader;
+use crate::transport::outlet::Outlet;
 use crate::transport::packet::{AckEndpointConfig, HeaderKind};
 use crate::transport::protocol::Protocol;
-use crate::transport::stream::{ResendTimer, Streams};
+use crate::transport::stream::{Draft, ResendTimer, Streams};
+use crate::wire::BitWriter;
 
 /// Once in this many packets the ledger may give back memory.
 const PACKETS_TO_SHRINK: u64 = 64;
@@ -32,16 +36,29 @@ pub(super) struct Conversation {
     pub(super) scratch: Scratch,
 }
 
-/// A packet in the scratch memory's writer, ready to be sent.
+/// What is known of a packet that is ready to be written.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct Planned {
+    /// It is certain to fit one datagram.
+    pub(super) fits: bool,
     pub(super) hello: bool,
     pub(super) messages: bool,
+    /// Bytes of a slice in it.
+    pub(super) slice_bytes: usize,
     /// The runs that its ack ranges report.
     pub(super) reported: Reported,
     pub(super) carried: List,
     /// Ack ranges had no room beside a message, so another ack must follow.
     pub(super) owes_ranges: bool,
+}
+
+/// The contents of a planned packet, in the scratch memory.
+pub(super) struct Contents<'a> {
+    pub(super) protocol: &'a Protocol,
+    pub(super) ack: u64,
+    pub(super) control: &'a Control,
+    pub(super) draft: &'a Draft,
+    pub(super) chunk: &'a Selection,
 }
 
 impl Conversation {
@@ -96,38 +113,75 @@ impl Conversation {
         ResendTimer { timeout: timeout.saturating_sub(margin).max(timeout / 2), not_before }
     }
 
-    /// Sends the packet in the scratch memory's writer, and records its contents.
-    pub(super) fn send_written(&mut self, now: Instant, out: &mut Packets, written: Written) {
-        let Written { hello, messages, reported, carried, .. } = written;
+    /// Sends the packet that `write` writes, and records its contents.
+    pub(super) fn send(
+        &mut self,
+        now: Instant,
+        out: &mut dyn Outlet,
+        planned: Planned,
+        write: impl Fn(&mut BitWriter, &Contents<'_>),
+    ) {
         let kind = self.ledger.endpoint.header_kind();
         let skipped = if kind == HeaderKind::Numbered { self.skip_numbers(now) } else { 0 };
         self.make_room_in_ledger(now);
-        let (before, datagrams) = (out.total_bytes(), out.len());
-        let awaited = !carried.is_empty() || self.ledger.notifications.keeps_packets();
-        let mut record = Some(Record::new(hello, reported, carried, awaited));
-        let payload = self.scratch.get().writer.as_bytes();
-        // The bounds on messages and on everything else in a packet keep it below the endpoint's bound. A larger packet
-        // would be lost.
-        let Ok(packet) = self.ledger.endpoint.send_noted(now, skipped, payload, &mut record) else {
-            self.lose_unsent(record.unwrap_or_default().carried);
-            return;
-        };
-        let sequence = packet.sequence();
-        for (number, piece) in (self.ledger.next_number..).zip(packet.pieces()) {
-            out.push_with(number, |arena| piece.write_as(kind, arena));
+        let header = FullHeader { skipped, ..self.ledger.endpoint.acks().header() };
+        let Memory { writer, control, draft, chunk, .. } = self.scratch.get();
+        let contents = Contents { protocol: &self.protocol, ack: header.ack, control, draft, chunk };
+        let (mut bytes, mut datagrams, mut payload_bytes, mut fragments) = (0, 1, 0, 0);
+        if planned.fits {
+            out.push(self.ledger.next_number, &mut |memory| {
+                let start = memory.len();
+                kind.write(&header, memory);
+                let payload = memory.len();
+                let mut writer = BitWriter::after(core::mem::take(memory));
+                write(&mut writer, &contents);
+                *memory = writer.into_bytes();
+                (bytes, payload_bytes) = (memory.len() - start, memory.len() - payload);
+            });
+        } else {
+            writer.clear();
+            write(writer, &contents);
+            // The bounds on messages and on everything else in a packet keep it below the endpoint's bound. A larger
+            // packet would be lost.
+            let payload = writer.as_bytes();
+            payload_bytes = payload.len();
+            let Ok(packet) = self.ledger.endpoint.pack(header, payload) else {
+                return self.lose_unsent(planned.carried);
+            };
+            fragments = packet.fragments();
+            datagrams = fragments.max(1);
+            for (number, piece) in (self.ledger.next_number..).zip(packet.pieces()) {
+                out.push(number, &mut |memory| {
+                    let start = memory.len();
+                    piece.write_as(kind, memory);
+                    bytes += memory.len() - start;
+                });
+            }
         }
-        let datagrams = out.len() - datagrams;
         self.ledger.next_number += datagrams as u64;
-        let bytes = out.total_bytes() - before + datagrams * self.outbound.datagram_overhead;
+        bytes += datagrams * self.outbound.datagram_overhead;
+        self.note_sent(now, &header, (bytes, payload_bytes, fragments), planned);
+    }
+
+    /// Records a packet that was sent.
+    fn note_sent(
+        &mut self,
+        now: Instant,
+        header: &FullHeader,
+        (bytes, payload_bytes, fragments): (usize, usize, usize),
+        planned: Planned,
+    ) {
+        let Planned { hello, messages, slice_bytes, reported, carried, .. } = planned;
         // The budget is for messages: acks are paid for by what they ack, and slices have a rate of their own. If slices
         // were charged, a chunk faster than the budget would silence the game for as long as it lasts. At most 256 KiB and
         // their headers.
-        let message_bytes = if messages { bytes as u32 } else { 0 };
+        let message_bytes = if messages { (bytes - slice_bytes) as u32 } else { 0 };
         let stamp = self.outbound.on_sent(now, bytes as u32, message_bytes);
-        if let Some(record) = self.ledger.endpoint.acks_mut().note_mut(sequence) {
-            (record.stamp, record.message_bytes) = (stamp, message_bytes);
-        }
-        self.ledger.forget(record);
+        let awaited = !carried.is_empty() || self.ledger.notifications.keeps_packets();
+        let mut record = Record::new(hello, reported, carried, awaited);
+        (record.stamp, record.message_bytes) = (stamp, message_bytes);
+        let passed = self.ledger.endpoint.note_sent(now, header, payload_bytes, fragments, record);
+        self.ledger.forget(passed);
         self.ledger.ranges.commit(reported);
         self.ledger.note_sent(now);
         if self.ledger.endpoint.acks().counters().sent.is_multiple_of(PACKETS_TO_SHRINK) {

@@ -6,13 +6,13 @@ use super::conversation::Conversation;
 use super::yojimbo::UnreadPackets;
 use super::{ConnectionConfig, End, native, yojimbo};
 use crate::limits::MAX_PAYLOAD;
-use crate::store::Packets;
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::direct_tables::DirectTables;
 use crate::transport::error::{ConfigError, SendError};
 use crate::transport::framing::CloseReason;
 use crate::transport::message::Message;
+use crate::transport::outlet::Outlet;
 use crate::transport::packet::{AckEndpointConfig, HeaderKind, numbered};
 use crate::transport::protocol::{MAX_CONTROL_BYTES, Protocol};
 use crate::transport::stream::external::Fill;
@@ -27,21 +27,18 @@ pub(super) trait Framing: Debug + Send + Sync {
         &mut self,
         parts: &mut Conversation,
         now: Instant,
-        out: &mut Packets,
+        out: &mut dyn Outlet,
         fill: Option<&mut (dyn Fill + '_)>,
     );
 
     /// Appends the packets that can't wait for the next tick.
-    fn transmit_between(&mut self, parts: &mut Conversation, now: Instant, out: &mut Packets);
+    fn transmit_between(&mut self, parts: &mut Conversation, now: Instant, out: &mut dyn Outlet);
 
     /// When [`Framing::transmit`] has something to do, unless something arrives or is sent earlier; ZERO for at once.
     fn next_tick(&self, parts: &mut Conversation) -> Instant;
 
     /// When [`Framing::transmit_between`] has something to do, unless something arrives or is sent earlier.
     fn next_between(&self, parts: &mut Conversation, now: Instant) -> Instant;
-
-    /// When any call that transmits has something to do, unless something arrives or is sent earlier.
-    fn next_deadline(&self, parts: &Conversation) -> Instant;
 
     /// Takes a packet of the peer; returns false if it was dropped. Messages that needn't wait are read into the lent
     /// tables.

@@ -155,7 +155,8 @@ mod tests {
     }
 
     fn send(ledger: &mut Ledger, now: Instant) {
-        ledger.endpoint.send_noted(now, 0, &[1], &mut Some(Record::default())).unwrap();
+        let header = ledger.endpoint.acks().header();
+        ledger.endpoint.note_sent(now, &header, 1, 0, Record::default());
         ledger.note_sent(now);
     }
 

@@ -23,7 +23,6 @@
 //! when it is; no more than some kilobytes of a packet's memory outlive it. A peer can make us send one packet a
 //! tick, within the budget.
 
-mod chunks;
 mod config;
 mod conversation;
 mod framing;
@@ -36,7 +35,6 @@ mod pending_ack;
 mod queueing;
 mod record;
 mod scratch;
-mod settings;
 mod yojimbo;
 
 pub use config::{ConnectionConfig, End, Violation};
@@ -50,6 +48,8 @@ use self::conversation::Conversation;
 use self::framing::{Framing, Opened};
 use self::record::notification;
 use super::ack_endpoint::EndpointCounters;
+use super::chunks::{ChunkError, Chunks, ContentHash, MAX_BURST_CHUNK_BYTES, Source};
+use super::congestion::CongestionConfig;
 use super::direct_tables::DirectTables;
 use super::error::ConfigError;
 use super::framing::CloseReason;
@@ -58,15 +58,20 @@ use super::framing::MAX_DETAIL_BYTES;
 use super::ledger::estimate::Stats;
 use super::ledger::{Notification, PacketNotification};
 use super::message::Received;
+use super::outlet::Outlet;
+use super::pacing::BudgetConfig;
 use super::packet::fragment::Fragment;
 use super::protocol::Protocol;
 use super::stream::ChannelStats;
 use super::stream::external::Fill;
-use crate::store::{Packets, SmallBytes, prefetch};
+use crate::store::{SmallBytes, prefetch};
 use crate::time::Instant;
 
 /// A packet goes out at least this often: acks, RTT and loss stay fresh, and the peer knows we live.
 const KEEP_ALIVE: Duration = Duration::from_millis(100);
+
+/// Bytes around a slice in its packet: header, control sections, entry, item.
+const SLICE_OVERHEAD: usize = 20;
 
 /// One conversation with one peer.
 ///
@@ -190,20 +195,20 @@ impl Connection {
     ///
     /// Returns when a tick has something to do here again, unless something arrives or is sent earlier: until then
     /// this needn't be called.
-    pub fn transmit(&mut self, now: Instant, out: &mut Packets) -> Instant {
+    pub fn transmit(&mut self, now: Instant, out: &mut dyn Outlet) -> Instant {
         self.transmit_tick(now, out, None)
     }
 
     /// Like [`Connection::transmit`]; `fill` is offered the room of each packet on the channels of
     /// [`Connection::want`].
-    pub fn transmit_filled(&mut self, now: Instant, out: &mut Packets, fill: &mut dyn Fill) -> Instant {
+    pub fn transmit_filled(&mut self, now: Instant, out: &mut dyn Outlet, fill: &mut dyn Fill) -> Instant {
         self.transmit_tick(now, out, Some(fill))
     }
 
     fn transmit_tick(
         &mut self,
         now: Instant,
-        out: &mut Packets,
+        out: &mut dyn Outlet,
         fill: Option<&mut (dyn Fill + '_)>,
     ) -> Instant {
         self.parts.outbound.note_tick(now);
@@ -220,7 +225,7 @@ impl Connection {
     /// takes very long. Nothing is dropped for lack of room.
     ///
     /// Returns when to call again unless something arrives or is sent earlier: in a millisecond at the earliest.
-    pub fn transmit_between(&mut self, now: Instant, out: &mut Packets) -> Instant {
+    pub fn transmit_between(&mut self, now: Instant, out: &mut dyn Outlet) -> Instant {
         self.framing.transmit_between(&mut self.parts, now, out);
         self.framing.next_between(&mut self.parts, now)
     }
@@ -233,12 +238,6 @@ impl Connection {
     /// When [`Connection::transmit`] has something to do, unless something arrives or is sent earlier; ZERO for at once.
     pub fn next_tick(&mut self) -> Instant {
         self.framing.next_tick(&mut self.parts)
-    }
-
-    /// When [`Connection::transmit`] next has something to do if nothing arrives and nothing is sent before: for
-    /// drivers that can wake then. Ticks may come at any time.
-    pub fn next_deadline(&self) -> Instant {
-        self.framing.next_deadline(&self.parts)
     }
 
     /// The last packet of a conversation that this side ends: to be repeated, byte for byte. `detail`, of 1 to
@@ -262,20 +261,112 @@ impl Connection {
         });
     }
 
-    // --- questions ---------------------------------------------------------------------------------------
+    // --- chunks -------------------------------------------------------------------------------------------
 
-    /// The protocol that both sides share.
-    pub(crate) fn protocol(&self) -> &Protocol {
-        &self.parts.protocol
+    /// Queues a chunk with this hash; returns the number that names it on this side. With `burst`, all of it may go
+    /// out at once, at the risk that a slow link drops some: for small chunks, when nothing else matters.
+    ///
+    /// # Errors
+    ///
+    /// Why it can't be sent. Nothing was queued then.
+    pub fn send_chunk(
+        &mut self,
+        now: Instant,
+        source: Box<dyn Source>,
+        hash: ContentHash,
+        label: &str,
+        burst: bool,
+    ) -> Result<u64, ChunkError> {
+        let parts = &mut self.parts;
+        parts.protocol.chunk_channel().ok_or(ChunkError::NoChannel)?;
+        let bytes = source.size();
+        if burst && bytes > MAX_BURST_CHUNK_BYTES {
+            return Err(ChunkError::Burst { bytes });
+        }
+        let number = parts.chunks.send(now, source, hash, label)?;
+        if burst {
+            let packets = bytes.div_ceil(parts.chunks.slice_bytes().into());
+            let overhead = packets * (parts.outbound.datagram_overhead + SLICE_OVERHEAD) as u64;
+            parts.outbound.begin_burst(now, (bytes + overhead) as u32);
+        }
+        Ok(number)
     }
+
+    /// The chunks of both directions.
+    pub fn chunks(&self) -> &Chunks {
+        &self.parts.chunks
+    }
+
+    /// The same, for the application's requests.
+    pub fn chunks_mut(&mut self) -> &mut Chunks {
+        &mut self.parts.chunks
+    }
+
+    /// Bytes a second at which chunks may go out now, all headers included.
+    pub fn bulk_rate(&self) -> f64 {
+        self.parts.outbound.bulk_rate()
+    }
+
+    // --- settings -----------------------------------------------------------------------------------------
+
+    /// Acks of packets with only messages of this channel may wait this long for a packet to carry them: for features
+    /// with acks of their own that send something that often. Zero: no ack waits.
+    pub fn set_ack_patience(&mut self, channel: u8, patience: Duration) {
+        self.parts.ledger.pending_ack.set_patience(channel, patience);
+    }
+
+    /// Whether [`Connection::transmit_between`] is called between ticks, too. Then acks that no message of a tick
+    /// carries wait for a message that does, or until they are due between ticks.
+    pub fn set_awake(&mut self, awake: bool) {
+        self.parts.ledger.pending_ack.set_awake(awake);
+    }
+
+    /// How many bits of messages may go out now, before packet headers: the rest of the budget, and the line's known
+    /// room. The last packet may overdraw.
+    pub fn budget_bits(&mut self, now: Instant) -> usize {
+        self.parts.outbound.message_bits(now)
+    }
+
+    /// How much may be sent.
+    pub fn budget(&self) -> BudgetConfig {
+        self.parts.outbound.budget()
+    }
+
+    /// Changes how much may be sent, from now on.
+    ///
+    /// # Errors
+    /// When a number is out of its bounds. The old ones stay then.
+    pub fn set_budget(&mut self, budget: BudgetConfig) -> Result<(), ConfigError> {
+        self.parts.outbound.set_budget(budget)
+    }
+
+    /// Changes the congestion control of chunks. Settings of the same kind keep what is known of the link. Another
+    /// kind starts afresh, and ignores packets in flight.
+    ///
+    /// # Errors
+    /// When a number is out of its bounds. The old settings stay then.
+    pub fn set_congestion(&mut self, congestion: CongestionConfig) -> Result<(), ConfigError> {
+        let is_new = self.parts.outbound.set_congestion(&congestion, &self.parts.protocol)?;
+        let acks = self.parts.ledger.endpoint.acks_mut();
+        let sent = if is_new { acks.sent_window() } else { 0 };
+        let next = acks.next_sequence();
+        for back in 1..=sent {
+            if let Some(record) = acks.note_mut(next.wrapping_sub(back as u64)) {
+                record.stamp = None;
+            }
+        }
+        Ok(())
+    }
+
+    // --- questions ---------------------------------------------------------------------------------------
 
     /// How many packets counted as lost so far.
     pub(crate) fn packets_lost(&self) -> u64 {
         self.parts.ledger.endpoint.acks().packets_lost()
     }
 
-    // See `Acks::is_missing`.
-    pub(crate) fn is_missing(&self, sequence: u64) -> bool {
+    /// Whether a packet of the peer, older than the newest one, hasn't arrived; true for those long ago.
+    pub fn is_missing(&self, sequence: u64) -> bool {
         self.parts.ledger.endpoint.acks().is_missing(sequence)
     }
 

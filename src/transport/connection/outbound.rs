@@ -291,7 +291,7 @@ impl Outbound {
 ///
 /// # Errors
 /// When a number is out of its bounds.
-pub(super) fn controller(
+fn controller(
     config: &CongestionConfig,
     protocol: &Protocol,
 ) -> Result<Option<Box<dyn Controller>>, ConfigError> {

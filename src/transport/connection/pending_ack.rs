@@ -11,7 +11,8 @@ const ACK_DELAY: Duration = Duration::from_millis(25);
 
 /// The longest wait of an ack between ticks that its sender needs soon: one visit of the driver. By acks of slices it
 /// measures the rate and the queue of the path; with one in 25 ms it overfills queues (RFC 9000 recommends one for two
-/// packets). Acks of messages behind a lost one show that, and that these needn't go again (RFC 5681 acks them at once).
+/// packets). A reliable message is sent again when its ack takes longer than usual: a copy that waits for an ack held
+/// until the peer's tick arrives just after the next tick in which the peer could have read it.
 const SHORT_ACK_DELAY: Duration = Duration::from_millis(1);
 
 /// Ack at once after this many packets: as many as the ack bits of one header cover.
@@ -31,8 +32,6 @@ pub(super) struct PendingAck {
     patient: Option<(u8, Duration)>,
     /// One of them has parts of a chunk, or messages that are sent again until they are acked.
     urgent: bool,
-    /// One of them has parts of a chunk, or only messages that the application can't read.
-    soon: bool,
     /// The driver is awake between ticks.
     awake: bool,
     /// When the first of them came.
@@ -54,12 +53,10 @@ impl PendingAck {
         self.awake
     }
 
-    /// The packet that was just counted has parts of a chunk, or messages or credit of a reliable channel: messages go
-    /// again when their ack takes longer than that of a newer packet told. Its ack goes with the next tick; if
-    /// `soon`, also between ticks.
-    pub(super) fn hurry(&mut self, soon: bool) {
+    /// The packet that was just counted has parts of a chunk, or messages or credit of a reliable channel: its ack goes with
+    /// this tick, or soon after it came.
+    pub(super) fn hurry(&mut self) {
         self.urgent = true;
-        self.soon |= soon;
     }
 
     /// A datagram of this many bytes came.
@@ -96,7 +93,7 @@ impl PendingAck {
     /// A packet that acks everything went out.
     pub(super) fn clear(&mut self) {
         (self.packets, self.blocked_by_credit) = (0, false);
-        (self.hasty, self.urgent, self.soon) = (false, false, false);
+        (self.hasty, self.urgent) = (false, false);
     }
 
     /// Until when packets may wait for their ack although there is a tick: for a feature's next packet, or where the
@@ -128,7 +125,7 @@ impl PendingAck {
             0 => Instant::NEVER,
             _ if self.blocked_by_credit => Instant::NEVER,
             MAX_PENDING.. => Instant::ZERO,
-            _ if self.soon => self.since + SHORT_ACK_DELAY,
+            _ if self.urgent => self.since + SHORT_ACK_DELAY,
             _ => self.waits_until().max(self.since + ACK_DELAY),
         }
     }
@@ -184,11 +181,9 @@ mod tests {
         assert!(many.is_pending(ms(101)));
         assert_eq!(many.due_at(), Instant::ZERO);
         let mut urgent = pending(true);
-        urgent.hurry(false);
+        urgent.hurry();
         assert!(urgent.is_pending(ms(100)));
-        assert_eq!(urgent.due_at(), ms(125), "no tick may come for long");
-        urgent.hurry(true);
-        assert_eq!(urgent.due_at(), ms(101), "slices are acked between ticks");
+        assert_eq!(urgent.due_at(), ms(101), "no tick may come for long");
         urgent.clear();
         urgent.count(ms(200), true);
         assert!(!urgent.is_pending(ms(200)), "the next is not urgent");

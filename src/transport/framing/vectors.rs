@@ -13,7 +13,6 @@ use crate::transport::chunks::{Item, Offer, Rejection, Verdict};
 use crate::transport::ledger::AckRange;
 use crate::transport::ledger::acks::FullHeader;
 use crate::transport::message::{Bodies, Message, OpaqueBody, Prefix, Selected};
-use crate::transport::owner::{Layer, Owner};
 use crate::transport::packet::fragment::Fragment;
 use crate::transport::packet::numbered;
 use crate::transport::peer_clock::ReceiveTime;
@@ -404,61 +403,4 @@ fn a_message_alone_reads_back_and_nothing_may_follow_it() {
     assert!(native::read_alone(&protocol, &[alone.as_slice(), &[0]].concat()).is_err());
     assert!(native::read_alone(&protocol, &alone[..1]).is_err());
     assert!(native::read_alone(&protocol, &[0b11]).is_err(), "a truncated map");
-}
-
-/// The protocol of the vectors with layers' types, listed in another order than their ids.
-fn system_protocol() -> Protocol {
-    let declared = |name: &str, fields: &[(&str, Kind)]| MessageType {
-        name: name.into(),
-        body: Body::Declared(Schema::new(fields.iter().cloned()).unwrap()),
-    };
-    let wait = MessageType { name: "Wait".into(), body: Body::Opaque { max_bytes: 8 } };
-    let game = protocol();
-    let protocol = Protocol::new(game.messages().to_vec(), game.channels().to_vec()).unwrap();
-    let turn = declared("Turn", &[("turn", Kind::Bits { bits: 8 })]);
-    let protocol = protocol.with_system(Layer::Lockstep, vec![turn]).unwrap();
-    let protocol = protocol.with_system(Layer::Calls, vec![declared("Fire", &[])]).unwrap();
-    let scope = declared("Scope", &[("id", Kind::Bits { bits: 16 })]);
-    let protocol = protocol.with_system(Layer::Ghosts, vec![scope]).unwrap();
-    protocol.with_system(Layer::Calls, vec![wait]).unwrap()
-}
-
-#[test]
-fn types_of_layers_are_in_the_hash_and_go_on_the_channels_that_take_them() {
-    let (system, protocol) = (&VECTORS["system"], system_protocol());
-    assert_eq!(protocol.describe(), system["protocol_text"].as_str().unwrap());
-    assert_eq!(format!("{:016x}", protocol.hash()), system["protocol_hash"].as_str().unwrap());
-    let read = |packet: &Json| {
-        let mut read = Packet::default();
-        let bytes = hex::decode(packet.as_str().unwrap()).unwrap();
-        let context = ReadContext { now: Instant::ZERO, sequence: 0, ack: 40, hello_received: true };
-        native::read(&bytes, &protocol, context, &mut read, &mut Bodies::default(), None).map(|()| read)
-    };
-    for case in items(&system["taken"]) {
-        let packet = read(&case["packet"]).unwrap();
-        let [message] = &packet.messages[..] else { panic!("{}", case["name"]) };
-        let got = [u64::from(message.channel), message.received.message_type.into()];
-        assert_eq!(got, [number(&case["channel"]), number(&case["type"])], "{}", case["name"]);
-    }
-    for case in items(&system["refused"]) {
-        assert_eq!(read(&case["packet"]).err(), Some(Refusal::Type), "{}", case["why"]);
-    }
-    // A message alone must be the game's.
-    assert_eq!(native::read_alone(&protocol, &[0b101]).err(), Some(Refusal::Type));
-}
-
-#[test]
-fn types_of_layers_leave_the_games_as_they_are() {
-    let (game, with) = (protocol(), system_protocol());
-    let names = |types: &[MessageType]| types.iter().map(|kind| kind.name.clone()).collect::<Vec<_>>();
-    assert_eq!(names(&with.messages()[..with.game_types()]), names(game.messages()));
-    assert_eq!(Layer::ALL.map(|layer| with.types_of(layer)), [4..5, 5..7, 7..8, 8..8]);
-    assert_eq!(Layer::ALL.map(|layer| game.types_of(layer)), [4..4, 4..4, 4..4, 4..4]);
-    let owners: Vec<Owner> = (0..9).map(|id| with.owner(id)).collect();
-    let [ghosts, calls, lockstep, _] = Layer::ALL.map(Owner::System);
-    let game_owner = Owner::Game;
-    assert_eq!(owners[..8], [game_owner, game_owner, game_owner, game_owner, ghosts, calls, calls, lockstep]);
-    let none = Protocol::new(game.messages().to_vec(), game.channels().to_vec()).unwrap();
-    let none = none.with_system(Layer::Calls, Vec::new()).unwrap();
-    assert_eq!((none.hash(), none.type_bits()), (game.hash(), game.type_bits()));
 }

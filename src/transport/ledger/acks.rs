@@ -140,19 +140,12 @@ pub struct Acks<T = ()> {
     counters: AckCounters,
 }
 
-impl Acks {
+impl<T: Default> Acks<T> {
     /// A conversation in which nothing was sent or received.
     ///
     /// # Errors
     /// When a setting is out of its bounds.
     pub fn new(config: &AcksConfig) -> Result<Self, ConfigError> {
-        Acks::with_notes(config)
-    }
-}
-
-impl<T: Default> Acks<T> {
-    /// Like [`Acks::new`], with a note for each packet sent.
-    pub(in crate::transport) fn with_notes(config: &AcksConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let rtt_history = match config.estimation {
             Estimation::Standard => STANDARD_RTT_HISTORY,
@@ -545,11 +538,6 @@ impl<T: Default> Acks<T> {
     /// Whether a packet of the peer, older than the newest one, hasn't arrived; true for those older than the window.
     pub(in crate::transport) fn is_missing(&self, sequence: u64) -> bool {
         !self.received.contains(sequence) && !self.skipped.contains(sequence)
-    }
-
-    /// The smoothed RTT, or `None` before the first sample.
-    pub fn rtt(&self) -> Option<Duration> {
-        self.rtt.smoothed()
     }
 
     /// Brings packet loss and bandwidth up to date: once a tick, after [`Acks::poll_lost`].

@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn what_is_known_early_waits_for_earlier_packets() {
-        let mut acks = Acks::<PendingNotifications>::with_notes(&AcksConfig::default()).unwrap();
+        let mut acks = Acks::<PendingNotifications>::new(&AcksConfig::default()).unwrap();
         acks.begin_at(16_000);
         let mut notifications = Notifications::new(true);
         notifications.begin_at(16_000);
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn at_the_end_what_waited_is_told() {
-        let mut acks = Acks::<PendingNotifications>::with_notes(&AcksConfig::default()).unwrap();
+        let mut acks = Acks::<PendingNotifications>::new(&AcksConfig::default()).unwrap();
         let mut notifications = Notifications::new(false);
         for _ in 0..2 {
             acks.track_sent(Instant::ZERO, 1, PendingNotifications::open());

@@ -109,8 +109,7 @@ impl AcksConfig {
             "above 0, up to 1",
         )?;
         if let LossBound::Rtt { multiple, .. } = self.loss_bound {
-            let valid = multiple.is_finite() && multiple > 0.0;
-            ConfigError::unless(valid, "loss_bound.multiple", multiple, "above 0 and finite")?;
+            ConfigError::positive("loss_bound.multiple", multiple)?;
         }
         Ok(())
     }
@@ -248,8 +247,7 @@ impl AckEndpointConfig {
     /// # Errors
     /// Below [`MIN_MTU`] or above [`DEFAULT_MTU`].
     pub fn with_mtu(self, mtu: usize) -> Result<Self, ConfigError> {
-        let fits = (MIN_MTU..=DEFAULT_MTU).contains(&mtu);
-        ConfigError::unless(fits, "mtu", mtu, "1126 to 1280")?;
+        ConfigError::within("mtu", mtu, MIN_MTU, DEFAULT_MTU)?;
         let payload = MAX_PAYLOAD.min(mtu - PAYLOAD_OVERHEAD);
         Ok(AckEndpointConfig {
             fragment_above: self.fragment_above.min(payload - numbered::MAX_SIZE),

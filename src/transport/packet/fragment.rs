@@ -211,12 +211,9 @@ pub struct ReassemblyConfig {
 impl ReassemblyConfig {
     fn check(&self) -> Result<(), ConfigError> {
         ConfigError::check_window("reassembly.window", self.window)?;
-        let count = self.max_fragments;
-        let valid = (1..=MAX_FRAGMENTS).contains(&count);
-        ConfigError::unless(valid, "reassembly.max_fragments", count, "1 to 256")?;
-        let size = self.fragment_size;
-        let valid = (1..=usize::from(u16::MAX)).contains(&size);
-        ConfigError::unless(valid, "reassembly.fragment_size", size, "1 to 65535")?;
+        let (size, count) = (self.fragment_size, self.max_fragments);
+        ConfigError::within("reassembly.max_fragments", count, 1, MAX_FRAGMENTS)?;
+        ConfigError::within("reassembly.fragment_size", size, 1, u16::MAX.into())?;
         let enough = self.max_bytes >= size * count;
         ConfigError::unless(
             enough,
@@ -304,10 +301,6 @@ impl Reassembly {
         config.check()?;
         let limit = config.max_bytes;
         Ok(Reassembly { partials: BTreeMap::new(), next: 0, reserved: 0, config, limit, spare: Vec::new() })
-    }
-
-    pub fn config(&self) -> &ReassemblyConfig {
-        &self.config
     }
 
     /// Takes a fragment that was read; returns the packet if it was the last one missing.

@@ -60,8 +60,6 @@ pub struct Header {
 }
 
 impl Header {
-    /// Prefix, sequence, and the shortest ack.
-    pub const MIN_SIZE: usize = 1 + 2 + 1;
     /// Prefix, sequence, two bytes of ack, all four bytes of ack bits.
     pub const MAX_SIZE: usize = 1 + 2 + 2 + 4;
 
@@ -179,7 +177,7 @@ mod tests {
     #[test]
     fn sizes_go_from_four_to_nine_bytes() {
         let steady = Header { sequence: 200, ack: 100, ack_bits: u32::MAX };
-        assert_eq!(written(&steady).len(), Header::MIN_SIZE);
+        assert_eq!(written(&steady).len(), 1 + 2 + 1);
         let worst = Header { sequence: 10_000, ack: 100, ack_bits: 0 };
         assert_eq!(written(&worst).len(), Header::MAX_SIZE);
     }

@@ -1,10 +1,9 @@
 //! The settings of a channel, and their bounds.
 
-use core::fmt;
 use core::time::Duration;
 
+use crate::transport::error::ConfigError;
 use crate::transport::message::MESSAGE_OVERHEAD_BYTES;
-use crate::transport::owner::{Layer, Owner};
 
 /// Largest encoded message: what 256 fragments of 1,024 bytes carry, less room for the other sections of
 /// the packet it rides in.
@@ -106,20 +105,6 @@ impl ChannelKind {
         matches!(self, ChannelKind::Chunks)
     }
 
-    /// Whether messages of this owner may go on channels of this kind. Ghosts' messages must arrive; a call or a turn
-    /// must not be replaced by a newer one.
-    pub fn takes(&self, owner: Owner) -> bool {
-        use ChannelKind::{Redundant, Reliable, Sequenced, Unreliable};
-        match owner {
-            Owner::Game => !self.is_payload() && !self.is_chunks(),
-            Owner::System(Layer::Ghosts | Layer::Peers) => matches!(self, Reliable { .. }),
-            Owner::System(Layer::Calls) => {
-                matches!(self, Reliable { .. } | Unreliable { .. } | Sequenced { .. } | Redundant { .. })
-            }
-            Owner::System(Layer::Lockstep) => matches!(self, Reliable { .. } | Redundant { .. }),
-        }
-    }
-
     /// Whether messages have numbers on the wire.
     pub(crate) fn has_ids(&self) -> bool {
         matches!(self, ChannelKind::Reliable { .. } | ChannelKind::Redundant { .. })
@@ -182,11 +167,8 @@ impl ChannelConfig {
     ///
     /// # Errors
     /// The first setting out of its bound.
-    pub fn validate(&self) -> Result<(), ProtocolError> {
-        let check = |field, value: usize, low, high| {
-            let fine = (low..=high).contains(&value);
-            if fine { Ok(()) } else { Err(ProtocolError { field, value: value as u64, low, high }) }
-        };
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let check = ConfigError::within::<usize>;
         check("send_queue", self.send_queue, 1, MAX_WINDOW)?;
         check("max_message_bytes", self.max_message_bytes, 1, MAX_MESSAGE_BYTES)?;
         check("weight", self.share.weight as usize, 1, MAX_WEIGHT)?;
@@ -214,22 +196,3 @@ impl ChannelConfig {
         }
     }
 }
-
-/// A setting that is out of its bound.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProtocolError {
-    pub field: &'static str,
-    pub value: u64,
-    /// The least it may be.
-    pub low: usize,
-    /// The most it may be.
-    pub high: usize,
-}
-
-impl fmt::Display for ProtocolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} must be {} to {}, not {}", self.field, self.low, self.high, self.value)
-    }
-}
-
-impl core::error::Error for ProtocolError {}

@@ -1,10 +1,11 @@
 //! The message types and channels that features add to a game's protocol.
 
+use core::ops::Range;
 use std::sync::Arc;
 
-use super::channel::{ChannelConfig, ChannelKind, ProtocolError, Resend, Share};
+use super::channel::{ChannelConfig, ChannelKind, Resend, Share};
 use super::{Body, FramingError, MAX_CHANNELS, MAX_MESSAGE_TYPES, MessageType, Protocol};
-use crate::transport::owner::Layer;
+use crate::transport::error::ConfigError;
 use crate::wire::Schema;
 
 /// The maximum that ghosts write into one packet: the room of a datagram.
@@ -12,6 +13,9 @@ const MAX_GHOST_BYTES: usize = 1_200;
 
 /// The maximum that inputs, or reports about them, write into one packet.
 const MAX_TIME_BYTES: usize = 600;
+
+/// The name of the ghosts' channel.
+const GHOST_CHANNEL: &str = "ghosts";
 
 /// The name of the channel of inputs and of the server's time.
 const TIME_CHANNEL: &str = "time";
@@ -21,6 +25,9 @@ const MAX_PEERS_BYTES: usize = 8192;
 
 /// Most bytes that a game core of peers writes into one packet.
 const MAX_CORE_BYTES: usize = 1_000;
+
+/// The name of the message and the channel of peers.
+const PEERS: &str = "peers";
 
 /// The name of the channel of game cores.
 const CORE_CHANNEL: &str = "core";
@@ -54,35 +61,14 @@ fn payload_channel(name: &str, max_message_bytes: usize, share: Share) -> Channe
 }
 
 impl Protocol {
-    /// Adds message types of a layer, after the existing ones. The game's types, and without such types packets and
-    /// hash too, are unchanged.
-    ///
-    /// # Errors
-    ///
-    /// When there are too many types, a bound of one is out of its own, or the framing only carries the game's.
-    pub fn with_system(mut self, layer: Layer, types: Vec<MessageType>) -> Result<Self, FramingError> {
-        self.refuse_yojimbo(layer.name())?;
-        let high = MAX_MESSAGE_TYPES;
-        let count = self.messages.len() + types.len();
-        if count > high {
-            let field = "number of message types";
-            return Err(ProtocolError { field, value: count as u64, low: 1, high }.into());
-        }
-        types.iter().try_for_each(MessageType::validate)?;
-        let place = self.types_of(layer).end;
-        self.system_types[layer as usize] += types.len();
-        self.messages.splice(place..place, types);
-        Ok(self.compiled())
-    }
-
     /// Adds ghosts with this canonical description of their classes, and a channel for them after the game's.
     ///
     /// # Errors
     ///
     /// When there are too many channels, a bound is out of its own, or the framing has no ghosts.
     pub fn with_ghosts(mut self, text: String, share: Share) -> Result<Self, FramingError> {
-        let channel = payload_channel(Layer::Ghosts.name(), MAX_GHOST_BYTES, share);
-        self.add_channels(Layer::Ghosts.name(), "number of channels beside ghosts", [channel])?;
+        let channel = payload_channel(GHOST_CHANNEL, MAX_GHOST_BYTES, share);
+        self.add_channels(GHOST_CHANNEL, "number of channels beside ghosts", [channel])?;
         self.ghosts = Some(text);
         Ok(self.compiled())
     }
@@ -104,10 +90,10 @@ impl Protocol {
     /// # Errors
     /// When there are too many channels, or the framing has none but the game's.
     pub fn with_peers(mut self) -> Result<Self, FramingError> {
-        let name = Layer::Peers.name();
+        self.refuse_yojimbo(PEERS)?;
+        ConfigError::within("number of message types", self.messages.len() + 1, 1, MAX_MESSAGE_TYPES)?;
         let max_bytes = MAX_PEERS_BYTES as u32;
-        let said = MessageType { name: name.into(), body: Body::Opaque { max_bytes } };
-        self = self.with_system(Layer::Peers, vec![said])?;
+        self.messages.push(MessageType { name: PEERS.into(), body: Body::Opaque { max_bytes } });
         let kind = ChannelKind::Reliable {
             ordered: true,
             receive_window: 256,
@@ -117,16 +103,34 @@ impl Protocol {
         };
         let share = Share { strict: true, weight: 1 };
         let messages = ChannelConfig {
-            name: name.into(),
+            name: PEERS.into(),
             max_message_bytes: MAX_PEERS_BYTES,
             send_queue: 256,
             share,
             ..ChannelConfig::new(kind)
         };
         let core = payload_channel(CORE_CHANNEL, MAX_CORE_BYTES, share);
-        self.add_channels(name, "number of channels beside peers", [messages, core])?;
+        self.add_channels(PEERS, "number of channels beside peers", [messages, core])?;
         self.peers = true;
         Ok(self.compiled())
+    }
+
+    /// The protocol on the links between the players of a game that one of them hosts: ghosts, inputs and the server's
+    /// time pass between its server and clients instead. The game's types and channels keep their numbers. It has a
+    /// channel of chunks, for the world.
+    ///
+    /// # Errors
+    /// When there are too many channels, or the framing has none but the game's.
+    pub fn between_players(&self) -> Result<Self, FramingError> {
+        self.refuse_yojimbo(PEERS)?;
+        let mut channels = self.channels[..self.game_channels()].to_vec();
+        if !self.has_chunks() {
+            channels.push(ChannelConfig::new(ChannelKind::Chunks));
+        }
+        let types = self.messages.len() - usize::from(self.peers);
+        let mut protocol = Self::compile(self.messages[..types].to_vec(), channels, 0)?;
+        protocol.whole = Some(self.hash);
+        protocol.with_peers()
     }
 
     /// Adds channels of a feature after all others.
@@ -137,10 +141,7 @@ impl Protocol {
         channels: [ChannelConfig; N],
     ) -> Result<(), FramingError> {
         self.refuse_yojimbo(feature)?;
-        let (value, high) = (self.channels.len() as u64, MAX_CHANNELS - N);
-        if self.channels.len() > high {
-            return Err(ProtocolError { field, value, low: 1, high }.into());
-        }
+        ConfigError::within(field, self.channels.len(), 1, MAX_CHANNELS - N)?;
         channels.iter().try_for_each(ChannelConfig::validate)?;
         self.channels.extend(channels);
         Ok(())
@@ -155,6 +156,11 @@ impl Protocol {
     pub fn game_channels(&self) -> usize {
         let hidden = usize::from(self.ghosts.is_some()) + usize::from(self.time.is_some());
         self.channels.len() - hidden - 2 * usize::from(self.peers)
+    }
+
+    /// The channels of features, which come after the game's.
+    pub fn feature_channels(&self) -> Range<usize> {
+        self.game_channels()..self.channels.len()
     }
 
     /// The ghosts' channel, if there are ghosts.

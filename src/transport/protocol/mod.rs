@@ -10,11 +10,9 @@ mod features;
 mod text;
 mod yojimbo;
 
-use core::ops::Range;
-
 pub(crate) use channel::MAX_CONTROL_BYTES;
 pub use channel::{
-    ChannelConfig, ChannelKind, MAX_EARLY_COPIES, MAX_MESSAGE_BYTES, MAX_WINDOW, ProtocolError, Resend, Share,
+    ChannelConfig, ChannelKind, MAX_EARLY_COPIES, MAX_MESSAGE_BYTES, MAX_WINDOW, Resend, Share,
 };
 pub use cost::FRAGMENT_BYTES;
 pub(crate) use cost::{Cost, MAX_ID_BITS, key_bits, length_bits};
@@ -25,8 +23,7 @@ pub use yojimbo::{Framing, FramingError, YojimboChannel, YojimboConfig};
 use cost::ChannelCost;
 use text::{describe, hash};
 
-use super::error::SendError;
-use super::owner::{Layer, Owner};
+use super::error::{ConfigError, SendError};
 use crate::wire::Schema;
 
 /// Message types a protocol may have: type ids are 16 bits in the inbox.
@@ -56,21 +53,12 @@ pub struct MessageType {
 }
 
 impl MessageType {
-    /// Most bits a body of this type takes, at any position in a packet.
-    pub fn max_bits(&self) -> usize {
-        match &self.body {
-            Body::Declared(schema) => schema.max_bits(),
-            Body::Opaque { max_bytes } => *max_bytes as usize * 8,
-        }
-    }
-
-    fn validate(&self) -> Result<(), ProtocolError> {
+    fn validate(&self) -> Result<(), ConfigError> {
         match self.body {
-            Body::Opaque { max_bytes } if !(1..=MAX_MESSAGE_BYTES).contains(&(max_bytes as usize)) => {
-                let value = max_bytes.into();
-                Err(ProtocolError { field: "max_bytes", value, low: 1, high: MAX_MESSAGE_BYTES })
+            Body::Opaque { max_bytes } => {
+                ConfigError::within("max_bytes", max_bytes as usize, 1, MAX_MESSAGE_BYTES)
             }
-            _ => Ok(()),
+            Body::Declared(_) => Ok(()),
         }
     }
 }
@@ -78,11 +66,8 @@ impl MessageType {
 /// The message types and channels of a game, compiled: the same on both sides, or they don't talk.
 #[derive(Clone, Debug)]
 pub struct Protocol {
-    /// The game's, then the layers'.
+    /// The game's, then that of peers.
     messages: Vec<MessageType>,
-    game_types: usize,
-    /// How many types each layer has, as in [`Layer::ALL`].
-    system_types: [usize; Layer::ALL.len()],
     channels: Vec<ChannelConfig>,
     /// The canonical text of the ghosts' classes; theirs is the channel behind the game's then.
     ghosts: Option<String>,
@@ -90,6 +75,8 @@ pub struct Protocol {
     time: Option<ServerTime>,
     /// Peers may play it without a server: the last two channels are of what they say of the game, and of a game core.
     peers: bool,
+    /// The hash of the whole protocol, of which this is the part between players.
+    whole: Option<u64>,
     framing: Framing,
     holds_packets: bool,
     hash: u64,
@@ -101,7 +88,7 @@ impl Protocol {
     ///
     /// # Errors
     /// The first setting out of its bound.
-    pub fn new(messages: Vec<MessageType>, channels: Vec<ChannelConfig>) -> Result<Self, ProtocolError> {
+    pub fn new(messages: Vec<MessageType>, channels: Vec<ChannelConfig>) -> Result<Self, ConfigError> {
         Self::compile(messages, channels, 1)
     }
 
@@ -109,7 +96,7 @@ impl Protocol {
     ///
     /// # Errors
     /// The first setting out of its bound.
-    pub fn of_layers(channels: Vec<ChannelConfig>) -> Result<Self, ProtocolError> {
+    pub fn of_layers(channels: Vec<ChannelConfig>) -> Result<Self, ConfigError> {
         Self::compile(Vec::new(), channels, 0)
     }
 
@@ -117,31 +104,20 @@ impl Protocol {
         messages: Vec<MessageType>,
         channels: Vec<ChannelConfig>,
         least: usize,
-    ) -> Result<Self, ProtocolError> {
-        let bounded = |field, value: usize, low, high| {
-            if (low..=high).contains(&value) {
-                Ok(())
-            } else {
-                Err(ProtocolError { field, value: value as u64, low, high })
-            }
-        };
-        bounded("number of message types", messages.len(), least, MAX_MESSAGE_TYPES)?;
-        bounded("number of channels", channels.len(), 1, MAX_CHANNELS)?;
+    ) -> Result<Self, ConfigError> {
+        ConfigError::within("number of message types", messages.len(), least, MAX_MESSAGE_TYPES)?;
+        ConfigError::within("number of channels", channels.len(), 1, MAX_CHANNELS)?;
         messages.iter().try_for_each(MessageType::validate)?;
         channels.iter().try_for_each(ChannelConfig::validate)?;
         let of_chunks = channels.iter().filter(|channel| channel.kind.is_chunks()).count();
-        if of_chunks > 1 {
-            let field = "number of channels of chunks";
-            return Err(ProtocolError { field, value: of_chunks as u64, low: 0, high: 1 });
-        }
+        ConfigError::within("number of channels of chunks", of_chunks, 0, 1)?;
         let protocol = Protocol {
-            game_types: messages.len(),
             messages,
-            system_types: [0; Layer::ALL.len()],
             channels,
             ghosts: None,
             time: None,
             peers: false,
+            whole: None,
             framing: Framing::Native,
             holds_packets: false,
             hash: 0,
@@ -209,7 +185,7 @@ impl Protocol {
     pub(crate) fn check_type(&self, channel: usize, message_type: u16) -> Result<(), SendError> {
         let kind = &self.channels[channel].kind;
         let known = usize::from(message_type) < self.messages.len();
-        if kind.is_payload() || kind.is_chunks() || (known && kind.takes(self.owner(message_type))) {
+        if kind.is_payload() || kind.is_chunks() || (known && self.takes(channel, message_type)) {
             return Ok(());
         }
         Err(SendError::WrongType { message_type, kind: kind.name() })
@@ -221,36 +197,22 @@ impl Protocol {
         self.holds_packets
     }
 
-    /// The message types; the index is the type id on the wire. The game's come first, and behind them those of the layers.
+    /// The message types; the index is the type id on the wire. The game's come first, and behind them that of peers.
     pub fn messages(&self) -> &[MessageType] {
         &self.messages
     }
 
-    /// How many of the message types are the game's.
-    pub fn game_types(&self) -> usize {
-        self.game_types
+    /// The type of what peers say of the game, if they may play it without a server.
+    pub fn peer_type(&self) -> Option<u16> {
+        // Ids have 16 bits.
+        self.peers.then(|| (self.messages.len() - 1) as u16)
     }
 
-    /// The ids of a layer's message types.
-    pub fn types_of(&self, layer: Layer) -> Range<usize> {
-        let (before, rest) = self.system_types.split_at(layer as usize);
-        let start = self.game_types + before.iter().sum::<usize>();
-        start..start + rest.first().copied().unwrap_or(0)
-    }
-
-    /// The owner of the messages of a type.
-    pub fn owner(&self, message_type: u16) -> Owner {
-        let id = usize::from(message_type);
-        if id < self.game_types {
-            return Owner::Game;
-        }
-        let layer = Layer::ALL.into_iter().find(|layer| self.types_of(*layer).contains(&id));
-        layer.map_or(Owner::Game, Owner::System)
-    }
-
-    /// Whether messages of a type may go on a channel.
+    /// Whether messages of a type may go on a channel: what peers say has its own, and nothing else goes there.
     pub fn takes(&self, channel: usize, message_type: u16) -> bool {
-        self.channels.get(channel).is_some_and(|channel| channel.kind.takes(self.owner(message_type)))
+        let Some(kind) = self.channels.get(channel).map(|config| &config.kind) else { return false };
+        let is_peers = (self.peer_channel() == Some(channel), self.peer_type() == Some(message_type));
+        is_peers.0 == is_peers.1 && !kind.is_payload() && !kind.is_chunks()
     }
 
     /// The channels; the index is the channel on the wire. The game's come first, then the ghosts', then that of
@@ -279,7 +241,8 @@ impl Protocol {
         let Protocol { messages, channels, framing, ghosts, .. } = self;
         let mut layers = ghosts.clone().unwrap_or_default();
         layers += &self.time.as_ref().map(ServerTime::describe).unwrap_or_default();
-        describe(messages, |id| self.owner(id), &layers, channels, framing)
+        layers += &self.whole.map(|hash| format!("hosted {hash:016x}\n")).unwrap_or_default();
+        describe(messages, self.peer_type(), &layers, channels, framing)
     }
 
     /// Bits of a message type on the wire: none when there is only one.

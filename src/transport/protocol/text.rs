@@ -5,7 +5,6 @@ use sha2::{Digest, Sha256};
 use super::channel::{ChannelConfig, ChannelKind};
 use super::yojimbo::{Framing, YojimboChannel, YojimboConfig};
 use super::{Body, MessageType};
-use crate::transport::owner::Owner;
 
 /// The first eight bytes, little-endian, of SHA-256 over the canonical text.
 pub(super) fn hash(text: &str) -> u64 {
@@ -16,7 +15,7 @@ pub(super) fn hash(text: &str) -> u64 {
 /// The canonical text of `STANDARD.md` or `YOJIMBO.md`, "Protocol hash".
 pub(super) fn describe(
     messages: &[MessageType],
-    owner: impl Fn(u16) -> Owner,
+    peer_type: Option<u16>,
     layers: &str,
     channels: &[ChannelConfig],
     framing: &Framing,
@@ -34,10 +33,7 @@ pub(super) fn describe(
             text += "block ";
         }
         // Ids have 16 bits.
-        match owner(number as u16) {
-            Owner::Game => text += "message ",
-            Owner::System(layer) => text += &format!("system {} ", layer.name()),
-        }
+        text += if peer_type == Some(number as u16) { "system peers " } else { "message " };
         // The length before the name makes the text unambiguous whatever is in a name.
         text += &match body {
             Body::Declared(schema) => {

@@ -3,8 +3,9 @@
 
 use core::fmt;
 
-use super::channel::{ChannelConfig, ChannelKind, MAX_WINDOW, ProtocolError};
+use super::channel::{ChannelConfig, ChannelKind, MAX_WINDOW};
 use crate::limits::MAX_PAYLOAD;
+use crate::transport::error::ConfigError;
 use crate::transport::packet::{
     AckEndpointConfig, FRAGMENT_HEADER_SIZE, Header, HeaderKind, MAX_FRAGMENTS, ReassemblyConfig,
 };
@@ -105,12 +106,12 @@ impl YojimboChannel {
     }
 
     /// Checks each setting. Only a channel that `cuts` blocks uses the size of their fragments.
-    fn validate(&self, max_packet_bytes: usize, cuts: bool) -> Result<(), ProtocolError> {
-        check("max_messages_per_packet", self.max_messages_per_packet, 1, MAX_WINDOW)?;
+    fn validate(&self, max_packet_bytes: usize, cuts: bool) -> Result<(), ConfigError> {
+        ConfigError::within("max_messages_per_packet", self.max_messages_per_packet, 1, MAX_WINDOW)?;
         let most_fragment = if cuts { max_packet_bytes - FRAGMENT_SLACK_BYTES } else { MAX_BLOCK_BYTES };
-        check("block_fragment_size", self.block_fragment_bytes, 1, most_fragment)?;
+        ConfigError::within("block_fragment_size", self.block_fragment_bytes, 1, most_fragment)?;
         let most = MAX_BLOCK_BYTES.min(self.block_fragment_bytes.saturating_mul(MAX_BLOCK_FRAGMENTS));
-        check("max_block_size", self.max_block_bytes, 1, most)
+        ConfigError::within("max_block_size", self.max_block_bytes, 1, most)
     }
 }
 
@@ -119,9 +120,9 @@ impl YojimboConfig {
     pub(crate) fn settle(&self, channels: &mut [ChannelConfig]) -> Result<(), FramingError> {
         let smallest = 2 * FRAGMENT_SLACK_BYTES;
         let most_fragment = MAX_PAYLOAD - FRAGMENT_HEADER_SIZE - Header::MAX_SIZE;
-        check("packet_fragment_size", self.packet_fragment_bytes, smallest, most_fragment)?;
+        ConfigError::within("packet_fragment_size", self.packet_fragment_bytes, smallest, most_fragment)?;
         let most = self.packet_fragment_bytes * MAX_FRAGMENTS;
-        check("max_packet_size", self.max_packet_bytes, smallest, most)?;
+        ConfigError::within("max_packet_size", self.max_packet_bytes, smallest, most)?;
         if self.channels.len() > channels.len() {
             let (given, most) = (self.channels.len(), channels.len());
             return Err(FramingError::YojimboChannels { given, most });
@@ -171,16 +172,11 @@ impl YojimboConfig {
     }
 }
 
-fn check(field: &'static str, value: usize, low: usize, high: usize) -> Result<(), ProtocolError> {
-    let fine = (low..=high).contains(&value);
-    if fine { Ok(()) } else { Err(ProtocolError { field, value: value as u64, low, high }) }
-}
-
 /// Why messages and channels don't fit a framing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FramingError {
     /// A setting is out of its bound.
-    Setting(ProtocolError),
+    Setting(ConfigError),
     /// Yojimbo has no channel of this kind.
     Kind { channel: usize, kind: &'static str },
     /// Yojimbo has no messages but the game's.
@@ -192,8 +188,8 @@ pub enum FramingError {
     YojimboChannels { given: usize, most: usize },
 }
 
-impl From<ProtocolError> for FramingError {
-    fn from(error: ProtocolError) -> Self {
+impl From<ConfigError> for FramingError {
+    fn from(error: ConfigError) -> Self {
         FramingError::Setting(error)
     }
 }

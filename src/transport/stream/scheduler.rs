@@ -42,33 +42,37 @@ impl Streams {
         needs.any(|need| room < need && need <= more)
     }
 
-    /// Selects messages for a packet of `room` bits, after [`Streams::poll_due`]; false when none is due.
+    /// Selects messages for a packet of `room` bits, after [`Streams::poll_due`]; returns the bits they take, at most:
+    /// more than `room` for one that has a packet of its own, and 0 when none is due.
     pub(crate) fn fill(
         &mut self,
         context: &SendContext,
         protocol: &Protocol,
         room: usize,
         offer: &mut Offer<'_, '_>,
-    ) -> bool {
+    ) -> usize {
         // Packets for a single large message take turns with the others, so that neither starves.
-        if core::mem::take(&mut self.scheduler.large_due) && self.fill_large(context, protocol, room, offer) {
-            return true;
+        if core::mem::take(&mut self.scheduler.large_due)
+            && let used @ 1.. = self.fill_large(context, protocol, room, offer)
+        {
+            return used;
         }
-        let filled = self.fill_shared(context, protocol, room, offer);
+        let used = self.fill_shared(context, protocol, room, offer);
         self.scheduler.large_due = self.has_due_between(room, usize::MAX);
-        filled
-            || (core::mem::take(&mut self.scheduler.large_due)
-                && self.fill_large(context, protocol, room, offer))
+        if used == 0 && core::mem::take(&mut self.scheduler.large_due) {
+            return self.fill_large(context, protocol, room, offer);
+        }
+        used
     }
 
-    /// Fills a packet of `room` bits with messages that fit, after [`Streams::poll_due`]; true when there is anything in it.
+    /// Fills a packet of `room` bits with messages that fit, after [`Streams::poll_due`]; returns the bits they take.
     pub(crate) fn fill_shared(
         &mut self,
         context: &SendContext,
         protocol: &Protocol,
         room: usize,
         offer: &mut Offer<'_, '_>,
-    ) -> bool {
+    ) -> usize {
         if let Some(index) = self.busy.only().filter(|index| !self.lanes[*index].share.strict) {
             return self.fill_alone(index, (context, protocol), room, offer);
         }
@@ -95,7 +99,7 @@ impl Streams {
             self.select(index, (context, protocol), limit, &mut left, offer);
         }
         offer.draft.sort();
-        left < room
+        room - left
     }
 
     /// [`Streams::fill_shared`] where a weighted stream is the only busy one, as in most packets: nothing is divided.
@@ -105,7 +109,7 @@ impl Streams {
         context: (&SendContext, &Protocol),
         room: usize,
         offer: &mut Offer<'_, '_>,
-    ) -> bool {
+    ) -> usize {
         let mut left = room;
         let due = self.lanes[index].need.is_some();
         let owed = if due { (self.scheduler.owed + room / RESERVED).min(room) } else { 0 };
@@ -122,7 +126,7 @@ impl Streams {
         }
         self.scheduler.owed = owed.saturating_sub(room - left);
         offer.draft.sort();
-        left < room
+        room - left
     }
 
     /// The strict streams that have something to send.
@@ -190,24 +194,24 @@ impl Streams {
         }
     }
 
-    /// A packet of its own, in fragments, for a message that no packet of `room` bits holds; false when there is
-    /// none.
+    /// A packet of its own, in fragments, for a message that no packet of `room` bits holds; returns its bits, 0 when
+    /// there is none.
     fn fill_large(
         &mut self,
         context: &SendContext,
         protocol: &Protocol,
         room: usize,
         offer: &mut Offer<'_, '_>,
-    ) -> bool {
+    ) -> usize {
         let turn = self.scheduler.turn;
         self.scheduler.turn = turn.wrapping_add(1);
         let count = self.lanes.len();
-        (0..count).map(|i| (turn + i) % count).any(|index| {
+        let large = (0..count).map(|i| (turn + i) % count).filter_map(|index| {
             let needed = self.busy.contains(index).then(|| self.lanes[index].need).flatten();
-            let needed = needed.filter(|needed| *needed > room);
-            needed.is_some_and(|needed| {
-                self.select(index, (context, protocol), needed, &mut { needed }, offer) > 0
-            })
-        })
+            let needed = needed.filter(|needed| *needed > room)?;
+            let used = self.select(index, (context, protocol), needed, &mut { needed }, offer);
+            (used > 0).then_some(used)
+        });
+        { large }.next().unwrap_or(0)
     }
 }

@@ -93,7 +93,7 @@ fn tick(now: Instant, server: &mut Host, client: &mut Host, out: &mut Datagrams)
     server.take_chunk_events(&mut chunks);
     client.take_chunk_events(&mut chunks);
     for client in server.connected().collect::<Vec<_>>() {
-        let incoming = server.incoming_chunks(now, client);
-        assert!(incoming.iter().map(|(offer, _)| offer.size).sum::<u64>() <= CLIENT_CHUNKS);
+        let incoming = server.connection(client).into_iter().flat_map(|it| it.chunks().incoming(now));
+        assert!(incoming.map(|(offer, _)| offer.size).sum::<u64>() <= CLIENT_CHUNKS);
     }
 }

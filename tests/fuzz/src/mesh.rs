@@ -120,7 +120,7 @@ impl Scene {
                     self.links.remove(&link);
                     self.mesh.handle_end(self.now, link, LinkEnd::Violation);
                 }
-                Action::Introduce { .. } | Action::Admit { .. } => {}
+                Action::Introduce { .. } | Action::Admit { .. } | Action::TakeSeat { .. } => {}
             }
         }
         while self.mesh.poll_happening().is_some() {}

@@ -223,9 +223,8 @@ impl Arena {
             self.watch(|server| server.handle_datagram(now, unix(now), from, &mut bytes, &mut out));
         }
         let clients: Vec<_> = self.server.connected().collect();
-        let honest = clients
-            .iter()
-            .find(|client| self.server.listener().unwrap().client_id((**client).into()) == Some(HONEST));
+        let honest =
+            clients.iter().find(|client| self.server.listener().unwrap().client_id(**client) == Some(HONEST));
         if let Some(honest) = honest {
             let (honest, message) = (*honest, number(self.tick));
             let sent =
@@ -289,7 +288,7 @@ impl Arena {
 
     fn look(&mut self, inbox: &Inbox, end: usize) {
         for record in inbox.records() {
-            let sender = self.server.listener().unwrap().client_id(record.peer.into());
+            let sender = self.server.listener().unwrap().client_id(record.peer);
             if end == 0 && sender != Some(HONEST) {
                 continue;
             }

@@ -81,7 +81,8 @@ impl Member {
     /// Sends these bytes for a packet of the transport, under this number or the next one.
     fn raw(&mut self, arena: &mut Arena, number: u64, payload: &[u8]) {
         let mut out = Datagrams::new();
-        self.client.send_numbered(arena.now, number, payload, &mut out).expect("still connected");
+        let write = |out: &mut Vec<u8>| out.extend_from_slice(payload);
+        self.client.send_numbered(arena.now, number, write, &mut out).expect("still connected");
         self.transmit(arena, &out);
     }
 
@@ -301,9 +302,9 @@ pub(super) fn optimistic_acks() -> Figures {
     let mut member = Member::join(&mut arena);
     member.acks = false;
     let content = Arc::new(vec![1; 2_000_000]);
-    let client = client_of(arena.server.listener().unwrap(), 66).unwrap().into();
+    let client = client_of(arena.server.listener().unwrap(), 66).unwrap();
     let source = Box::new(BytesSource(content));
-    arena.server.send_chunk(arena.now, client, source, [0; 32], "", false).unwrap();
+    arena.server.connection_mut(client).unwrap().send_chunk(arena.now, source, [0; 32], "", false).unwrap();
     for tick in 0..1200u32 {
         if !member.is_connected(&arena) {
             break;
@@ -331,7 +332,7 @@ pub(super) fn never_acks() -> Figures {
     let mut arena = Arena::new();
     let mut member = Member::join(&mut arena);
     member.acks = false;
-    let client = client_of(arena.server.listener().unwrap(), 66).unwrap().into();
+    let client = client_of(arena.server.listener().unwrap(), 66).unwrap();
     let mut full = 0;
     for tick in 0..600 {
         for channel in [ORDERED, UNORDERED, 6] {

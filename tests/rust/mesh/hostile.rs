@@ -36,7 +36,7 @@ fn anything(rng: &mut Rng) -> Message {
     let reason = LeaveReason::ALL[rng.below(11) as usize];
     let epoch = if rng.chance(0.2) { u32::MAX } else { rng.below(6) as u32 };
     let addresses: Vec<SocketAddr> = (0..rng.below(5) as usize).map(address).collect();
-    match rng.below(18) {
+    match rng.below(19) {
         0 => Message::Hello { name: "liar".into(), addresses },
         1 => Message::NotMaster { addresses },
         2 => Message::Refused { reason },
@@ -54,7 +54,8 @@ fn anything(rng: &mut Rng) -> Message {
         14 => Message::Grant { epoch },
         15 => Message::Deny { epoch },
         16 => Message::SealedWith { key: [7; 32] },
-        _ => Message::Out { reason },
+        17 => Message::Out { reason },
+        _ => Message::Seat { epoch, pass: vec![3; 20] },
     }
 }
 

@@ -150,7 +150,7 @@ impl World {
                     let intro = Message::Intro { player: of, joined: of_joined, pass };
                     self.send(newcomer, Item::Message(Box::new(intro)));
                 }
-                Action::Admit { .. } => {}
+                Action::Admit { .. } | Action::TakeSeat { .. } => {}
                 Action::End { link, reason } => {
                     let how = if reason == LeaveReason::Closed { LinkEnd::Left } else { LinkEnd::Parted };
                     self.close(link, how);

@@ -95,7 +95,7 @@ fn payloads_netcode_cannot_carry_are_refused_at_the_call() {
     let now = world.now;
     for (payload, error) in [(vec![], SendError::Empty), (vec![0; 1201], SendError::TooLong(1201))] {
         assert_eq!(world.server.send_payload(now, client, &payload, &mut out), Err(error));
-        let farewell = Farewell { payload: &payload, understood: true };
+        let farewell = Farewell { payload: payload.clone(), understood: true };
         assert_eq!(world.server.disconnect(now, client, Some(farewell), &mut out), Err(error));
         assert_eq!(world.peers[0].client.send_payload(now, &payload, &mut out), Err(error));
         assert_eq!(world.peers[0].client.disconnect(Some(&payload), &mut out), Err(error));
@@ -230,7 +230,6 @@ fn configurations_out_of_bounds_are_refused() {
     };
     assert_eq!(refused(&|c| c.max_clients = 0), "max_clients must be 1 to 65536, not 0");
     assert_eq!(refused(&|c| c.max_clients = 65_537), "max_clients must be 1 to 65536, not 65537");
-    assert!(refused(&|c| c.replay_window = 300).starts_with("replay_window must be a power of two"));
     assert!(refused(&|c| c.public_addresses.clear()).starts_with("public_addresses must name"));
     assert!(refused(&|c| c.half_open_capacity = 0).starts_with("half_open_capacity must be"));
     assert!(refused(&|c| c.token_history_capacity = 0).starts_with("token_history_capacity must be"));

@@ -7,7 +7,7 @@ use core::ops::RangeInclusive;
 
 use tickwire::netcode::{
     Client, ClientConfig, ClientEvent, ClientHandle, ClientState, ConnectToken, DropReason, Farewell, Key,
-    Received, Server, ServerConfig, ServerEvent, TokenParams, parse_address,
+    Received, Server, ServerConfig, ServerEvent, TokenParams,
 };
 use tickwire::rng::Rng;
 use tickwire::store::Datagrams;
@@ -18,7 +18,7 @@ pub(super) const PRIVATE_KEY: Key = [0x5a; 32];
 pub(super) const START: UnixSeconds = UnixSeconds(1_800_000_000);
 
 pub(super) fn address(text: &str) -> SocketAddr {
-    parse_address(text).unwrap()
+    text.parse().unwrap()
 }
 
 pub(super) fn server_address() -> SocketAddr {
@@ -260,7 +260,7 @@ impl World {
 
     pub(super) fn server_disconnect(&mut self, client: ClientHandle, farewell: Option<&[u8]>) {
         let mut out = Datagrams::new();
-        let farewell = farewell.map(|payload| Farewell { payload, understood: true });
+        let farewell = farewell.map(|payload| Farewell { payload: payload.into(), understood: true });
         self.server.disconnect(self.now, client, farewell, &mut out).unwrap();
         self.transmit(server_address(), &out);
     }

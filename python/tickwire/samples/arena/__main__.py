@@ -69,9 +69,10 @@ def show(parsed: argparse.Namespace, stack: ExitStack) -> tuple[Player, Callable
         parsed.name,
     )
     pilot = Bot(player, seed=MAX_PLAYERS) if parsed.auto or parsed.headless else None
-    window = stack.enter_context(closing(Window(player, proxy, parsed.network)))
+    window = Window(player, proxy, parsed.network)
+    stack.enter_context(closing(window.screen))
     if parsed.screenshot is not None:
-        stack.callback(window.save, parsed.screenshot)
+        stack.callback(window.screen.save, parsed.screenshot)
     if parsed.headless:
         stack.callback(lambda: print(f"{len(player.avatars())} players at the end"))
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
-from pathlib import Path
 
 import pygame
 
 import tickwire as tw
 from tickwire.samples import command
 from tickwire.samples.arena.messages import Avatar
-from tickwire.samples.arena.overlay import GREEN, RED, Overlay
+from tickwire.samples.arena.overlay import Overlay
 from tickwire.samples.arena.player import Controls, Player, Shot
 from tickwire.samples.arena.rules import (
     FULL_HEALTH,
@@ -27,12 +25,28 @@ from tickwire.samples.arena.rules import (
     Spot,
     along,
 )
+from tickwire.samples.screen import (
+    BACKGROUND,
+    FAINT,
+    GREEN,
+    GRID,
+    INK,
+    LINE,
+    PANEL,
+    RED,
+    Color,
+    Screen,
+    faded,
+)
 
-BACKGROUND, GRID, GHOST = (18, 22, 30), (26, 31, 41), (110, 118, 135)
-PILLAR, FIRE, NAME = (44, 51, 66), (255, 190, 90), (235, 240, 245)
-HINT = (
-    "WASD or arrows move, the mouse aims. Left: rifle, right: rocket, space: pulse. "
-    "The ring is where the server last had you."
+PILLAR, FIRE, SIDE = (44, 51, 66), (255, 190, 90), 270
+LEFT = WIDTH + 14
+"""Where the panel's text begins."""
+HINTS = (
+    "WASD or arrows: move, mouse: aim",
+    "left: rifle, right: rocket, space: pulse",
+    "ring: where the server last had you",
+    "N: next network, Tab: these figures",
 )
 FLASH_TICKS = 20
 NEWS_TICKS = 240
@@ -42,14 +56,11 @@ KEYS = {
     (0, 1): (pygame.K_DOWN, pygame.K_s),
     (0, -1): (pygame.K_UP, pygame.K_w),
 }
-# Drivers that SDL falls back to without a screen: they show nothing.
-UNSEEN = ("dummy", "offscreen", "evdev")
 
 
 class Window:
     """Shows the arena as a player knows it. Keys: arrows or WASD steer, N changes the network, P, I and
-    R switch what
-    hides it, Escape leaves.
+    R switch what hides it, Tab the figures, Escape leaves.
 
     Raises:
         SampleError: there is no display.
@@ -62,27 +73,16 @@ class Window:
         self._flashes: list[tuple[Shot, int]] = []
         self._news: list[tuple[str, int]] = []
         self._ticks = 0
-        pygame.font.init()
-        try:
-            pygame.display.init()
-            self._surface = pygame.display.set_mode((int(WIDTH), int(HEIGHT)))
-        except pygame.error as error:
-            raise _no_display(str(error)) from None
-        driver = pygame.display.get_driver()
-        if driver in UNSEEN and os.environ.get("SDL_VIDEODRIVER") != driver:
-            raise _no_display(f"only SDL's {driver} driver works")
-        pygame.display.set_caption("Tickwire arena")
-        self._font = pygame.font.Font(None, 22)
+        self.screen = Screen("Tickwire arena", int(WIDTH) + SIDE, int(HEIGHT))
+        self._surface = self.screen.surface
         self._overlay = Overlay()
 
     def handle_events(self) -> bool:
         """Does what keys ask for; False: the player leaves."""
-        for event in pygame.event.get():
-            if event.type == pygame.QUIT or (event.type == pygame.KEYDOWN and event.key == pygame.K_ESCAPE):
-                return False
+        for event in self.screen.events():
             if event.type == pygame.KEYDOWN:
                 self._press(event.key)
-        return True
+        return not self.screen.left
 
     def _press(self, key: int) -> None:
         player = self._player
@@ -94,6 +94,8 @@ class Window:
             player.interpolates = not player.interpolates
         elif key == pygame.K_r:
             player.rewinds = not player.rewinds
+        elif key == pygame.K_TAB:
+            self._overlay.is_shown = not self._overlay.is_shown
 
     def controls(self) -> Controls:
         """The controls, from the pressed keys and the mouse."""
@@ -122,14 +124,13 @@ class Window:
         for other in player.others():
             self._draw_player(other, other.position, other.aim, other.name)
         if player.avatar is not None and player.spot is not None and player.avatar.alive:
-            pygame.draw.circle(self._surface, GHOST, player.avatar.position, RADIUS, 1)
+            pygame.draw.circle(self._surface, FAINT, player.avatar.position, RADIUS, 1)
             self._draw_player(player.avatar, player.spot, player.aim, "you")
         for rocket in player.rockets():
             pygame.draw.circle(self._surface, FIRE, rocket, 5)
         self._draw_shots()
-        self._draw_scores()
         self._draw_line()
-        self._overlay.draw(self._surface, self._network, stats, player)
+        self._draw_panel(stats)
         pygame.display.flip()
 
     def _draw_field(self) -> None:
@@ -140,7 +141,6 @@ class Window:
             pygame.draw.line(self._surface, GRID, (0, y), (WIDTH, y))
         for left, top, radius in PILLARS:
             pygame.draw.circle(self._surface, PILLAR, (left, top), radius)
-        self._write(HINT, (WIDTH / 2, HEIGHT - 14), GHOST)
 
     def _draw_shots(self) -> None:
         self._flashes += [(shot, self._ticks) for shot in self._player.shots]
@@ -156,66 +156,49 @@ class Window:
                 pygame.draw.circle(self._surface, ink, shot.to, 6 + reach * part, 3)
 
     def _draw_player(self, avatar: Avatar, spot: Spot, aim: float, name: str) -> None:
-        pygame.draw.line(self._surface, NAME, spot, along(spot, aim, RADIUS + 8), 4)
+        pygame.draw.line(self._surface, INK, spot, along(spot, aim, RADIUS + 8), 4)
         pygame.draw.circle(self._surface, color(avatar.slot), spot, RADIUS)
-        self._write(name, (spot[0], spot[1] - RADIUS - 16), NAME)
+        self.screen.write(name, (spot[0], spot[1] - RADIUS - 18), INK, "center")
         left, top, width = spot[0] - RADIUS, spot[1] - RADIUS - 8, 2 * RADIUS
         pygame.draw.rect(self._surface, RED, (left, top, width, 3))
         pygame.draw.rect(self._surface, GREEN, (left, top, width * avatar.health / FULL_HEALTH, 3))
 
-    def _draw_scores(self) -> None:
-        avatars = self._player.avatars()
+    def _draw_panel(self, stats: tw.connections.ConnectionStats | None) -> None:
+        """Draws what isn't to cover the players beside the field."""
+        pygame.draw.rect(self._surface, PANEL, (WIDTH, 0, SIDE, HEIGHT))
+        avatars, top = self._player.avatars(), 12.0
         names = {avatar.slot: avatar.name for avatar in avatars}
-        for place, avatar in enumerate(avatars):
-            ink = color(avatar.slot) if avatar.alive else GHOST
-            self._write(f"{avatar.name}  {avatar.score}", (WIDTH - 70, 20 + 20 * place), ink)
+        for avatar in avatars[:7]:
+            ink = color(avatar.slot) if avatar.alive else FAINT
+            self.screen.write(avatar.name, (LEFT, top), ink)
+            self.screen.write(str(avatar.score), (WIDTH + SIDE - 14, top), ink, "topright")
+            top += LINE
+        self._overlay.draw(self.screen, (LEFT, top + LINE / 2), self._network, stats, self._player)
         for killer, victim, weapon in self._player.news:
             text = f"{names.get(killer, killer)} - {WEAPONS[weapon].name} - {names.get(victim, victim)}"
             self._news.append((text, self._ticks))
-        self._news = [news for news in self._news[-4:] if self._ticks - news[1] < NEWS_TICKS]
-        for place, (text, _) in enumerate(self._news):
-            self._write(text, (WIDTH / 2, 20 + 20 * place), NAME)
-        if self._player.avatar is not None and not self._player.avatar.alive:
-            self._write("You are dead: shoot to come back", (WIDTH / 2, HEIGHT / 2), RED)
+        self._news = [news for news in self._news[-3:] if self._ticks - news[1] < NEWS_TICKS]
+        for place, (text, since) in enumerate(self._news):
+            ink = faded(INK, (self._ticks - since) / NEWS_TICKS)
+            self.screen.write(text, (LEFT, HEIGHT - 98 - LINE * (len(self._news) - place)), ink)
+        self.screen.write_lines(HINTS, (LEFT, HEIGHT - 90), FAINT)
 
     def _draw_line(self) -> None:
-        """Says that the line is dead, long before the connection times out."""
+        """Says that the player is dead, or the line, long before the connection times out."""
         player = self._player
         if player.attempt:
-            text = f"Connection lost: attempt {player.attempt} to come back"
+            text = f"Connection lost, reconnecting: attempt {player.attempt}"
         elif player.client.silence > 1.0:
             text = f"Nothing has arrived for {player.client.silence:.0f} s"
+        elif player.avatar is not None and not player.avatar.alive:
+            text = "You are dead: shoot to come back"
         else:
             return
-        self._write(text, (WIDTH / 2, HEIGHT / 2 - 40), RED)
-
-    def _write(self, text: str, middle: Spot, ink: tuple[int, int, int]) -> None:
-        image = self._font.render(text, True, ink)
-        self._surface.blit(image, image.get_rect(center=middle))
-
-    def save(self, path: Path) -> None:
-        """Saves the window's contents as a picture.
-
-        Raises:
-            SampleError: the file can't be written.
-        """
-        try:
-            pygame.image.save(self._surface, path)
-        except (OSError, pygame.error) as error:
-            raise command.SampleError(f"can't write {path}: {error}; choose another --screenshot") from None
-
-    def close(self) -> None:
-        """Closes the window."""
-        pygame.quit()
+        self.screen.write(text, (WIDTH / 2, HEIGHT / 2 - 40), RED, "center")
 
 
-def color(slot: int) -> tuple[int, int, int]:
+def color(slot: int) -> Color:
     """Each player's own."""
     made = pygame.Color(0)
     made.hsva = (slot * 137 % 360, 60, 95, 100)
     return made.r, made.g, made.b
-
-
-def _no_display(why: str) -> command.SampleError:
-    pygame.quit()
-    return command.SampleError(f"needs a display ({why}): run it on a desktop, or serve and let others join")

@@ -9,7 +9,7 @@ from tickwire.samples.rts.messages import MAX_SELECTED, Attack, Build, Command, 
 from tickwire.samples.rts.rules import COST, IDLE, Battlefield, Thing
 
 WORKERS = 10
-SQUAD = 6
+SQUAD = 8
 BARRACKS = 3
 
 

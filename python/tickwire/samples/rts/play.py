@@ -109,9 +109,10 @@ def play(parsed: argparse.Namespace) -> None:
         peer, lobby = _open(parsed, stack)
         player = Player(peer, bot=parsed.auto or parsed.headless, record=parsed.record)
         stack.callback(player.close)
-        window = stack.enter_context(closing(Window(player)))
+        window = Window(player)
+        stack.enter_context(closing(window.screen))
         if parsed.screenshot is not None:
-            stack.callback(window.save, parsed.screenshot)
+            stack.callback(window.screen.save, parsed.screenshot)
         code = None
         for _ in command.paced(FRAMES, parsed.seconds):
             if not window.handle_events():

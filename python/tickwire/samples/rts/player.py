@@ -12,6 +12,8 @@ from tickwire.samples.rts.rules import FIELDS, Battlefield
 
 THINKING = 10
 """Turns between two decisions of a bot."""
+DROP_AFTER = 20.0
+"""Seconds that the game waits for a player without a connection."""
 SNAPSHOT_EVERY = 600
 """Turns between snapshots: about a minute."""
 
@@ -54,7 +56,7 @@ class Player:
             started,
             COMMANDS,
             objects=FIELDS,
-            drop_after=20.0,
+            drop_after=DROP_AFTER,
             recording=recording,
             saving=tw.lockstep.Saving(save=world.save, load=world.load),
         )
@@ -87,12 +89,19 @@ class Player:
         if self.paused:
             lines.append("paused")
         names = {player.number: player.name for player in self.peer.players}
-        waiting = self.lockstep.waiting
-        if waiting is not None:
-            lines.append("waiting for " + ", ".join(names.get(it, str(it)) for it in waiting.players))
         if len(self.world.purses) > 1 and len(self.world.alive) == 1:
             lines.append(f"{names.get(self.world.alive[0], 'nobody')} has won")
         return lines
+
+    def trouble(self) -> str | None:
+        """Whose line is lost, once the game has waited for a second."""
+        waiting = None if self.lockstep is None else self.lockstep.waiting
+        if waiting is None or waiting.seconds < 1:
+            return None
+        others = [player for player in self.peer.players if player != self.peer.me]
+        lost = [player.name for player in others if player.number in waiting.players]
+        who = "Connection" if len(lost) == len(others) else f"Connection to {', '.join(lost)}"
+        return f"{who} lost, reconnecting: {max(0, DROP_AFTER - waiting.seconds):.0f} s left"
 
     def close(self) -> None:
         """Ends the recording and leaves the game."""

@@ -17,7 +17,7 @@ from tickwire.samples.rts.messages import MAX_PLAYERS, SIZE, Attack, Build, Comm
 
 SPEED = {Kind.WORKER: 6, Kind.SOLDIER: 8}
 """Steps a sub-turn."""
-HEALTH = {Kind.MINE: 1, Kind.BASE: 1500, Kind.BARRACKS: 800, Kind.WORKER: 60, Kind.SOLDIER: 120}
+HEALTH = {Kind.MINE: 1, Kind.BASE: 3000, Kind.BARRACKS: 800, Kind.WORKER: 60, Kind.SOLDIER: 120}
 COST = {Kind.BASE: 400, Kind.BARRACKS: 150, Kind.WORKER: 50, Kind.SOLDIER: 80}
 TRAINED = {Kind.BASE: Kind.WORKER, Kind.BARRACKS: Kind.SOLDIER}
 TRAINING = 150
@@ -88,11 +88,17 @@ class Battlefield:
             self._settle(player, place_)
 
     def _settle(self, player: int, corner: int) -> None:
-        """Gives a player what each begins with."""
+        """Gives a player what each begins with, at work."""
         x, y = _corner(corner)
-        self._add(player, Kind.BASE, x, y)
+        base = self._add(player, Kind.BASE, x, y)
+        self._add(player, Kind.BARRACKS, x + 220, y)
+        mines = [thing for thing in self.things.values() if thing.kind == Kind.MINE]
+        mine = min(mines, key=lambda it: (_far(base, it), it.id))
         for i in range(4):
-            self._add(player, Kind.WORKER, x - 90 + 60 * i, y + 100)
+            worker = self._add(player, Kind.WORKER, x - 90 + 60 * i, y + 120)
+            worker.order, worker.target = GATHERING, mine.id
+        for i in range(3):
+            self._add(player, Kind.SOLDIER, x + 60 * i, y - 140)
 
     def _join(self, player: int) -> None:
         """A newcomer settles in the first corner where nobody has a base."""

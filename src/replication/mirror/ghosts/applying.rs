@@ -64,11 +64,9 @@ impl Ghosts {
         flags |= if audience.owner { OWNED } else { 0 } | if audience.chosen { CHOSEN } else { 0 };
         if fresh {
             self.has_spawns = true;
-            if self.came.len() <= id {
-                self.came.resize(id + 1, 0);
-            }
-            self.came[id] = tick;
             // The game knows of no ghost that it was owned.
+            page.came.resize(PAGE, 0);
+            page.came[at] = tick;
             flags = flags & !REPORTED_OWNED | ALIVE | FRESH | if audience.owner { REPORTED_OWNED } else { 0 };
         }
         page.states.set_flags(at, flags);

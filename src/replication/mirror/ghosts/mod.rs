@@ -62,8 +62,6 @@ pub(super) struct Ghosts {
     pub(super) departed: Lives,
     /// One more than the highest id of a ghost that was ever there.
     rows: usize,
-    /// By id: the tick of the create that the ghost came with.
-    came: Vec<u32>,
     /// Ids with unreported changes.
     listed: Vec<u32>,
     /// Whether there may be spawns among them.
@@ -92,7 +90,6 @@ impl Ghosts {
             pages: Pages::new(Form::new(width, !class.has_wide_words())),
             departed: Lives::default(),
             rows: 0,
-            came: Vec::new(),
             listed: Vec::new(),
             has_spawns: false,
             with_words,

@@ -21,7 +21,6 @@ impl Ghosts {
         self.pages.clear();
         self.departed.clear();
         self.listed.clear();
-        self.came.clear();
     }
 
     /// Keeps the ghosts that came up to a tick with their newest states, which count as older than all that follow, and ends
@@ -31,12 +30,10 @@ impl Ghosts {
         let mut state = vec![0; self.pages.form().size()];
         self.departed.clear();
         for id in 0..self.rows {
-            // Ticks are compared as they wrap: ghosts that were kept before are older than any visit.
-            let comes_later = self
-                .came
-                .get(id)
-                .is_some_and(|came| *came != KEPT && came.wrapping_sub(until).cast_signed() > 0);
-            let Some((Page { states, bodies, version }, at)) = self.pages.get_mut(id) else { continue };
+            let Some((Page { states, bodies, came, version }, at)) = self.pages.get_mut(id) else { continue };
+            // Ticks are compared as they wrap. Ghosts that were kept before are older than any visit.
+            let comes_later =
+                came.get(at).is_some_and(|came| *came != KEPT && came.wrapping_sub(until).cast_signed() > 0);
             let flags = states.flags(at);
             *version = version.wrapping_add(1);
             states.newest(at, &mut self.words);
@@ -55,8 +52,8 @@ impl Ghosts {
                 }
                 continue;
             }
+            came[at] = KEPT;
             self.pages.form().store(&self.words, &mut state);
-            self.came[id] = KEPT;
             self.push(id, KEPT, &state);
         }
     }

@@ -1,9 +1,10 @@
 //! Composing a packet: control sections, the messages that the scheduler chooses, chunk items, and the record of them all.
+//! It is written when all of it is known.
 
 use crate::store::List;
 use crate::time::{Duration, Instant};
 use crate::transport::chunks::Chunks;
-use crate::transport::connection::conversation::{Conversation, Written};
+use crate::transport::connection::conversation::{Contents, Conversation, Planned};
 use crate::transport::connection::ledger::Ledger;
 use crate::transport::connection::record::{Carried, runs};
 use crate::transport::connection::scratch::Memory;
@@ -14,6 +15,7 @@ use crate::transport::peer_clock::ReceiveTime;
 use crate::transport::protocol::Protocol;
 use crate::transport::stream::external::Fill;
 use crate::transport::stream::{Offer, SendContext, Streams};
+use crate::wire::BitWriter;
 
 /// A packet while it is composed, in the scratch memory.
 pub(super) struct Builder<'c> {
@@ -24,6 +26,8 @@ pub(super) struct Builder<'c> {
     memory: &'c mut Memory,
     datagram_bits: usize,
     datagram_overhead: usize,
+    /// Bits of the messages in it, at most.
+    message_bits: usize,
     /// Ack ranges had no room beside a message, so an ack must follow.
     owes_ranges: bool,
 }
@@ -67,6 +71,7 @@ impl<'c> Builder<'c> {
             memory,
             datagram_bits: outbound.datagram_bits,
             datagram_overhead: outbound.datagram_overhead,
+            message_bits: 0,
             owes_ranges: false,
         }
     }
@@ -77,7 +82,7 @@ impl<'c> Builder<'c> {
 
     /// The bits that a datagram has left for entries.
     fn room(&self) -> usize {
-        self.datagram_bits.saturating_sub(self.control_bits())
+        self.datagram_bits.saturating_sub(self.control_bits() + self.message_bits)
     }
 
     /// The bytes on the wire of the packet without entries.
@@ -131,11 +136,11 @@ impl<'c> Builder<'c> {
         }
         let Memory { draft, writer, .. } = &mut *self.memory;
         let mut offer = Offer { fill, draft, writer };
-        let filled = self.streams.fill(context, self.protocol, room, &mut offer);
+        self.message_bits = self.streams.fill(context, self.protocol, room, &mut offer);
         for (channel, tag) in draft.refused.drain(..) {
             self.ledger.notifications.push(Some(Notification { channel, tag, delivered: false }));
         }
-        filled
+        self.message_bits > 0
     }
 
     /// Selects chunk items without slices; false if there are none.
@@ -150,21 +155,13 @@ impl<'c> Builder<'c> {
         self.chunks.select_slice(now, room, &mut self.memory.chunk)
     }
 
-    /// Writes the packet into the scratch memory's writer.
-    pub(super) fn write(self) -> Written {
-        let ack = self.ledger.endpoint.acks().ack();
-        let Memory { draft, writer, control, credits, chunk, reported, .. } = self.memory;
-        writer.clear();
-        native::write_control(writer, control, self.protocol, ack);
+    /// Ends the packet, and records its contents.
+    pub(super) fn finish(self) -> Planned {
+        let fits = self.control_bits() + self.message_bits <= self.datagram_bits;
+        let Memory { draft, control, credits, chunk, reported, .. } = self.memory;
         let mut carried = List::default();
         let is_open = control.close.is_none();
         if is_open {
-            native::write_entries(writer, self.protocol, draft.iter(), chunk);
-            let fragments = draft.iter().flat_map(|(index, selected)| {
-                let cut = selected.iter().filter(|selected| selected.fragment.is_some());
-                cut.map(move |selected| (index, selected))
-            });
-            native::write_end(writer, self.protocol, fragments);
             let mut carry = |what| self.ledger.carried.push(&mut carried, what);
             credits.iter().for_each(|&(channel, mark)| carry(Carried::Credit { channel, mark }));
             chunk.carried.drain(..).for_each(|chunk| carry(Carried::Chunk(chunk)));
@@ -172,12 +169,29 @@ impl<'c> Builder<'c> {
                 runs(channel as u8, selected).for_each(&mut carry);
             }
         }
-        Written {
+        Planned {
+            fits,
             hello: control.hello.is_some(),
             messages: is_open && !draft.is_empty(),
+            slice_bytes: chunk.arena.len(),
             reported: *reported,
             carried,
             owes_ranges: self.owes_ranges,
         }
     }
+}
+
+/// Writes a finished packet.
+pub(super) fn write(writer: &mut BitWriter, contents: &Contents<'_>) {
+    let Contents { protocol, ack, control, draft, chunk } = *contents;
+    native::write_control(writer, control, protocol, ack);
+    if control.close.is_some() {
+        return;
+    }
+    native::write_entries(writer, protocol, draft.iter(), chunk);
+    let fragments = draft.iter().flat_map(|(index, selected)| {
+        let cut = selected.iter().filter(|selected| selected.fragment.is_some());
+        cut.map(move |selected| (index, selected))
+    });
+    native::write_end(writer, protocol, fragments);
 }

@@ -1,14 +1,12 @@
 //! Tickwire's own framing: the order of sending is messages first, then acks and keep-alives, and chunks in the rest.
 
 mod builder;
-mod fragments;
-mod memory;
 mod receive;
 mod slices;
 
 use self::builder::Builder;
 use super::End;
-use super::conversation::{Conversation, Written};
+use super::conversation::{Conversation, Planned};
 use super::framing::{Framing, GRAIN};
 use super::outbound::PacketKind;
 use crate::store::Packets;
@@ -16,6 +14,7 @@ use crate::time::Instant;
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::direct_tables::DirectTables;
 use crate::transport::framing::CloseReason;
+use crate::transport::outlet::Outlet;
 use crate::transport::stream::SendContext;
 use crate::transport::stream::external::Fill;
 
@@ -28,7 +27,7 @@ impl Framing for Native {
         &mut self,
         parts: &mut Conversation,
         now: Instant,
-        out: &mut Packets,
+        out: &mut dyn Outlet,
         fill: Option<&mut (dyn Fill + '_)>,
     ) {
         parts.begin_transmit(now);
@@ -36,7 +35,7 @@ impl Framing for Native {
         transmit_others(parts, now, parts.ledger.pending_ack.is_pending(now), out);
     }
 
-    fn transmit_between(&mut self, parts: &mut Conversation, now: Instant, out: &mut Packets) {
+    fn transmit_between(&mut self, parts: &mut Conversation, now: Instant, out: &mut dyn Outlet) {
         parts.begin_transmit(now);
         if parts.outbound.tick_over() <= now {
             transmit_messages(parts, now, false, out, None);
@@ -65,13 +64,6 @@ impl Framing for Native {
         packets.max(allowed).min(slices::next_at(parts)).max(now + GRAIN)
     }
 
-    fn next_deadline(&self, parts: &Conversation) -> Instant {
-        let keep_alive = keep_alive_at(parts).unwrap_or(Instant::ZERO);
-        let owed = parts.ledger.pending_ack.next_tick();
-        let chunks = next_chunk_item(parts).min(slices::next_at(parts));
-        parts.next_message().min(keep_alive).min(chunks).min(owed)
-    }
-
     fn handle(
         &mut self,
         parts: &mut Conversation,
@@ -91,16 +83,16 @@ impl Framing for Native {
     ) -> Option<Vec<u8>> {
         let mut builder = Builder::begin(parts, now);
         builder.close(reason, detail);
-        let written = builder.write();
+        let planned = builder.finish();
         let mut packets = Packets::new();
-        parts.send_written(now, &mut packets, written);
+        parts.send(now, &mut packets, planned, builder::write);
         packets.iter().next().map(|(_, packet)| packet.to_vec())
     }
 }
 
 /// Appends acks, keep-alives and chunks. They take turns if so few packets are allowed that acks and keep-alives would
 /// take them all.
-fn transmit_others(parts: &mut Conversation, now: Instant, acks: bool, out: &mut Packets) {
+fn transmit_others(parts: &mut Conversation, now: Instant, acks: bool, out: &mut dyn Outlet) {
     let chunks_first = core::mem::take(&mut parts.outbound.turns.chunks_wait);
     if chunks_first {
         slices::transmit(parts, now, out);
@@ -119,7 +111,7 @@ fn transmit_messages(
     parts: &mut Conversation,
     now: Instant,
     tick: bool,
-    out: &mut Packets,
+    out: &mut dyn Outlet,
     mut fill: Option<&mut (dyn Fill + '_)>,
 ) {
     parts.outbound.end_tick();
@@ -130,44 +122,48 @@ fn transmit_messages(
         if !parts.streams.poll_due(&context, &parts.protocol) || !parts.outbound.line_has_room() {
             break;
         }
+        let sends_slices = slices::may_go(parts, now);
         let mut builder = Builder::begin(parts, now);
         if !builder.select_messages(&context, fill.as_deref_mut()) {
             break;
         }
-        let written = builder.write();
-        send(parts, now, written, out);
+        if sends_slices {
+            builder.select_slice(now);
+        }
+        let planned = builder.finish();
+        send(parts, now, planned, out);
     }
 }
 
 /// Appends a packet that only acks, if it is no larger than the packets it acks.
-fn transmit_ack(parts: &mut Conversation, now: Instant, out: &mut Packets) {
+fn transmit_ack(parts: &mut Conversation, now: Instant, out: &mut dyn Outlet) {
     if !parts.can_send(PacketKind::Control, now) {
         return;
     }
     let mut builder = Builder::begin(parts, now);
     if builder.try_spend() {
-        let written = builder.write();
-        send(parts, now, written, out);
+        let planned = builder.finish();
+        send(parts, now, planned, out);
     }
 }
 
 /// Appends a keep-alive if it is due.
-fn transmit_keep_alive(parts: &mut Conversation, now: Instant, out: &mut Packets) {
+fn transmit_keep_alive(parts: &mut Conversation, now: Instant, out: &mut dyn Outlet) {
     if keep_alive_at(parts).is_some_and(|at| now < at) || !parts.can_send(PacketKind::Control, now) {
         return;
     }
     let mut builder = Builder::begin(parts, now);
     builder.spend();
-    let written = builder.write();
-    send(parts, now, written, out);
+    let planned = builder.finish();
+    send(parts, now, planned, out);
 }
 
 /// Sends a packet with all control sections.
-fn send(parts: &mut Conversation, now: Instant, written: Written, out: &mut Packets) {
-    if !written.owes_ranges {
+fn send(parts: &mut Conversation, now: Instant, planned: Planned, out: &mut dyn Outlet) {
+    if !planned.owes_ranges {
         parts.ledger.pending_ack.clear();
     }
-    parts.send_written(now, out, written);
+    parts.send(now, out, planned, builder::write);
     parts.outbound.last_sent = Some(now);
 }
 

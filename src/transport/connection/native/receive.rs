@@ -1,6 +1,5 @@
 //! Taking a packet of the peer: read whole, judged, and only then applied.
 
-use super::{fragments, memory};
 use crate::store::sequence::ahead;
 use crate::time::Instant;
 use crate::transport::ack_endpoint::Incoming;
@@ -11,9 +10,14 @@ use crate::transport::connection::scratch::Memory;
 use crate::transport::connection::{End, Violation};
 use crate::transport::direct_tables::{Destination, DirectTables};
 use crate::transport::framing::Refusal;
-use crate::transport::framing::native::{self, Packet, ReadContext};
+use crate::transport::framing::native::{
+    self, MAX_PACKET_MEMORY, Packet, PacketMessage, ReadContext, read_body,
+};
 use crate::transport::ledger::acks::RttSampling;
-use crate::transport::stream::WindowViolation;
+use crate::transport::message::{Bodies, Prefix};
+use crate::transport::parts::FragmentFault;
+use crate::transport::protocol::Protocol;
+use crate::transport::stream::{Streams, WindowViolation};
 
 /// How much of a packet's memory is kept for the next one: enough for games, so that a peer can't make each
 /// connection hold the maximum.
@@ -100,7 +104,7 @@ fn read(
     let bytes = parts.streams.direct_bytes();
     let destination = tables.map(|tables| Destination { tables, room: &room, bytes });
     match native::read(payload, &parts.protocol, *context, packet, bodies, destination) {
-        Ok(()) if memory::has_memory(&parts.streams, packet, None) => Judgement::Accept,
+        Ok(()) if has_memory(&parts.streams, packet, None) => Judgement::Accept,
         Ok(()) | Err(Refusal::Memory) => Judgement::DropWithoutMemory,
         Err(Refusal::Mismatch) => Judgement::Refuse(End::Mismatch),
         Err(refusal) => Judgement::Refuse(End::Violation(Violation::Packet(refusal))),
@@ -118,7 +122,7 @@ fn judge(parts: &mut Conversation, context: &ReadContext, incoming: &Incoming<'_
         return Judgement::Refuse(End::ByPeer(reason));
     }
     if !packet.fragments.is_empty() {
-        match fragments::assemble(&mut parts.streams, &parts.protocol, context, packet, bodies) {
+        match assemble(&mut parts.streams, &parts.protocol, context, packet, bodies) {
             Ok(true) => {}
             Ok(false) => return Judgement::DropWithoutMemory,
             Err(end) => return Judgement::Refuse(end),
@@ -132,6 +136,54 @@ fn judge(parts: &mut Conversation, context: &ReadContext, incoming: &Incoming<'_
         Ok(()) => Judgement::Accept,
         Err(violation) => Judgement::Refuse(violation.into()),
     }
+}
+
+/// Hands a packet's fragments to their channels, and adds the messages that they complete to the packet's; false when there is
+/// no memory for one, so that the packet isn't acked and comes again. Its fragments stay: they are the same then.
+fn assemble(
+    streams: &mut Streams,
+    protocol: &Protocol,
+    context: &ReadContext,
+    packet: &mut Packet,
+    bodies: &mut Bodies,
+) -> Result<bool, End> {
+    let fragments = core::mem::take(&mut packet.fragments);
+    for fragment in &fragments {
+        let data = &packet.fragment_bytes[fragment.bytes.clone()];
+        let handled = streams.receive_reliable(fragment.channel.into(), |reliable| {
+            reliable.handle_message_fragment(fragment, data, context.sequence)
+        });
+        let whole = handled.ok_or(FragmentFault::Window)??;
+        let Some(body) = whole else { continue };
+        let prefix = Prefix::Id(fragment.id);
+        // Checked before reading, because an unacked packet may come again and again.
+        if !has_memory(streams, packet, Some((fragment.channel, prefix))) {
+            return Ok(false);
+        }
+        let read = read_body(&body, fragment.bits, fragment.message_type, protocol, context, bodies);
+        let received = read.map_err(|refusal| End::Violation(Violation::Packet(refusal)))?;
+        packet.memory += received.memory();
+        if packet.memory > MAX_PACKET_MEMORY {
+            // As of a packet that has them whole. They come again one by one.
+            return Ok(false);
+        }
+        packet.messages.push(PacketMessage { channel: fragment.channel, prefix, received });
+    }
+    packet.fragments = fragments;
+    Ok(true)
+}
+
+/// Whether there is memory for a packet's messages, and for one of a channel that its fragments complete: see
+/// [`HeldMemory`](crate::transport::stream::HeldMemory).
+fn has_memory(streams: &Streams, packet: &Packet, completed: Option<(u8, Prefix)>) -> bool {
+    // The packet that all others wait for must get through: with it they can be taken.
+    let awaited = || {
+        let messages = packet.messages.iter().map(|message| (message.channel, message.prefix));
+        let fragments = packet.fragments.iter().map(|fragment| (fragment.channel, Prefix::Id(fragment.id)));
+        let mut all = messages.chain(fragments).chain(completed);
+        all.any(|(channel, prefix)| streams.awaits(channel.into(), prefix))
+    };
+    streams.held.has_room(packet.memory) || awaited()
 }
 
 /// Checks that the windows allow everything in the packet, before anything of it is applied.
@@ -165,15 +217,8 @@ fn apply(
 ) -> Result<(), End> {
     parts.inbound.hello_received |= parts.scratch.get().packet.control.hello.is_some();
     note_pending_ack(parts, now);
-    let Packet { messages, placed, .. } = &parts.scratch.get().packet;
-    let is_reliable = |channel: u8| parts.streams.is_reliable(channel.into());
-    let may_be_held = placed.is_empty() && messages.iter().any(|it| is_reliable(it.channel));
     apply_credits(parts, now, arrival)?;
     apply_messages(parts, arrival, tables)?;
-    if may_be_held && !parts.streams.have_received() {
-        // The application can read nothing, so a driver that is woken by arrivals has no tick now.
-        parts.ledger.pending_ack.hurry(true);
-    }
     let Packet { chunk_items, slices, .. } = &mut parts.scratch.get().packet;
     if !chunk_items.is_empty() {
         // A peer may name any packet.
@@ -203,7 +248,7 @@ fn note_pending_ack(parts: &mut Conversation, now: Instant) {
     let resends =
         messages.iter().any(|it| is_reliable(it.channel)) || placed.iter().any(|it| is_reliable(it.channel));
     if resends || !(fragments.is_empty() && chunk_items.is_empty() && control.credits.is_empty()) {
-        pending.hurry(!chunk_items.is_empty());
+        pending.hurry();
     }
 }
 
@@ -258,4 +303,13 @@ fn free(memory: &mut Memory) {
     fragment_bytes.shrink_to(KEPT_ROW_BYTES);
     bodies.scratch.clear();
     bodies.scratch.shrink_to(KEPT_ROW_BYTES);
+}
+
+impl From<FragmentFault> for End {
+    fn from(fault: FragmentFault) -> Self {
+        End::Violation(match fault {
+            FragmentFault::Window => Violation::Window,
+            FragmentFault::Differs => Violation::Fragments,
+        })
+    }
 }

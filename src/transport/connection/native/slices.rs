@@ -1,15 +1,15 @@
-//! Chunks in packets of their own: items about chunks, and slices at the rate of the congestion controller.
+//! Chunks after the messages of a tick: items about chunks, and slices at the rate of the congestion controller.
 
-use super::builder::Builder;
+use super::builder::{self, Builder};
 use super::send;
-use crate::store::Packets;
 use crate::time::Instant;
 use crate::transport::connection::KEEP_ALIVE;
 use crate::transport::connection::conversation::Conversation;
 use crate::transport::connection::outbound::PacketKind;
+use crate::transport::outlet::Outlet;
 
 /// Appends chunk items, and then slices as long as the rate allows.
-pub(super) fn transmit(parts: &mut Conversation, now: Instant, out: &mut Packets) {
+pub(super) fn transmit(parts: &mut Conversation, now: Instant, out: &mut dyn Outlet) {
     if parts.chunks.is_idle() {
         return;
     }
@@ -36,8 +36,8 @@ pub(super) fn transmit(parts: &mut Conversation, now: Instant, out: &mut Packets
     if parts.chunks.next_deadline(probe_after) <= now && parts.can_send(PacketKind::Control, now) {
         let mut builder = Builder::begin(parts, now);
         if builder.select_chunk_control(now, probe_after) {
-            let written = builder.write();
-            send(parts, now, written, out);
+            let planned = builder.finish();
+            send(parts, now, planned, out);
         }
     }
     if !slices_first {
@@ -50,19 +50,21 @@ pub(super) fn transmit(parts: &mut Conversation, now: Instant, out: &mut Packets
     }
 }
 
-fn transmit_slices(parts: &mut Conversation, now: Instant, out: &mut Packets) {
-    while !parts.outbound.turns.is_silent
-        && parts.chunks.has_slices(now)
-        && parts.can_send(PacketKind::Slices, now)
-    {
+fn transmit_slices(parts: &mut Conversation, now: Instant, out: &mut dyn Outlet) {
+    while may_go(parts, now) {
         // Other packets carry ack ranges and credit: here they would leave no room for a slice.
         let mut builder = Builder::begin_brief(parts, now);
         if !builder.select_slice(now) {
             break;
         }
-        let written = builder.write();
-        parts.send_written(now, out, written);
+        let planned = builder.finish();
+        parts.send(now, out, planned, builder::write);
     }
+}
+
+/// Whether a slice may go out now.
+pub(super) fn may_go(parts: &mut Conversation, now: Instant) -> bool {
+    !parts.outbound.turns.is_silent && parts.chunks.has_slices(now) && parts.can_send(PacketKind::Slices, now)
 }
 
 /// When the next slice may go out.

@@ -15,7 +15,6 @@ use super::conversation::Conversation;
 use super::framing::{Framing, GRAIN};
 use super::scratch::FragmentCounts;
 use super::{Connection, End};
-use crate::store::Packets;
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::congestion::RoundTrip;
@@ -26,6 +25,7 @@ use crate::transport::framing::native::ReadContext;
 use crate::transport::framing::yojimbo::{self, Item};
 use crate::transport::ledger::acks::RttSampling;
 use crate::transport::message::{Message, Prefix};
+use crate::transport::outlet::Outlet;
 use crate::transport::parts::{Desync, Fragment};
 use crate::transport::peer_pace::PeerPace;
 use crate::transport::protocol::{ChannelKind, Protocol};
@@ -128,13 +128,13 @@ impl Framing for Yojimbo {
         &mut self,
         parts: &mut Conversation,
         now: Instant,
-        out: &mut Packets,
+        out: &mut dyn Outlet,
         _: Option<&mut (dyn Fill + '_)>,
     ) {
         self.transmit_tick(parts, now, out);
     }
 
-    fn transmit_between(&mut self, parts: &mut Conversation, now: Instant, out: &mut Packets) {
+    fn transmit_between(&mut self, parts: &mut Conversation, now: Instant, out: &mut dyn Outlet) {
         if parts.outbound.keep_alive_at(Duration::ZERO).is_none_or(|at| at <= now) {
             self.transmit_tick(parts, now, out);
         }
@@ -148,11 +148,6 @@ impl Framing for Yojimbo {
     fn next_between(&self, parts: &mut Conversation, now: Instant) -> Instant {
         let keep_alive = parts.outbound.keep_alive_at(Duration::ZERO).unwrap_or(now);
         keep_alive.max(now + GRAIN)
-    }
-
-    fn next_deadline(&self, parts: &Conversation) -> Instant {
-        let keep_alive = parts.outbound.keep_alive_at(Duration::ZERO).unwrap_or(Instant::ZERO);
-        parts.next_message().min(keep_alive)
     }
 
     fn handle(

@@ -1,18 +1,20 @@
 //! Composing and sending packets of this framing: one a tick, and more while there is more than one holds.
 
 use super::Yojimbo;
-use crate::store::{List, Packets};
+use crate::store::List;
 use crate::time::Instant;
-use crate::transport::connection::conversation::{Conversation, Written};
+use crate::transport::connection::conversation::{Contents, Conversation, Planned};
 use crate::transport::connection::record::{Carried, runs};
 use crate::transport::connection::scratch::{FragmentCounts, Memory};
 use crate::transport::framing::yojimbo::{self, Entry};
+use crate::transport::outlet::Outlet;
+use crate::transport::parts::Fragment;
 use crate::transport::protocol::MAX_ID_BITS;
-use crate::transport::stream::{Offer, SendContext};
+use crate::transport::stream::{Draft, Offer, SendContext};
 
 impl Yojimbo {
     /// Appends the packets of a tick to `out`.
-    pub(super) fn transmit_tick(&mut self, parts: &mut Conversation, now: Instant, out: &mut Packets) {
+    pub(super) fn transmit_tick(&mut self, parts: &mut Conversation, now: Instant, out: &mut dyn Outlet) {
         parts.scratch.get().fragments = FragmentCounts::default();
         parts.begin_transmit(now);
         self.pace_blocks(parts, now);
@@ -51,7 +53,7 @@ impl Yojimbo {
             parts.streams.fill_shared(&context, &parts.protocol, room, &mut offer);
             return true;
         }
-        let filled = parts.streams.fill(&context, &parts.protocol, room, &mut offer);
+        let filled = parts.streams.fill(&context, &parts.protocol, room, &mut offer) > 0;
         if !blocks_first {
             let used = selected_bits(parts);
             self.select_fragments(parts, &context, room.saturating_sub(used));
@@ -77,31 +79,34 @@ impl Yojimbo {
     }
 
     /// Sends the packet that was composed.
-    fn send(&mut self, parts: &mut Conversation, now: Instant, out: &mut Packets) {
-        let mut entries = Vec::new();
+    fn send(&mut self, parts: &mut Conversation, now: Instant, out: &mut dyn Outlet) {
         let mut carried = List::default();
         let mut carry = |what| parts.ledger.carried.push(&mut carried, what);
-        let Memory { draft, writer, .. } = parts.scratch.get();
-        let mut selected = draft.iter().peekable();
-        let mut fragments = self.fragments.iter().peekable();
-        for index in 0..parts.streams.len() {
+        for (index, entry) in entries(&parts.scratch.get().draft, &self.fragments) {
             let channel = index as u8;
-            let messages = selected.next_if(|(channel, _)| *channel == index);
-            if let Some((_, fragment)) = fragments.next_if(|(channel, _)| *channel == index) {
-                entries.push((index, Entry::Fragment(fragment)));
-                let (mark, index) = (fragment.mark, fragment.index as u16);
-                carry(Carried::Fragment { channel, mark, index });
-            } else if let Some((_, messages)) = messages {
-                entries.push((index, Entry::Messages(messages)));
-                runs(channel, messages).for_each(&mut carry);
+            match entry {
+                Entry::Fragment(&Fragment { mark, index, .. }) => {
+                    carry(Carried::Fragment { channel, mark, index: index as u16 });
+                }
+                Entry::Messages(messages) => runs(channel, messages).for_each(&mut carry),
             }
         }
-        drop((selected, fragments));
-        writer.clear();
-        yojimbo::write(writer, &parts.protocol, &entries);
-        let messages = !carried.is_empty();
-        parts.send_written(now, out, Written { messages, carried, ..Written::default() });
+        let planned = Planned { messages: !carried.is_empty(), carried, ..Planned::default() };
+        parts.send(now, out, planned, |writer, Contents { protocol, draft, .. }| {
+            yojimbo::write(writer, protocol, &entries(draft, &self.fragments));
+        });
     }
+}
+
+/// The entries of a packet, channels ascending: a fragment, or else messages.
+fn entries<'a>(draft: &'a Draft, fragments: &'a [(usize, Fragment)]) -> Vec<(usize, Entry<'a>)> {
+    let cut = |index: usize| fragments.iter().any(|(channel, _)| *channel == index);
+    let messages = draft.iter().filter(|(index, _)| !cut(*index));
+    let messages = messages.map(|(index, selected)| (index, Entry::Messages(selected)));
+    let fragments = fragments.iter().map(|(index, fragment)| (*index, Entry::Fragment(fragment)));
+    let mut entries: Vec<_> = messages.chain(fragments).collect();
+    entries.sort_by_key(|(index, _)| *index);
+    entries
 }
 
 /// An upper bound of the selected messages' bits.

@@ -13,7 +13,6 @@ use crate::transport::framing::chunk_items::read_item;
 use crate::transport::framing::refusal::{MAX_PACKET_MESSAGES, Refusal};
 use crate::transport::ledger::AckRange;
 use crate::transport::message::{Bodies, MESSAGE_OVERHEAD_BYTES, OpaqueBody, Prefix, Received, window_bytes};
-use crate::transport::owner::Owner;
 use crate::transport::parts::MessageFragment;
 use crate::transport::peer_clock::ReceiveTime;
 use crate::transport::protocol::{Body, ChannelKind, FRAGMENT_BYTES, Protocol, length_bits};
@@ -36,7 +35,7 @@ pub(in crate::transport::framing) fn read_alone(
     let message_type = read_name(&mut reader, protocol.messages().len())? as u16;
     let mut body = Vec::new();
     read_declared(&mut reader, protocol, message_type, &mut body)?;
-    if protocol.owner(message_type) != Owner::Game {
+    if protocol.peer_type() == Some(message_type) {
         return Err(Refusal::Type);
     }
     reader.finish()?;

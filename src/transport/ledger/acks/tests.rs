@@ -2,8 +2,13 @@ use super::*;
 use crate::rng::Rng;
 
 fn acks(sent_window: usize, received_window: usize) -> Acks {
-    Acks::new(&AcksConfig { sent_window, received_window, max_window: sent_window, ..AcksConfig::default() })
-        .unwrap()
+    Acks::<()>::new(&AcksConfig {
+        sent_window,
+        received_window,
+        max_window: sent_window,
+        ..AcksConfig::default()
+    })
+    .unwrap()
 }
 
 fn ms(millis: u64) -> Instant {
@@ -73,7 +78,7 @@ fn windows_of_the_standard_keep_their_size() {
 /// reliable 1.0 takes the first sample unchanged and 0.25 % of each further one, the newest packet first.
 #[test]
 fn the_newest_packet_of_a_header_is_sampled_first() {
-    let mut acks = Acks::new(&AcksConfig::standard()).unwrap();
+    let mut acks = Acks::<()>::new(&AcksConfig::standard()).unwrap();
     acks.record_sent(ms(0), 1);
     acks.record_sent(ms(50), 1);
     process(&mut acks, ms(100), 1, 0b11);
@@ -167,7 +172,7 @@ fn lost_packets_nobody_polls_take_bounded_memory() {
 #[test]
 fn a_multiple_of_the_rtt_bounds_the_wait() {
     let loss_bound = LossBound::Rtt { multiple: 2.0, at_least: Duration::from_millis(50) };
-    let mut acks = Acks::new(&AcksConfig { loss_bound, ..AcksConfig::default() }).unwrap();
+    let mut acks = Acks::<()>::new(&AcksConfig { loss_bound, ..AcksConfig::default() }).unwrap();
     assert_eq!(acks.time_to_loss(), LossBound::DEFAULT_TIME);
     acks.record_sent(ms(0), 1);
     process(&mut acks, ms(100), 0, 1);
@@ -180,7 +185,7 @@ fn a_multiple_of_the_rtt_bounds_the_wait() {
 #[test]
 fn a_late_ack_still_teaches_the_rtt() {
     let loss_bound = LossBound::Rtt { multiple: 1.5, at_least: Duration::ZERO };
-    let mut acks = Acks::new(&AcksConfig { loss_bound, ..AcksConfig::default() }).unwrap();
+    let mut acks = Acks::<()>::new(&AcksConfig { loss_bound, ..AcksConfig::default() }).unwrap();
     acks.record_sent(ms(0), 1);
     assert_eq!(lost(&mut acks, ms(1000)), [0]);
     process(&mut acks, ms(2000), 0, 1);
@@ -199,14 +204,14 @@ fn the_ack_delay_comes_off_the_newest_packets_round_trip_and_no_other_is_sampled
         sampling,
         &mut out,
     );
-    assert_eq!((out.len(), acks.rtt()), (2, None));
+    assert_eq!((out.len(), acks.rtt.smoothed()), (2, None));
     acks.process(
         ms(100),
         &FullHeader { sequence: 1, ack: 2, ack_bits: 0b111, skipped: 0 },
         sampling,
         &mut out,
     );
-    assert_eq!(acks.rtt(), Some(Duration::from_millis(65)));
+    assert_eq!(acks.rtt.smoothed(), Some(Duration::from_millis(65)));
 }
 
 #[test]
@@ -225,7 +230,7 @@ fn tells_new_packets_from_duplicates_and_stale_ones() {
 
 #[test]
 fn in_order_refuses_what_a_newer_packet_overtook() {
-    let mut acks = Acks::new(&AcksConfig { in_order_only: true, ..AcksConfig::default() }).unwrap();
+    let mut acks = Acks::<()>::new(&AcksConfig { in_order_only: true, ..AcksConfig::default() }).unwrap();
     acks.record_received(ms(0), 9, 1);
     acks.record_received(ms(0), 11, 1);
     assert_eq!(acks.is_new(10), Err(NotNew::OutOfOrder));

@@ -1,13 +1,10 @@
-//! What the players of a game whose host may change tell each other beside the game: notes, and who still hears the host.
+//! What the players of a hosted game tell each other about its hosts: notes, and who still hears the host.
 //!
 //! Of a note the newest counts: it is sent until the other side has acked it, and a newer one takes its place. Notes are of an
 //! epoch, which counts hosts: those of another are dropped and counted, and so is what is said of them. Each packet also has a
 //! stamp of its sender's clock, and the newest stamp that came from the other side. From these a host knows until when the
 //! others can't have given it up: they wait for a timeout of silence first, counted from a packet that it sent no earlier.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
-use super::{Carried, Setting};
 use crate::mesh::{MAX_PLAYERS, Players, bit};
 use crate::time::{Duration, Instant};
 use crate::wire::{BitSink, BitWriter};
@@ -50,10 +47,9 @@ struct Other {
 
 /// The notes of one player to all others and back.
 #[derive(Clone, Debug)]
-pub struct MigrationNotes {
-    /// What must be the same on all sides: the silence after which players are gone, and how large a state may be.
+pub struct Notes {
+    /// The silence after which players are gone.
     timeout: Duration,
-    max_bytes: u32,
     epoch: u32,
     others: [Other; MAX_PLAYERS],
     fresh: Vec<Note>,
@@ -67,18 +63,15 @@ fn milliseconds(now: Instant) -> u32 {
     ((now.as_nanos() / 1_000_000) as u32).max(1)
 }
 
-impl MigrationNotes {
+impl Notes {
     /// Of a player whose links end after this silence.
-    pub fn new(timeout: Duration, max_bytes: u32) -> Self {
-        MigrationNotes {
-            timeout,
-            max_bytes,
-            epoch: 0,
-            others: Default::default(),
-            fresh: Vec::new(),
-            stale: 0,
-            early: 0,
-        }
+    pub fn new(timeout: Duration) -> Self {
+        Notes { timeout, epoch: 0, others: Default::default(), fresh: Vec::new(), stale: 0, early: 0 }
+    }
+
+    /// The silence after which players are gone.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
     }
 
     /// Another host: all notes are over.
@@ -127,7 +120,8 @@ impl MigrationNotes {
         (self.stale, self.early)
     }
 
-    fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Option<()> {
+    /// Reads a player's packet. None if it is none.
+    pub fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Option<()> {
         let (head, note) = payload.split_at_checked(HEAD_BYTES)?;
         let word = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
         let half = |at: usize| Some(u16::from_le_bytes(head.get(at..at + 2)?.try_into().ok()?));
@@ -163,7 +157,8 @@ impl MigrationNotes {
         Some(())
     }
 
-    fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {
+    /// Writes a packet for a player, if one is due.
+    pub fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {
         let Some(other) = self.others.get_mut(usize::from(player)) else { return false };
         if now < other.due {
             return false;
@@ -184,44 +179,11 @@ impl MigrationNotes {
         true
     }
 
-    fn note_left(&mut self, player: u8) {
+    pub fn note_left(&mut self, player: u8) {
         if let Some(other) = self.others.get_mut(usize::from(player)) {
             *other = Other::default();
         }
         self.fresh.retain(|note| note.player != player);
-    }
-}
-
-/// Notes that a session and the game share. The session locks them for single calls only.
-#[derive(Clone, Debug)]
-pub struct SharedMigration(pub Arc<Mutex<MigrationNotes>>);
-
-impl SharedMigration {
-    /// Does something with the notes.
-    pub fn with<T>(&self, work: impl FnOnce(&mut MigrationNotes) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Carried for SharedMigration {
-    fn settings(&self) -> (&'static str, Vec<Setting>) {
-        let (timeout, max_bytes) = self.with(|notes| (notes.timeout, notes.max_bytes));
-        let settings =
-            vec![Setting::of("timeout", timeout.as_secs()), Setting::of("max_bytes", max_bytes.into())];
-        ("migration", settings)
-    }
-
-    fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), String> {
-        let read = self.with(|notes| notes.read(now, player, payload));
-        read.ok_or_else(|| "bytes that are no note of a game that migrates".to_owned())
-    }
-
-    fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {
-        self.with(|notes| notes.fill(now, player, bits, writer))
-    }
-
-    fn note_left(&mut self, _: Instant, player: u8) {
-        self.with(|notes| notes.note_left(player));
     }
 }
 
@@ -230,8 +192,8 @@ mod tests {
     use super::*;
     use crate::rng::Rng;
 
-    fn notes() -> MigrationNotes {
-        let mut notes = MigrationNotes::new(Duration::from_secs(1), 1000);
+    fn notes() -> Notes {
+        let mut notes = Notes::new(Duration::from_secs(1));
         notes.set_epoch(1);
         notes
     }
@@ -240,7 +202,7 @@ mod tests {
         Instant::from_millis(ms)
     }
 
-    fn pass(now: Instant, from: (&mut MigrationNotes, u8), to: (&mut MigrationNotes, u8)) -> bool {
+    fn pass(now: Instant, from: (&mut Notes, u8), to: (&mut Notes, u8)) -> bool {
         let mut writer = BitWriter::new();
         let said = from.0.fill(now, to.1, 8000, &mut writer);
         if said {

@@ -1,0 +1,246 @@
+//! The game that players host, on a peer: its server while this player hosts, and this player's client.
+
+use crate::python::prelude::*;
+
+use super::Peer;
+use super::events::{HostChanged, client_id};
+use crate::endpoint::DisconnectReason;
+use crate::mesh::{LeaveReason, Phase};
+use crate::python::client::Client;
+use crate::python::errors::{BadWorldError, not_connected};
+use crate::python::log::{Level, log};
+use crate::python::reconnect::Seat;
+use crate::python::server::Server;
+use crate::python::settings::{Debugging, Given, Tuning};
+use crate::python::setup::entropy;
+use crate::rendezvous::member_address;
+use crate::session::hosting::{MAX_WORLD_BYTES, News, WorldBytes};
+
+/// The settings of the servers and of the client.
+const SETTINGS: [&str; 3] = ["tuning", "debugging", "transfers"];
+
+/// A peer's part in a hosted game.
+pub(super) struct HostedGame {
+    pub(super) client: Py<Client>,
+    /// Where the client finds the token for another host's server.
+    seat: Seat,
+    settings: Py<PyDict>,
+    serving: Mutex<Serving>,
+    /// Whether the warning about a large world was logged.
+    warned: AtomicBool,
+}
+
+/// The server that this peer runs.
+#[derive(Default)]
+struct Serving {
+    server: Option<Py<Server>>,
+    /// The players who were sent tokens for it.
+    seated: Vec<(u8, u32)>,
+}
+
+/// Takes the settings of a hosted game's servers and client from those of a peer.
+pub(super) fn settings_of<'py>(
+    py: Python<'py>,
+    given: Option<&Bound<'py, PyDict>>,
+    protocol: &Protocol,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let settings = PyDict::new(py);
+    let Some(given) = given.filter(|_| protocol.is_hosted()) else {
+        return Ok(protocol.is_hosted().then_some(settings));
+    };
+    for name in SETTINGS {
+        if let Some(value) = given.get_item(name)?.filter(|value| !value.is_none()) {
+            settings.set_item(name, value)?;
+        }
+    }
+    // The peer's port has these.
+    let changes = PyDict::new(py);
+    changes.set_item("bind", py.None())?;
+    changes.set_item("driver", "polled")?;
+    changed::<Tuning>(&settings, "tuning", &changes)?;
+    let changes = PyDict::new(py);
+    changes.set_item("conditions", py.None())?;
+    changes.set_item("capture", py.None())?;
+    changed::<Debugging>(&settings, "debugging", &changes)?;
+    // Between players go only worlds, which are received into memory.
+    if given.contains("transfers")? {
+        given.del_item("transfers")?;
+    }
+    Ok(Some(settings))
+}
+
+/// Replaces an object of settings by one with these changes; a wrong one is refused by its user.
+fn changed<T: pyo3::PyTypeInfo>(
+    settings: &Bound<'_, PyDict>,
+    name: &str,
+    changes: &Bound<'_, PyDict>,
+) -> PyResult<()> {
+    match settings.get_item(name)?.filter(|value| value.is_instance_of::<T>()) {
+        Some(value) => settings.set_item(name, value.call_method("replace", (), Some(changes))?),
+        None => Ok(()),
+    }
+}
+
+holds!(HostedGame: client, settings, serving);
+holds!(Serving: server);
+
+impl HostedGame {
+    pub(super) fn new<'py>(
+        py: Python<'py>,
+        peer: &Endpoint,
+        settings: Bound<'py, PyDict>,
+        ghosts: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Self> {
+        let seat = Seat::default();
+        let given = Given::new(py, "Peer", Some(settings.clone()))?;
+        let client = Client::hosted(py, peer.protocol.clone_ref(py), given, ghosts, (peer, seat.clone()))?;
+        Ok(HostedGame {
+            client: Py::new(py, client)?,
+            seat,
+            settings: settings.unbind(),
+            serving: Mutex::default(),
+            warned: AtomicBool::new(false),
+        })
+    }
+
+    /// The server that this peer runs, whether it hosts at the moment or not.
+    pub(super) fn server(&self, py: Python<'_>) -> Option<Py<Server>> {
+        let server = lock(&self.serving).server.as_ref().map(|server| server.clone_ref(py));
+        server.filter(|server| !server.get().endpoint.closed().unwrap_or(true))
+    }
+
+    /// Ends the server: another player hosts, or nobody.
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        let serving = core::mem::take(&mut *lock(&self.serving));
+        serving.server.map_or(Ok(()), |server| server.get().end_hosted(py))
+    }
+
+    /// Ends the server and the client with their peer.
+    pub(super) fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let stopped = self.stop(py);
+        self.client.get().close_hosted(py).and(stopped)
+    }
+}
+
+impl Peer {
+    /// Does what the hosted game needs, once a tick; returns its events.
+    pub(super) fn host_game(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        let mut events = Vec::new();
+        let Some(game) = &self.hosted else { return Ok(events) };
+        while let Some(next) = self.part(|part, _| part.poll_hosted())? {
+            match next {
+                News::Begin { world } => self.begin_hosting(py, game, world)?,
+                News::Changed { host, age } => {
+                    let Some(host) = self.player(py, host) else { continue };
+                    log(py, Level::Info, || {
+                        format!("the peer at {}: {} hosts", self.endpoint.address.0, host.get().__repr__())
+                    });
+                    let age = age.map(|age| age.as_secs_f64());
+                    events.push(Py::new(py, HostChanged { host, age })?.into_any());
+                }
+            }
+        }
+        let (is_master, phase, seat) =
+            self.part(|part, _| (part.mesh().is_master(), part.mesh().phase(), part.take_seat()))?;
+        if let Some(seat) = seat {
+            *lock(&game.seat) = Some(seat);
+        }
+        if let Phase::Ended(reason) = phase {
+            game.stop(py)?;
+            game.client.get().end_hosted(py, end_of(reason))?;
+        } else if !is_master {
+            game.stop(py)?;
+        }
+        self.seat_players(py, game)?;
+        self.save_world(py, game)?;
+        Ok(events)
+    }
+
+    fn begin_hosting(&self, py: Python<'_>, game: &HostedGame, world: Option<WorldBytes>) -> PyResult<()> {
+        game.stop(py)?;
+        let (me, places) = self.part(|part, _| (part.mesh().identity(), part.mesh().roster().places))?;
+        let Some((player, joined)) = me else { return Ok(()) };
+        let given = Given::new(py, "Peer", Some(game.settings.bind(py).clone()))?;
+        let protocol = self.endpoint.protocol.clone_ref(py);
+        let at = (&self.endpoint, member_address(player, joined), usize::from(places.max(1)));
+        let bytes = world.as_ref().map(|world| world.bytes.as_slice());
+        let is_fine = match Server::hosted(py, protocol, given, bytes, at) {
+            Ok(server) => {
+                let server = Some(Py::new(py, server)?);
+                *lock(&game.serving) = Serving { server, seated: Vec::new() };
+                true
+            }
+            Err(error) if error.is_instance_of::<BadWorldError>(py) => {
+                log(py, Level::Warning, || format!("the peer at {}: {error}", self.endpoint.address.0));
+                false
+            }
+            Err(error) => return Err(error),
+        };
+        self.part(|part, now| part.note_begun(now, is_fine))
+    }
+
+    /// Saves the world of this peer's server, if that is due: the next hosts get it.
+    fn save_world(&self, py: Python<'_>, game: &HostedGame) -> PyResult<()> {
+        let is_due = self.part(|part, now| part.is_save_due(now))?;
+        let has_ghosts = !self.endpoint.protocol.get().ghosts.is_empty();
+        let Some(server) = game.server(py).filter(|_| is_due && has_ghosts) else { return Ok(()) };
+        let world = server.get().save(py)?;
+        let bytes = world.len();
+        let is_kept = self.part(|part, now| part.keep_world(now, world))?;
+        if !is_kept && !game.warned.swap(true, Ordering::Relaxed) {
+            log(py, Level::Warning, || {
+                format!(
+                    "the peer at {}: the world takes {bytes} bytes and the maximum is {MAX_WORLD_BYTES}: the next host \
+                     begins with an older one, or with none",
+                    self.endpoint.address.0
+                )
+            });
+        }
+        Ok(())
+    }
+
+    /// Sends the players of the game tokens for this peer's server, and ends the connections of the players who left.
+    fn seat_players(&self, py: Python<'_>, game: &HostedGame) -> PyResult<()> {
+        let Some(server) = game.server(py) else { return Ok(()) };
+        let server = &server.get().endpoint;
+        let (me, members) = self.part(|part, _| {
+            let members = part.mesh().roster().members.iter();
+            let members = members.map(|member| (member.player, member.joined)).collect::<Vec<_>>();
+            (part.mesh().identity(), members)
+        })?;
+        let Some(me) = me else { return Ok(()) };
+        let mut seated = core::mem::take(&mut lock(&game.serving).seated);
+        for gone in seated.extract_if(.., |who| !members.contains(who)) {
+            let mut state = server.state.lock()?;
+            let client = state.host().find(client_id(gone));
+            client.into_iter().for_each(|it| state.change().lose(it, DisconnectReason::PeerDisconnected));
+        }
+        for who in members {
+            if seated.contains(&who) {
+                continue;
+            }
+            let token = server.with(|host, driver| {
+                let listener = host.listener().ok_or_else(not_connected)?;
+                let network = self.endpoint.network.as_ref().map(|network| network.get().0.clone());
+                let address = member_address(me.0, me.1);
+                let mut entropy = entropy(network);
+                let made = listener.local_token(driver.unix(), address, client_id(who), None, &mut *entropy);
+                made.map_err(value_error)
+            })??;
+            if self.part(|part, _| part.offer_seat(who, token))? {
+                seated.push(who);
+            }
+        }
+        lock(&game.serving).seated = seated;
+        Ok(())
+    }
+}
+
+/// The end of a client's connection whose player is out of the game.
+fn end_of(reason: LeaveReason) -> DisconnectReason {
+    match reason {
+        LeaveReason::Kicked => DisconnectReason::Kicked,
+        LeaveReason::Closed | LeaveReason::Left => DisconnectReason::Closed,
+        _ => DisconnectReason::TimedOut,
+    }
+}

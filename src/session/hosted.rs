@@ -1,0 +1,180 @@
+//! The game that the players host, in a peer's part of a session: seats at the host's server, and the worlds that travel
+//! between the players as chunks.
+//!
+//! Promises: the application never gets a chunk with a world, and only the master's own server is dialled.
+
+use std::sync::Arc;
+
+use super::hosting::{Agreed, Hosting, News, Transfer, WorldBytes, WorldId};
+use super::peer_links::pass_of;
+use super::peers::PeerPart;
+use crate::endpoint::{Host, PeerHandle};
+use crate::mesh::{Players, bit};
+use crate::netcode::{ConnectToken, TOKEN_BYTES};
+use crate::rendezvous::member_address;
+use crate::time::Instant;
+use crate::transport::chunks::{BytesSource, ChunkEvent, Stored};
+
+/// Labels of chunks with worlds begin with it.
+const LABEL: &str = "tickwire.world ";
+
+/// Worlds up to this size go out at once.
+const MAX_BURST: usize = 4096;
+
+fn label_of((epoch, sequence): WorldId) -> String {
+    format!("{LABEL}{epoch}.{sequence}")
+}
+
+fn id_in(label: &str) -> Option<WorldId> {
+    let (epoch, sequence) = label.strip_prefix(LABEL)?.split_once('.')?;
+    Some((epoch.parse().ok()?, sequence.parse().ok()?))
+}
+
+impl PeerPart {
+    /// What the hosted game needs next.
+    pub fn poll_hosted(&mut self) -> Option<News> {
+        self.core::<Hosting>()?.poll_news()
+    }
+
+    /// The layer above has made a server, or can't load the world.
+    pub fn note_begun(&mut self, now: Instant, is_fine: bool) {
+        if let Some(hosting) = self.core::<Hosting>() {
+            hosting.note_begun(now, is_fine);
+        }
+    }
+
+    /// Whether this peer hosts the game now, and no other can.
+    pub fn is_host(&mut self, now: Instant) -> bool {
+        let Some(hosting) = self.core::<Hosting>() else { return false };
+        let (is_running, leases) = (hosting.is_running(), hosting.leases(now));
+        is_running && self.mesh.is_master() && self.is_quorum(leases)
+    }
+
+    /// Whether this peer hosts the game and should save its world now.
+    pub fn is_save_due(&mut self, now: Instant) -> bool {
+        self.is_host(now) && self.core::<Hosting>().is_some_and(|hosting| hosting.is_save_due(now))
+    }
+
+    /// This peer, the host, has saved its world; false if that is too large.
+    pub fn keep_world(&mut self, now: Instant, world: Vec<u8>) -> bool {
+        self.core::<Hosting>().is_none_or(|hosting| hosting.keep(now, WorldBytes::new(world)))
+    }
+
+    /// Sends a player the token for the server that this peer runs; takes its own. False if this isn't the master, or the
+    /// player isn't connected.
+    pub fn offer_seat(&mut self, player: (u8, u32), token: ConnectToken) -> bool {
+        if self.mesh.identity() == Some(player) {
+            self.seat = Some(token);
+            return true;
+        }
+        self.mesh.offer_seat(player, pass_of(&token))
+    }
+
+    /// The master sends the token for its server. Whatever the token names, only the master's own server is dialled.
+    pub(super) fn keep_seat(&mut self, host: (u8, u32), mut pass: Vec<u8>) {
+        pass.resize(TOKEN_BYTES, 0);
+        let token = ConnectToken::from_bytes(&pass).ok();
+        let leads_there = |token: &ConnectToken| token.addresses() == [member_address(host.0, host.1)];
+        self.seat = token.filter(leads_there).or(self.seat.take());
+    }
+
+    /// Takes the token for the master's server, if another one came.
+    pub fn take_seat(&mut self) -> Option<ConnectToken> {
+        self.seat.take()
+    }
+
+    /// Carries out the actions of a hosted game.
+    pub(super) fn host_game(&mut self, now: Instant, host: &mut Host) {
+        let Some(hosting) = self.core::<Hosting>() else { return };
+        let leases = hosting.leases(now);
+        let is_host = self.is_quorum(leases);
+        let agreed = Agreed {
+            epoch: self.mesh.epoch(),
+            me: self.mesh.me(),
+            master: self.mesh.master(),
+            others: self.connected(),
+        };
+        let mut transfers = Vec::new();
+        if let Some(hosting) = self.core::<Hosting>() {
+            hosting.update(now, agreed, is_host);
+            transfers.extend(std::iter::from_fn(|| hosting.poll_transfer()));
+        }
+        for transfer in transfers {
+            self.send_world(now, host, &transfer);
+        }
+    }
+
+    /// The other players of the roster that are connected.
+    fn connected(&self) -> Players {
+        let here = self.players.iter().filter(|link| !link.over);
+        here.fold(0, |all, link| all | bit(link.player)) & self.mesh.roster().players()
+    }
+
+    fn send_world(&mut self, now: Instant, host: &mut Host, transfer: &Transfer) {
+        let Transfer { player, id, world } = transfer;
+        let player = *player;
+        let is_small = world.bytes.len() <= MAX_BURST;
+        let source = Box::new(BytesSource(world.bytes.clone()));
+        let handle = self.handle_of(player);
+        let sent = handle.and_then(|handle| {
+            let connection = host.connection_mut(handle)?;
+            let number = connection.send_chunk(now, source, world.hash, &label_of(*id), is_small).ok()?;
+            Some((handle, number, player))
+        });
+        match sent {
+            Some(sent) => self.worlds.push(sent),
+            None => self.note_sent(player, false),
+        }
+    }
+
+    fn note_sent(&mut self, player: u8, is_there: bool) {
+        if let Some(hosting) = self.core::<Hosting>() {
+            hosting.note_sent(player, is_there);
+        }
+    }
+
+    /// Takes the worlds out of what came.
+    pub(super) fn take_worlds(&mut self, chunks: &mut Vec<(PeerHandle, ChunkEvent)>) {
+        if chunks.is_empty() || self.core::<Hosting>().is_none() {
+            return;
+        }
+        let mut kept = Vec::new();
+        for (peer, event) in chunks.drain(..) {
+            if let Some(event) = self.take_world(peer, event) {
+                kept.push((peer, event));
+            }
+        }
+        *chunks = kept;
+    }
+
+    /// Handles an event of a chunk with a world; returns any other.
+    fn take_world(&mut self, peer: PeerHandle, event: ChunkEvent) -> Option<ChunkEvent> {
+        match &event {
+            ChunkEvent::Sent { number } | ChunkEvent::NotSent { number, .. } => {
+                let is_it = |(to, sent, _): &(PeerHandle, u64, u8)| (*to, *sent) == (peer, *number);
+                let Some(place) = self.worlds.iter().position(is_it) else { return Some(event) };
+                let (_, _, player) = self.worlds.swap_remove(place);
+                self.note_sent(player, matches!(event, ChunkEvent::Sent { .. }));
+                None
+            }
+            ChunkEvent::Received { offer, .. } | ChunkEvent::NotReceived { offer, .. }
+                if !offer.label.starts_with(LABEL) =>
+            {
+                Some(event)
+            }
+            ChunkEvent::NotReceived { .. } => None,
+            ChunkEvent::Received { offer, stored } => {
+                let player = self.players.iter().find(|link| link.handle == peer).map(|link| link.player);
+                if let (Some(player), Some(id), Stored::Bytes(bytes)) = (player, id_in(&offer.label), stored)
+                {
+                    let world = WorldBytes { hash: offer.hash, bytes: Arc::new(bytes.clone()) };
+                    if let Some(hosting) = self.core::<Hosting>() {
+                        hosting.handle_world(player, id, world);
+                    }
+                }
+                None
+            }
+            ChunkEvent::Offered(_) => Some(event),
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! Which player hosts a game, and with which world: the host saves its world, sends it to the next hosts, and one of them
+//! goes on with it.
+//!
+//! A sans-IO machine, beside the mesh that elects the master: it takes time, what the mesh agreed on, notes and worlds, and
+//! [`Hosting::poll_transfer`] and [`Hosting::poll_news`] say what to do.
+//!
+//! Promises: a master hosts only while more than half of the players can't have given it up, so there are never two hosts
+//! (of two players that lose each other, each hosts). A new host goes on with the newest world that its former host, or
+//! more than half of the players, vouch for. A player who offers another world, or offers one and doesn't send it, delays
+//! the game by a bounded time. State is bounded by the number of players.
+
+mod note;
+mod notes;
+mod worlds;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use self::note::{HostNote, Note};
+pub use self::notes::{MAX_NOTE_BYTES, Note as SentNote, Notes};
+pub use self::worlds::{WorldBytes, WorldId};
+use self::worlds::{WorldInfo, Worlds};
+use super::{Carried, Setting};
+use crate::mesh::{MAX_PLAYERS, Players, bit};
+use crate::time::{Duration, Instant};
+use crate::transport::chunks::ContentHash;
+use crate::wire::BitWriter;
+
+/// The time between two saves of a world, unless its bytes take longer.
+const SAVE_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Bytes of worlds that a host sends in a second, to all players together.
+const BYTES_PER_SECOND: f64 = 128_000.0;
+
+/// Bytes that may go out at once beyond that rate.
+const BURST_BYTES: f64 = 32_768.0;
+
+/// The maximum bytes of a world.
+pub const MAX_WORLD_BYTES: usize = 4 << 20;
+
+/// How many players get the world: the next hosts, by their numbers.
+const SUCCESSORS: usize = 3;
+
+/// How long a new master waits for the others to say which worlds they have, and again for a world that it asks for,
+/// beside the time that its bytes take.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(400);
+
+/// How long a world that was asked for may take at most: a player may claim one and not send it.
+const MAX_FETCH: Duration = Duration::from_secs(4);
+
+/// The worlds that a host's notes name.
+const MAX_ANNOUNCED: usize = 4;
+
+/// What the mesh has agreed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreed {
+    pub epoch: u32,
+    /// This player, once it is in the game.
+    pub me: Option<u8>,
+    pub master: Option<u8>,
+    /// The other players that are connected.
+    pub others: Players,
+}
+
+/// A world to send to a player; [`Hosting::note_sent`] is told once it is there, or lost.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    pub player: u8,
+    pub id: WorldId,
+    pub world: WorldBytes,
+}
+
+/// What the application has to do, or to know.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// Make a server, with this world if there is one, and answer with [`Hosting::note_begun`].
+    Begin { world: Option<WorldBytes> },
+    /// Another player hosts the game, or this one does: with a world of this age.
+    Changed { host: u8, age: Option<Duration> },
+}
+
+/// How far a master is in hosting the game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// It asks the others for their worlds, since then.
+    Asking { since: Instant },
+    /// It waits for a world from a player.
+    Fetching { id: WorldId, player: u8, until: Instant },
+    /// The layer above makes a server of a world, which was saved then.
+    Beginning { base: Option<(WorldId, Instant)> },
+    /// It hosts the game.
+    Running { base: Option<(WorldId, Instant)> },
+}
+
+/// The worlds that a host has saved.
+#[derive(Debug, Default)]
+struct Saves {
+    sequence: u32,
+    next_at: Instant,
+    newest: Option<(WorldId, WorldBytes)>,
+    announced: BTreeMap<WorldId, WorldInfo>,
+    /// The world that is under way to each player, and the newest that each has.
+    sending: [Option<ContentHash>; MAX_PLAYERS],
+    has: [Option<ContentHash>; MAX_PLAYERS],
+    /// Bytes that may be sent; negative after a large world.
+    allowance: f64,
+    paced_at: Instant,
+}
+
+/// A player's part in hosting: see the module.
+#[derive(Debug)]
+pub struct Hosting {
+    timeout: Duration,
+    notes: Notes,
+    agreed: Agreed,
+    /// This peer is the master, and how far it is with that.
+    phase: Option<Phase>,
+    worlds: Worlds,
+    /// The newest notes of the other players, in this epoch.
+    told: [Option<Note>; MAX_PLAYERS],
+    /// Players that didn't send what they claimed to have.
+    failed: Players,
+    saves: Saves,
+    /// The player who hosts, and the one before it.
+    host: Option<u8>,
+    former: Option<u8>,
+    /// There was a host before.
+    had_host: bool,
+    /// The world that was handed to the master.
+    handed: Option<WorldId>,
+    transfers: VecDeque<Transfer>,
+    news: VecDeque<News>,
+    malformed: u64,
+    refused: u64,
+}
+
+impl Hosting {
+    /// Of a player whose links end after this silence.
+    pub fn new(timeout: Duration) -> Self {
+        Hosting {
+            timeout,
+            notes: Notes::new(timeout),
+            agreed: Agreed::default(),
+            phase: None,
+            worlds: Worlds::default(),
+            told: Default::default(),
+            failed: 0,
+            saves: Saves::default(),
+            host: None,
+            former: None,
+            had_host: false,
+            handed: None,
+            transfers: VecDeque::new(),
+            news: VecDeque::new(),
+            malformed: 0,
+            refused: 0,
+        }
+    }
+
+    /// The players who can't have given this one up yet.
+    pub fn leases(&self, now: Instant) -> Players {
+        self.notes.leases(now)
+    }
+
+    /// Whether this peer is the master and has the game's world; it hosts while its [`leases`](Self::leases) are a quorum.
+    pub fn is_running(&self) -> bool {
+        let is_master = self.agreed.me.is_some() && self.agreed.me == self.agreed.master;
+        is_master && matches!(self.phase, Some(Phase::Running { .. }))
+    }
+
+    /// Notes and worlds that were malformed or refused.
+    pub fn refused(&self) -> u64 {
+        self.malformed + self.refused
+    }
+
+    /// The next world to send.
+    pub fn poll_transfer(&mut self) -> Option<Transfer> {
+        self.transfers.pop_front()
+    }
+
+    /// The next news for the application.
+    pub fn poll_news(&mut self) -> Option<News> {
+        self.news.pop_front()
+    }
+
+    /// Does what is due, by what the mesh has agreed on. `is_host`: the leases are a quorum.
+    pub fn update(&mut self, now: Instant, agreed: Agreed, is_host: bool) {
+        let before = core::mem::replace(&mut self.agreed, agreed);
+        if before.epoch != agreed.epoch {
+            self.begin_epoch(agreed);
+        }
+        for note in self.notes.take() {
+            let read = Note::read(&note.bytes, note.sent_ms, note.came_at);
+            self.malformed += u64::from(read.is_none());
+            if let (Some(told), Some(read)) = (self.told.get_mut(usize::from(note.player)), read) {
+                *told = Some(read);
+            }
+        }
+        match (agreed.me, agreed.master) {
+            (Some(me), Some(master)) if me == master => self.lead(now, me, is_host),
+            (Some(_), Some(master)) => {
+                self.phase = None;
+                self.follow(now, master);
+            }
+            _ => {}
+        }
+    }
+
+    fn begin_epoch(&mut self, agreed: Agreed) {
+        self.notes.set_epoch(agreed.epoch);
+        // A master that is voted for once more goes on as it is.
+        let stays = agreed.me.is_some() && agreed.me == agreed.master;
+        self.phase = self.phase.filter(|phase| stays && matches!(phase, Phase::Running { .. }));
+        self.former = self.host.take().or(self.former);
+        self.worlds.begin_epoch();
+        self.told = Default::default();
+        self.failed = 0;
+        self.handed = None;
+        self.saves = Saves { next_at: self.saves.next_at, paced_at: self.saves.paced_at, ..Saves::default() };
+    }
+
+    // --- the other players --------------------------------------------------------------------------------
+
+    fn follow(&mut self, now: Instant, master: u8) {
+        let Some(Note::Host(note)) = self.told[usize::from(master)].clone() else {
+            return self.answer(master);
+        };
+        for (id, known) in note.saved.iter().filter(|(id, _)| id.0 == self.agreed.epoch) {
+            if !self.worlds.has_heard(*id) {
+                self.worlds.hear(*id, *known);
+            }
+        }
+        if note.is_running {
+            let age = note.base.map(|(_, saved)| now - saved);
+            return self.note_host(master, age);
+        }
+        self.answer(master);
+        let wanted = note.wanted.filter(|id| self.handed != Some(*id));
+        if let Some((id, world)) = wanted.and_then(|id| Some((id, self.worlds.held(id)?.clone()))) {
+            self.handed = Some(id);
+            self.transfers.push_back(Transfer { player: master, id, world });
+        }
+    }
+
+    /// Tells a new master which worlds there are, as far as is known here.
+    fn answer(&mut self, master: u8) {
+        if self.had_host {
+            let note = Note::Member(self.worlds.named()).write();
+            self.notes.say(master, &note);
+        }
+    }
+
+    fn note_host(&mut self, host: u8, age: Option<Duration>) {
+        if self.host.replace(host) == Some(host) {
+            return;
+        }
+        // The same as before never stopped.
+        if self.former.take() != Some(host) && self.had_host {
+            self.news.push_back(News::Changed { host, age });
+        }
+        self.had_host = true;
+    }
+
+    // --- the master ---------------------------------------------------------------------------------------
+
+    fn lead(&mut self, now: Instant, me: u8, is_host: bool) {
+        let first = Phase::Asking { since: now };
+        match *self.phase.get_or_insert(first) {
+            // The first host has nobody to ask.
+            Phase::Asking { .. } if !self.had_host && self.agreed.epoch <= 1 => self.begin(None),
+            Phase::Asking { since } => {
+                let asked = self.others().all(|player| self.told[usize::from(player)].is_some());
+                if asked || now >= since + ANSWER_TIMEOUT {
+                    self.choose(now);
+                }
+            }
+            Phase::Fetching { id, player, until } => {
+                let gone = self.agreed.others & bit(player) == 0;
+                if self.worlds.held(id).is_some() {
+                    self.choose(now);
+                } else if gone || now >= until {
+                    self.failed |= bit(player);
+                    self.choose(now);
+                }
+            }
+            Phase::Beginning { .. } => {}
+            Phase::Running { base } => {
+                self.note_host(me, base.map(|(_, saved)| now - saved));
+                if is_host {
+                    self.send_worlds(now);
+                }
+            }
+        }
+        self.say();
+    }
+
+    fn others(&self) -> impl Iterator<Item = u8> + use<> {
+        let others = self.agreed.others;
+        (0..MAX_PLAYERS as u8).filter(move |player| others & bit(*player) != 0)
+    }
+
+    fn say(&mut self) {
+        let (wanted, is_running, base) = match self.phase {
+            Some(Phase::Running { base }) => (None, true, base),
+            Some(Phase::Fetching { id, .. }) => (Some(id), false, None),
+            _ => (None, false, None),
+        };
+        let saved = self.saves.announced.clone();
+        let note = Note::Host(HostNote { is_running, base, wanted, saved }).write();
+        for player in self.others() {
+            self.notes.say(player, &note);
+        }
+    }
+
+    /// Goes on with the newest world, or fetches it.
+    fn choose(&mut self, now: Instant) {
+        let told = self.told.iter().zip(0_u8..);
+        let reports = told.filter_map(|(note, player)| match note {
+            Some(Note::Member(worlds)) => Some((player, worlds)),
+            _ => None,
+        });
+        let players = self.agreed.others.count_ones() + 1;
+        for (id, known) in self.worlds.trusted(self.agreed.epoch, reports, players) {
+            if let Some(world) = self.worlds.held(id).cloned() {
+                self.phase = Some(Phase::Beginning { base: Some((id, known.saved)) });
+                return self.news.push_back(News::Begin { world: Some(world) });
+            }
+            let has = |player: &u8| match &self.told[usize::from(*player)] {
+                Some(Note::Member(worlds)) => {
+                    worlds.get(&id).is_some_and(|(world, is_held)| *is_held && world.hash == known.hash)
+                }
+                _ => false,
+            };
+            let from = self.others().filter(has).find(|player| self.failed & bit(*player) == 0);
+            if let Some(player) = from.filter(|_| known.size as usize <= MAX_WORLD_BYTES) {
+                let takes = Duration::from_secs_f64(f64::from(known.size) / BYTES_PER_SECOND);
+                let until = now + ANSWER_TIMEOUT + takes.min(MAX_FETCH);
+                self.phase = Some(Phase::Fetching { id, player, until });
+                return;
+            }
+        }
+        self.begin(None);
+    }
+
+    fn begin(&mut self, base: Option<(WorldId, Instant)>) {
+        self.phase = Some(Phase::Beginning { base });
+        self.news.push_back(News::Begin { world: None });
+    }
+
+    /// The layer above hosts the game, or can't load the world: an older one follows then.
+    pub fn note_begun(&mut self, now: Instant, is_fine: bool) {
+        let Some(Phase::Beginning { base }) = self.phase else { return };
+        match base {
+            Some((id, _)) if !is_fine => {
+                self.refused += 1;
+                self.worlds.refuse(id);
+                self.choose(now);
+            }
+            _ => {
+                self.phase = Some(Phase::Running { base });
+                self.saves =
+                    Saves { next_at: now, paced_at: now, allowance: BURST_BYTES, ..Saves::default() };
+            }
+        }
+    }
+
+    /// Whether the host should save its world now.
+    pub fn is_save_due(&self, now: Instant) -> bool {
+        let waits = |player: u8| self.saves.sending[usize::from(player)].is_none();
+        self.is_running()
+            && now >= self.saves.next_at
+            && self.saves.allowance >= 0.0
+            && self.others().take(SUCCESSORS).any(waits)
+    }
+
+    /// The host has saved its world; false if it is too large.
+    pub fn keep(&mut self, now: Instant, world: WorldBytes) -> bool {
+        // Not twice after a hitch.
+        self.saves.next_at = (self.saves.next_at + SAVE_INTERVAL).max(now + SAVE_INTERVAL / 2);
+        if world.bytes.len() > MAX_WORLD_BYTES {
+            return false;
+        }
+        self.saves.sequence += 1;
+        let id = (self.agreed.epoch, self.saves.sequence);
+        let known = WorldInfo { size: world.bytes.len() as u32, saved: now, hash: world.hash };
+        self.saves.announced.insert(id, known);
+        if self.saves.announced.len() > MAX_ANNOUNCED {
+            self.saves.announced.pop_first();
+        }
+        self.saves.newest = Some((id, world));
+        true
+    }
+
+    /// Sends the newest world to the next hosts that don't have it.
+    fn send_worlds(&mut self, now: Instant) {
+        let elapsed = now - core::mem::replace(&mut self.saves.paced_at, now);
+        let allowance = self.saves.allowance + elapsed.as_secs_f64() * BYTES_PER_SECOND;
+        self.saves.allowance = allowance.min(BURST_BYTES);
+        let Some((id, world)) = self.saves.newest.clone() else { return };
+        for player in self.others().take(SUCCESSORS) {
+            let place = usize::from(player);
+            if self.saves.sending[place].is_none() && self.saves.has[place] != Some(world.hash) {
+                self.saves.sending[place] = Some(world.hash);
+                self.saves.allowance -= world.bytes.len() as f64;
+                self.transfers.push_back(Transfer { player, id, world: world.clone() });
+            }
+        }
+    }
+
+    /// A world that was to be sent is at a player, or isn't going to be.
+    pub fn note_sent(&mut self, player: u8, is_there: bool) {
+        let place = usize::from(player);
+        if let Some(hash) = self.saves.sending.get_mut(place).and_then(Option::take) {
+            self.saves.has[place] = Some(hash).filter(|_| is_there);
+        }
+    }
+
+    /// A world came from a player.
+    pub fn handle_world(&mut self, player: u8, id: WorldId, world: WorldBytes) {
+        let is_asked = matches!(self.phase, Some(Phase::Fetching { id: asked, .. }) if asked == id);
+        let known = if is_asked { self.known_by_others(id) } else { None };
+        let is_from_host = id.0 == self.agreed.epoch && self.agreed.master == Some(player);
+        let is_fine =
+            world.bytes.len() <= MAX_WORLD_BYTES && self.worlds.take(id, world, known, is_from_host);
+        self.refused += u64::from(!is_fine);
+    }
+
+    fn known_by_others(&self, id: WorldId) -> Option<WorldInfo> {
+        let told = self.told.iter().zip(0_u8..);
+        let reports = told.filter_map(|(note, player)| match note {
+            Some(Note::Member(worlds)) => Some((player, worlds)),
+            _ => None,
+        });
+        let players = self.agreed.others.count_ones() + 1;
+        let trusted = self.worlds.trusted(self.agreed.epoch, reports, players);
+        trusted.into_iter().find(|(other, _)| *other == id).map(|(_, known)| known)
+    }
+}
+
+impl Carried for Hosting {
+    fn settings(&self) -> (&'static str, Vec<Setting>) {
+        ("hosting", vec![Setting::of("timeout", self.timeout.as_secs())])
+    }
+
+    fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), String> {
+        self.notes
+            .read(now, player, payload)
+            .ok_or_else(|| "bytes that are no note of a hosted game".to_owned())
+    }
+
+    fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {
+        self.notes.fill(now, player, bits, writer)
+    }
+
+    fn note_left(&mut self, _: Instant, player: u8) {
+        self.notes.note_left(player);
+        let place = usize::from(player);
+        if place < MAX_PLAYERS {
+            self.told[place] = None;
+            (self.saves.sending[place], self.saves.has[place]) = (None, None);
+        }
+        if self.host == Some(player) {
+            self.host = None;
+        }
+    }
+}

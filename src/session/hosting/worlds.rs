@@ -1,0 +1,159 @@
+//! The saved worlds of a hosted game, as one player knows of them.
+//!
+//! Promises: a world whose bytes no trusted hash names is never taken over: the hash came from the host that saved it, or
+//! more than half of the players report it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::mesh::{Players, bit};
+use crate::time::Instant;
+use crate::transport::chunks::ContentHash;
+
+/// The epoch of a world's host, and which of its saves it is: later ones are greater.
+pub type WorldId = (u32, u32);
+
+/// The worlds that a note names, at most.
+pub(super) const MAX_NAMED: usize = 8;
+
+/// Whole worlds that are kept, and as many whose notes haven't come.
+const MAX_HELD: usize = 2;
+
+/// The description of a saved world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WorldInfo {
+    pub size: u32,
+    /// When it was saved, by this player's clock.
+    pub saved: Instant,
+    pub hash: ContentHash,
+}
+
+/// The bytes of a world, with their SHA-256.
+#[derive(Clone, Debug)]
+pub struct WorldBytes {
+    pub hash: ContentHash,
+    pub bytes: Arc<Vec<u8>>,
+}
+
+impl WorldBytes {
+    pub fn new(bytes: Vec<u8>) -> Self {
+        WorldBytes { hash: Sha256::digest(&bytes).into(), bytes: Arc::new(bytes) }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Worlds {
+    /// The worlds that their hosts announced to this player.
+    heard: BTreeMap<WorldId, WorldInfo>,
+    held: BTreeMap<WorldId, WorldBytes>,
+    /// Worlds from the host whose note hasn't come.
+    early: BTreeMap<WorldId, WorldBytes>,
+    /// Worlds that aren't any, by what loaded them.
+    bad: Vec<WorldId>,
+}
+
+impl Worlds {
+    /// Another host: nothing more comes from the former one.
+    pub(super) fn begin_epoch(&mut self) {
+        self.early.clear();
+    }
+
+    /// The host has announced a world.
+    pub(super) fn hear(&mut self, id: WorldId, known: WorldInfo) {
+        if self.heard.insert(id, known).is_some() {
+            return;
+        }
+        // One that is the same as another needn't come again.
+        let same = |worlds: &BTreeMap<WorldId, WorldBytes>| {
+            worlds.values().find(|world| world.hash == known.hash).cloned()
+        };
+        if let Some(world) =
+            self.early.remove(&id).filter(|it| it.hash == known.hash).or_else(|| same(&self.held))
+        {
+            self.keep(id, world);
+        }
+        while self.heard.len() > MAX_NAMED {
+            self.heard.pop_first();
+        }
+    }
+
+    pub(super) fn has_heard(&self, id: WorldId) -> bool {
+        self.heard.contains_key(&id)
+    }
+
+    /// Takes a world that came, if a trusted hash names it; `is_from_host` if the present host sent it.
+    pub(super) fn take(
+        &mut self,
+        id: WorldId,
+        world: WorldBytes,
+        known: Option<WorldInfo>,
+        is_from_host: bool,
+    ) -> bool {
+        match known.or_else(|| self.heard.get(&id).copied()) {
+            Some(known) if known.hash == world.hash => self.keep(id, world),
+            None if is_from_host => {
+                // The note about it may have been lost, and comes again.
+                self.early.insert(id, world);
+                if self.early.len() > MAX_HELD {
+                    self.early.pop_first();
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn keep(&mut self, id: WorldId, world: WorldBytes) {
+        self.held.insert(id, world);
+        if self.held.len() > MAX_HELD {
+            self.held.pop_first();
+        }
+    }
+
+    pub(super) fn held(&self, id: WorldId) -> Option<&WorldBytes> {
+        self.held.get(&id).filter(|_| !self.bad.contains(&id))
+    }
+
+    /// The world can't be loaded.
+    pub(super) fn refuse(&mut self, id: WorldId) {
+        self.bad.push(id);
+        if self.bad.len() > MAX_NAMED {
+            self.bad.remove(0);
+        }
+    }
+
+    /// What this player tells the others.
+    pub(super) fn named(&self) -> BTreeMap<WorldId, (WorldInfo, bool)> {
+        let named = |(id, known): (&WorldId, &WorldInfo)| (*id, (*known, self.held.contains_key(id)));
+        self.heard.iter().map(named).collect()
+    }
+
+    /// The worlds that there are, the newest first: of which this player heard from their hosts, or that more than half of
+    /// the players report. A world that only one player has heard of may be that player's own.
+    pub(super) fn trusted<'a>(
+        &self,
+        epoch: u32,
+        reports: impl Iterator<Item = (u8, &'a BTreeMap<WorldId, (WorldInfo, bool)>)>,
+        players: u32,
+    ) -> Vec<(WorldId, WorldInfo)> {
+        let mut known: BTreeMap<WorldId, WorldInfo> = self.heard.clone();
+        let mut votes: BTreeMap<(WorldId, ContentHash, u32), (Players, Vec<Instant>)> = BTreeMap::new();
+        for (player, worlds) in reports {
+            for (id, (world, _)) in worlds.iter().filter(|(id, _)| id.0 < epoch) {
+                let (who, when) = votes.entry((*id, world.hash, world.size)).or_default();
+                *who |= bit(player);
+                when.push(world.saved);
+            }
+        }
+        for ((id, hash, size), (who, mut when)) in votes {
+            if !known.contains_key(&id) && 2 * who.count_ones() > players {
+                // The median of when it was: some may lie.
+                when.sort_unstable();
+                known.insert(id, WorldInfo { size, saved: when[when.len() / 2], hash });
+            }
+        }
+        known.into_iter().rev().filter(|(id, _)| !self.bad.contains(id)).collect()
+    }
+}
