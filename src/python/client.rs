@@ -319,6 +319,7 @@ impl Client {
         let Some((address, state)) = asked else { return format!("<Client without a server{closed}>") };
         format!("<Client of {}, {state:?}{closed}>", rendezvous::described(address))
     }
+
     traverses!(self.world, self.capture, self.reconnecting, self.endpoint);
 
     endpoint!();

@@ -23,6 +23,9 @@ enum Parcel {
     Saved(WorldId, WorldBytes),
 }
 
+/// Changes a world before it is sent. True drops the world.
+type Lie = fn(&mut WorldBytes) -> bool;
+
 struct Peer {
     hosting: Hosting,
     agreed: Agreed,
@@ -45,7 +48,7 @@ struct Game {
     parts: Vec<Players>,
     most_hosts: usize,
     /// Changes the worlds that a player sends.
-    liar: Option<(usize, fn(&mut WorldBytes) -> bool)>,
+    liar: Option<(usize, Lie)>,
     /// Takes the place of the notes that a player sends about the worlds.
     forged: Option<(usize, Vec<u8>)>,
 }
@@ -306,7 +309,7 @@ fn a_world_that_cannot_be_loaded_gives_way_to_an_older_one_or_to_none() {
 }
 
 /// A player of four that doesn't have the newest world asks for it; the only other one that has it lies.
-fn among_liars(lie: fn(&mut WorldBytes) -> bool) -> Game {
+fn among_liars(lie: Lie) -> Game {
     let mut game = Game::new(6, 7, 0.0);
     game.run(3.0);
     game.peers[0].alive = false;
