@@ -208,7 +208,7 @@ impl Relay {
         }
         let config = RelayServerConfig {
             key: extract_key(key)?,
-            max_channels: max_channels,
+            max_channels,
             max_bytes_per_second: max_bytes_per_second as u64,
         };
         let network: Option<VirtualNetwork> = network.map(|network| network.get().0.clone());
