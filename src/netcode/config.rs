@@ -101,7 +101,7 @@ pub struct ClientConfig {
 }
 
 impl ClientConfig {
-    /// The defaults.
+    /// Production mode, and the token's own timeout.
     pub fn new(protocol_id: u64) -> Self {
         ClientConfig { protocol_id, development: false, patience: None }
     }

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tickwire as tw
 from tickwire import fleet
 from tickwire.fleet import MemoryStore
 from tickwire.fleet._keeper import LEASE, MARGIN, Keeper
+from tickwire.fleet._rooms import claim
 
 
 class Clock:
@@ -203,3 +205,24 @@ def test_a_short_outage_of_the_store_ends_nothing() -> None:
         clock.now += 1 / 20
         store.fails = 100 <= number < 130  # one and a half seconds
         assert keeper.tick(lambda: b"world")
+
+
+def test_a_room_that_runs_elsewhere_is_not_run_again() -> None:
+    store = MemoryStore()
+    assert store.claim("attic", 60) is not None
+    waits: list[float] = []
+    with pytest.raises(tw.errors.RoomTakenError, match="room attic runs elsewhere"):
+        claim(store, "attic", waits.append)
+    assert LEASE < sum(waits) < 3 * LEASE
+
+
+def test_a_room_of_a_dead_process_is_claimed_when_its_lease_ends() -> None:
+    clock = Clock()
+    store = MemoryStore(clock)
+    assert store.claim("attic", LEASE) is not None
+
+    def wait(seconds: float) -> None:
+        clock.now += seconds
+
+    assert claim(store, "attic", wait).epoch == 2
+    assert 100 + LEASE <= clock.now <= 100 + LEASE + 0.5

@@ -77,6 +77,8 @@ def test_those_who_do_not_use_it_notice_nothing(pytester: pytest.Pytester) -> No
     """,
         "--strict-markers",
         "--strict-config",
+        "-p",
+        "no:anyio",  # another package's plugin, which imports it
     )
     result.assert_outcomes(passed=1)
     result = run(pytester, "\n    def test_one(): pass\n", "-p", "no:tickwire")

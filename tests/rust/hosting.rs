@@ -23,7 +23,7 @@ enum Parcel {
     Saved(WorldId, WorldBytes),
 }
 
-/// Changes a world before it is sent. True drops the world.
+/// Changes the world that a player sends; true: the player sends nothing.
 type Lie = fn(&mut WorldBytes) -> bool;
 
 struct Peer {
@@ -309,7 +309,7 @@ fn a_world_that_cannot_be_loaded_gives_way_to_an_older_one_or_to_none() {
 }
 
 /// A player of four that doesn't have the newest world asks for it; the only other one that has it lies.
-fn among_liars(lie: Lie) -> Game {
+fn among_liars(lie: fn(&mut WorldBytes) -> bool) -> Game {
     let mut game = Game::new(6, 7, 0.0);
     game.run(3.0);
     game.peers[0].alive = false;

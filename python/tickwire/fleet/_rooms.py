@@ -186,7 +186,7 @@ def serve(
     health: Any = None,
 ) -> None:
     """Runs one room in this process until its match is over, or until the process is to end (Ctrl-C,
-    SIGTERM): then the world is saved, and whoever claims the room next goes on with it.
+    SIGTERM): then the world is saved, and the process that claims the room next goes on with it.
 
     Args:
         class_ (type): decorated with :func:`room`.

@@ -35,10 +35,10 @@ class Store(Protocol):
     reached just now."""
 
     def claim(self, room: str, seconds: float) -> Claim | None:
-        """Takes the room for so many seconds; None: somebody else has it."""
+        """Takes the room for this many seconds; None: somebody else has it."""
 
     def keep(self, claim: Claim, seconds: float, world: bytes | None = None) -> bool:
-        """Takes it for so many seconds from now, and saves the world if one is given; False: the room isn't
+        """Takes it for this many seconds from now, and saves the world if one is given; False: the room isn't
         ours any more, and nothing was saved."""
 
     def release(self, claim: Claim) -> None:

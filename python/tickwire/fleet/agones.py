@@ -76,7 +76,7 @@ LOG = logging.getLogger("tickwire")
 @dataclass(frozen=True, slots=True)
 class GameServer:
     """What Agones knows of this server. Labels and annotations are what an allocation put there: texts of
-    whoever may allocate, so read them as you read input."""
+    anyone who may allocate, so read them as you read input."""
 
     name: str = ""
     """The resource's name."""
@@ -216,7 +216,7 @@ class Lifecycle:
         self._say("/allocate", {})
 
     def reserve(self, seconds: int) -> None:
-        """Keeps Agones from ending this server, and others from getting it, for so many seconds.
+        """Keeps Agones from ending this server, and others from getting it, for this many seconds.
 
         Args:
             seconds (int): 1 to 86,400.

@@ -1,7 +1,7 @@
 //! The rate of a link of which nothing is known.
 //!
 //! Rounds, each four times as fast as the one before arrived, until one takes noticeably longer to arrive than it took to send:
-//! what arrives then is the rate. The first lasts for half a round trip, the next ones for less than a third: a link only as fast as the
+//! what arrives then is the rate. The first lasts for half a round trip, the next ones for a third: a link only as fast as the
 //! round before holds that in a queue of one round trip. pathChirp (Ribeiro and others, PAM 2003) reads a link's rate off
 //! in the same way, where packets begin to wait; a chirp in rounds overshoots once at most, and by less than slow
 //! start (RFC 9406 ends that at a queue too, but a round trip later).
@@ -36,9 +36,9 @@ const DROPS_KEPT: Duration = Duration::from_secs(2);
 /// A round goes out in this part of a round trip, but in no less time than [`MIN_JITTER`].
 const SPREAD: f64 = 0.5;
 
-/// A round [`STEP`] times as fast as the one before goes out in this part: a link as fast as the one before leaves a queue of
-/// 0.85 round trips of it, and most queues hold one. Of a round as long as the first, such a link drops a quarter.
-const SHORT_SPREAD: f64 = 0.85 / (STEP - 1.0);
+/// A round [`STEP`] times as fast as the one before goes out in this part: a queue of one round trip holds what a link as fast
+/// as the one before leaves. Of a round as long as the first, such a link drops a quarter.
+const SHORT_SPREAD: f64 = 1.0 / (STEP - 1.0);
 
 /// The first round goes out over this time, in seconds; where the part of the round trip is shorter it has fewer bytes, but not
 /// fewer than this. Twenty that begin together on 50 Mbit/s and 20 ms would drop 8 % of their first second otherwise.
@@ -55,6 +55,9 @@ const FEW: f64 = 12.0 * PACKET;
 /// Longer ticks than this, in seconds, blur a round's duration as much as a queue does. With ticks above the upper
 /// end a round has too few of them.
 const COARSE_TICKS: core::ops::Range<f64> = 0.005..0.06;
+
+/// With such ticks a round is slower only if it is by this many times more than otherwise: losses aren't all known yet.
+const TICKS_BLUR: f64 = 1.1;
 
 /// The fastest round lasts for this many ticks.
 const MIN_TICKS: f64 = 4.0;
@@ -199,8 +202,7 @@ struct Round {
     ended: Instant,
     acked: f64,
     lost: f64,
-    /// Sending and arrival times of the last packet that was read with the first one, and of the last one acked, and the
-    /// bytes that arrived in between.
+    /// Sending and arrival times of the first and the last packet acked, and the bytes that arrived after the first.
     arrivals: Option<[(Instant, Instant); 2]>,
     arrived: f64,
     /// The wait of its first packet, in seconds.
@@ -362,18 +364,15 @@ impl Startup {
             at
         };
         let arrival = (stamp.sent_at, at);
-        let [mut first, last] = *round.arrivals.get_or_insert([arrival; 2]);
-        // Packets that were read together came before that time: the count begins after the first of them.
+        let [first, last] = *round.arrivals.get_or_insert([arrival; 2]);
+        // Packets that arrived with the first one began before.
         if at > first.1 {
             round.arrived += bytes;
-        } else {
-            first.0 = first.0.max(stamp.sent_at);
         }
         // An overtaken packet shows its own delay, not the round's duration.
         if last.0 <= stamp.sent_at {
             round.arrivals = Some([first, arrival]);
         } else {
-            round.arrivals = Some([first, last]);
             let late = (last.0 - stamp.sent_at) + (at - last.1);
             self.drops.on_overtaken(at, late.as_secs_f64());
         }
@@ -413,25 +412,32 @@ impl Startup {
 
     /// What is known of a round; None while it isn't enough.
     fn examine(&self, now: Instant, round: &Round, path: Path) -> Option<Findings> {
-        // What arrived went out at the round's pace, or more slowly. A span between two sends alone would say too little, as
-        // packets go and come in groups.
-        let (mut sending, mut arriving) = ((round.arrived + round.lost) / self.pace, 0.0);
+        let (mut sending, mut arriving) = (path.send_tick, 0.0);
         if let Some([first, last]) = round.arrivals {
-            sending = sending.max((last.0 - first.0).as_secs_f64());
+            // A tick's packets cover the time until the next tick.
+            sending += (last.0 - first.0).as_secs_f64();
             arriving = (last.1 - first.1).as_secs_f64();
         }
         let beside_others = round.is_beside_others(path);
         let times = if beside_others { LONGER_BESIDE_OTHERS } else { LONGER };
         let jitter = self.drops.jitter(now, path);
-        // Arrivals are counted from one reading to another, which come late by less than a tick.
-        let blur = path.receive_tick.min(MIN_JITTER).max(jitter);
+        let blur = path.receive_tick.max(jitter);
         let clear = !(0.0..=blur + 2.0 * BLUR).contains(&(arriving - times * sending));
         let known = round.arrived >= ENOUGH;
+        // With ticks a span is only known to a tick or two. But as long as more is to come, each tick's arrivals are
+        // what the link carries.
+        let tick = path.tick();
+        let more_comes = round.arrivals.is_some_and(|[_, last]| last.0 < round.ended);
+        let slower = known
+            && COARSE_TICKS.contains(&tick)
+            && TICKS_BLUR * times * (round.arrived + round.lost) < self.pace * (arriving - jitter);
+        let clear = clear && !(slower && more_comes);
+        let fills = slower && more_comes && arriving > 1.5 * tick && jitter == 0.0;
         let fate = (round.acked + round.lost) / self.window;
         let settled = fate >= SETTLED_AT_LAST || (fate >= SETTLED && known && clear);
         // A round that took longer than allowed in all needn't be settled.
         let sending_all = if settled { sending } else { sending.max(self.window / self.pace) };
-        let longer = known && arriving > times * sending_all + blur;
+        let longer = known && (fills || arriving > times * sending_all + blur);
         // One late packet makes no queue; in a queue the minimum wait of the later half is at least about half of the
         // last wait.
         let [first, second] = round.least_waits;

@@ -26,8 +26,10 @@ class Hidden(Feature):
         self.game.world.set_relevancy(Secret, rule)
 
     def joined(self, link: Link) -> None:
-        # Numbers of secrets that were ever shown, that are shown now, and whose plan may be known.
-        link.notes |= {"shown": set(), "now": set(), "told": set()}
+        # Numbers of secrets that were ever shown, also over earlier connections, whose ghosts the client keeps;
+        # whose plan may be known; and that are shown now.
+        known = link.player.notes
+        link.notes |= {name: known.setdefault(name, set()) for name in ("shown", "told")} | {"now": set()}
         self.due.add(link.handle)
         self.renew(link)
 

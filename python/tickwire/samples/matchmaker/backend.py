@@ -30,7 +30,7 @@ TIMEOUT = 3
 PLACE_SECONDS = 1.0
 """For how long a room is taken to be where it was."""
 MAX_PLACES = 10_000
-PATIENCE = 15.0
+MAX_WAIT = 15.0
 """Seconds that a player waits for a room to begin."""
 MAX_FINDING = 8
 """Rooms that are looked for at once; others wait their turn."""
@@ -126,7 +126,7 @@ class Matchmaker:
             return PlainTextResponse(text, 400)
         try:
             place = self.place(room)
-            found = place.result() if place.done() else await run_in_threadpool(place.result, PATIENCE)
+            found = place.result() if place.done() else await run_in_threadpool(place.result, MAX_WAIT)
         except ValueError as error:  # no name of a room
             return PlainTextResponse(f"{error}\n", 400)
         except (OSError, TimeoutError) as error:

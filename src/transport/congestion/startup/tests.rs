@@ -57,38 +57,6 @@ fn rounds_grow_until_one_takes_longer_to_arrive() {
     assert_eq!(paces.iter().map(|pace| pace.round()).collect::<Vec<_>>(), [1.0, 4.0, 16.0]);
 }
 
-/// A thread sends what a millisecond allows at once, and is acked by what was read in a millisecond. The first ack covers
-/// what came before it, which says nothing of the rate.
-#[test]
-fn groups_of_packets_do_not_hide_that_a_round_takes_longer() {
-    let path = Path { rtt: 0.02, send_tick: 0.0011, receive_tick: 0.001 };
-    let (mut startup, bytes) = (Startup::new(32_768, 262_144, 125e6), 1_000.0);
-    startup.whole = 240_000.0;
-    startup.pace = 1.0;
-    startup.begin(us(0), path, true).unwrap();
-    let pace = startup.rate();
-    let packets = (startup.window() / bytes).ceil() as u64;
-    let stamp = |n: u64| SentStamp {
-        sent_at: us((n as f64 * bytes / pace / path.send_tick) as u64 * 1_100),
-        bytes: bytes as u32,
-        bulk: true,
-        sent_in_startup: true,
-        app_limited: false,
-    };
-    (0..packets).for_each(|n| startup.on_sent(&stamp(n)));
-    // Half as fast as it was sent.
-    let read = |n: u64| 10_000 + ((n as f64 * bytes / (0.5 * pace) * 1e3) as u64 + 1) * 1_000;
-    let verdict = (0..packets).find_map(|n| {
-        startup.on_acked(us(read(n)), stamp(n).sent_at, path, &stamp(n));
-        let last_of_group = read(n) != read(n + 1);
-        last_of_group.then(|| startup.judge(us(read(n) + 10_000), path)).flatten()
-    });
-    assert!(
-        verdict.is_some_and(|rate| (0.45..0.6).contains(&(rate / pace))),
-        "{verdict:?} of {pace}: {startup:?}"
-    );
-}
-
 #[test]
 fn the_greatest_rate_ends_it_with_ticks_of_some_milliseconds() {
     for tick in [0.001, 0.002, 0.003, 0.004] {
