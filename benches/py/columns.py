@@ -113,7 +113,7 @@ def received(columns: list[type], channel: int, runs: int = 15) -> float:
     for _ in range(runs):
         for client in clients:
             client.set_budget(1e9, 1e6)
-            client.send_rows(Six, rows, channel)
+            client.send(tw.columns.Batch(Six, rows), channel)
             client.flush()
         network.advance(1 / 60)
         started = time.perf_counter_ns()

@@ -1,43 +1,113 @@
 //! Checks of parameters, such as `#[within(1, 64)] count: u32`.
+//!
+//! Parameters of some types are checked without being asked for, because PyO3's sentences don't name the parameter: texts, bytes,
+//! addresses, and objects of a class.
 
-use proc_macro2::TokenStream as Tokens;
+use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{ToTokens, format_ident, quote};
 use syn::punctuated::Punctuated;
-use syn::{Expr, FnArg, Meta, Pat, Signature, Token, parse_quote};
+use syn::visit_mut::{VisitMut, visit_type_reference_mut};
+use syn::{
+    Attribute, Expr, FnArg, Lifetime, Meta, Pat, PatType, Path, Signature, Token, Type, TypeReference,
+    parse_quote,
+};
 
-const CHECKS: [&str; 6] = ["within", "seconds", "instant", "int", "number", "truth"];
+const CHECKS: [&str; 7] = ["within", "whole", "count", "seconds", "instant", "number", "truth"];
+
+/// The checks of types, by how a type begins.
+const OF_TYPES: [(&str, &str); 6] = [
+    ("& str", "text"),
+    ("String", "text"),
+    ("& [u8]", "bytes"),
+    ("AddressLike", "address"),
+    ("AddressList", "address"),
+    ("Destination", "address"),
+];
+
+/// Types that any object has, or that PyO3 makes of all other arguments.
+const UNCHECKED: [&str; 4] = ["PyAny", "PyTuple", "PyDict", "Self"];
 
 /// Replaces the checks of a function by PyO3's `from_py_with`, and returns the functions that it names.
-pub(crate) fn apply(class: &str, function: &mut Signature) -> syn::Result<Tokens> {
+pub(crate) fn apply(class: &str, function: &mut Signature, attributes: &[Attribute]) -> syn::Result<Tokens> {
     let mut made = Tokens::new();
+    let is_setter = attributes.iter().any(|it| it.path().is_ident("setter"));
+    let is_special = is_setter || function.ident.to_string().starts_with("__");
     for argument in &mut function.inputs {
         let FnArg::Typed(argument) = argument else { continue };
         let Pat::Ident(pattern) = &*argument.pat else { continue };
-        let is_check = |name: &str| CHECKS.contains(&name);
-        let found = argument.attrs.iter().position(|it| is_check(&it.path().to_token_stream().to_string()));
-        let Some(found) = found else { continue };
-        let attribute = argument.attrs.remove(found);
-        let bounds: Punctuated<Expr, Token![,]> = match &attribute.meta {
-            Meta::List(list) => list.parse_args_with(Punctuated::parse_terminated)?,
-            _ => Punctuated::new(),
-        };
-        let bounds = bounds.iter().map(|bound| quote!(, #bound)).collect::<Tokens>();
-        let (check, kind) = (attribute.path(), &argument.ty);
         let name = pattern.ident.to_string();
-        let function = format_ident!("check_{}_{}_{}", class, function.ident, pattern.ident);
+        let check = match written(argument)? {
+            None if is_special || !argument.attrs.is_empty() => None,
+            None => of_type(&argument.ty).map(|check| (check, Tokens::new())),
+            check => check,
+        };
+        let Some((check, bounds)) = check else { continue };
+        let function = format_ident!("check_{}_{}_{}", class, function.ident, name);
         let check = quote!(crate::python::checks::#check);
-        let body = if kind.to_token_stream().to_string().starts_with("Option") {
+        let body = if spelled(&argument.ty).starts_with("Option") {
             quote!(if given.is_none() { Ok(None) } else { #check(#name, given, " or None" #bounds).map(Some) })
         } else {
             quote!(#check(#name, given, "" #bounds))
         };
+        let mut kind = (*argument.ty).clone();
+        Borrowed.visit_type_mut(&mut kind);
         made.extend(quote! {
-            #[allow(non_snake_case)]
-            fn #function(given: &::pyo3::Bound<'_, ::pyo3::PyAny>) -> ::pyo3::PyResult<#kind> {
+            #[allow(non_snake_case, clippy::extra_unused_lifetimes, clippy::needless_lifetimes)]
+            fn #function<'a, 'py>(
+                given: &'a ::pyo3::Bound<'py, ::pyo3::PyAny>,
+            ) -> ::pyo3::PyResult<#kind> {
                 #body
             }
         });
         argument.attrs.push(parse_quote!(#[pyo3(from_py_with = #function)]));
     }
     Ok(made)
+}
+
+/// Takes the check that a parameter names, with its bounds.
+fn written(argument: &mut PatType) -> syn::Result<Option<(Path, Tokens)>> {
+    let is_check = |name: &str| CHECKS.contains(&name);
+    let found = argument.attrs.iter().position(|it| is_check(&it.path().to_token_stream().to_string()));
+    let Some(found) = found else { return Ok(None) };
+    let attribute = argument.attrs.remove(found);
+    let bounds: Punctuated<Expr, Token![,]> = match &attribute.meta {
+        Meta::List(list) => list.parse_args_with(Punctuated::parse_terminated)?,
+        _ => Punctuated::new(),
+    };
+    let bounds = bounds.iter().map(|bound| quote!(, #bound)).collect();
+    Ok(Some((attribute.path().clone(), bounds)))
+}
+
+/// Returns the check that all parameters of a type have.
+fn of_type(kind: &Type) -> Option<Path> {
+    let text = spelled(kind);
+    let text = text.strip_prefix("Option < ").map_or(&*text, |inner| inner.trim_end_matches(" >"));
+    let found = OF_TYPES.iter().find(|(begin, _)| text == *begin).map(|(_, check)| *check);
+    let is_object = text.strip_prefix("& Bound < ").is_some_and(|rest| {
+        let class = rest.trim_end_matches(" >").rsplit(' ').next().unwrap_or_default();
+        !UNCHECKED.contains(&class)
+    });
+    let check = found.or_else(|| is_object.then_some("instance"))?;
+    let check = format_ident!("{check}");
+    Some(parse_quote!(#check))
+}
+
+fn spelled(kind: &Type) -> String {
+    kind.to_token_stream().to_string()
+}
+
+/// Names the lifetimes of what is borrowed from an argument.
+struct Borrowed;
+
+impl VisitMut for Borrowed {
+    fn visit_type_reference_mut(&mut self, reference: &mut TypeReference) {
+        reference.lifetime = Some(Lifetime::new("'a", Span::call_site()));
+        visit_type_reference_mut(self, reference);
+    }
+
+    fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+        if lifetime.ident != "a" {
+            *lifetime = Lifetime::new("'py", Span::call_site());
+        }
+    }
 }

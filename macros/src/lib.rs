@@ -5,11 +5,13 @@
 //! a `#[pyo3(signature = ...)]` in Rust wins over the stub.
 //!
 //! In `#[pymethods]`, a block `properties! { name: Type = expression; }` declares getters, and special methods
-//! by their names; the expressions may use `self` and `py`. A block `aliases! { name = method; }` declares other names of methods, and `closes!()` a
-//! context manager that closes. Parameters may name their check: `#[within(low, high)]`, `#[seconds(high)]`,
-//! `#[instant]`, `#[int]`, `#[number]` or `#[truth]`; an `Option` takes None as well.
+//! by their names; the expressions may use `self` and `py`. A block `aliases! { name = method; }` declares other names of methods,
+//! `closes!()` a context manager that closes, `replaces!()` a method that changes some of the constructor's arguments, `traverses!(self.field)` what the garbage collector visits, and `endpoint!()` the
+//! methods of all endpoints. Parameters may name their check: `#[within(low, high)]`, `#[whole(low, high)]`,
+//! `#[count]`, `#[seconds(high)]`, `#[instant]`, `#[number]` or `#[truth]`; an `Option` takes None as well.
 
 mod check;
+mod endpoint;
 mod properties;
 mod stub;
 
@@ -54,7 +56,7 @@ pub fn pymethods(_: TokenStream, item: TokenStream) -> TokenStream {
             let name = format!("{class}.{}", python_name(&method.attrs, &method.sig.ident));
             describe(&mut method.attrs, &name);
             sign(&mut method.attrs, &method.sig, &name);
-            match check::apply(&class, &mut method.sig) {
+            match check::apply(&class, &mut method.sig, &method.attrs) {
                 Ok(made) => checks.extend(made),
                 Err(error) => return error.into_compile_error().into(),
             }
@@ -70,7 +72,7 @@ pub fn pyfunction(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let name = python_name(&item.attrs, &item.sig.ident);
     describe(&mut item.attrs, &name);
     sign(&mut item.attrs, &item.sig, &name);
-    let checks = match check::apply("", &mut item.sig) {
+    let checks = match check::apply("", &mut item.sig, &item.attrs) {
         Ok(checks) => checks,
         Err(error) => return error.into_compile_error().into(),
     };

@@ -1,10 +1,10 @@
-//! `properties! { name: Type = expression; }`, `aliases! { name = method; }` and `closes!()` in `#[pymethods]`.
+//! `properties! { name: Type = expression; }`, `aliases! { name = method; }`, `closes!()`, `replaces!()` and `traverses!(self.field)` in `#[pymethods]`.
 
-use crate::stub;
+use crate::{endpoint, stub};
 use proc_macro2::{TokenStream as Tokens, TokenTree};
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
-
+use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, FnArg, Ident, ImplItem, ImplItemFn, Token, Type, Visibility, parse_quote};
 
 struct Property {
@@ -67,6 +67,13 @@ pub(crate) fn expand(class: &str, items: &mut Vec<ImplItem>) -> syn::Result<()> 
                 expanded.extend(properties.into_iter().map(getter));
             }
             ImplItem::Macro(block) if block.mac.path.is_ident("closes") => expanded.extend(context()),
+            ImplItem::Macro(block) if block.mac.path.is_ident("replaces") => expanded.push(replace(class)),
+            ImplItem::Macro(block) if block.mac.path.is_ident("traverses") => {
+                expanded.push(traverse(&block.mac.parse_body_with(Punctuated::parse_terminated)?));
+            }
+            ImplItem::Macro(block) if block.mac.path.is_ident("endpoint") => {
+                expanded.extend(endpoint::methods(class, block.mac.parse_body()?)?);
+            }
             ImplItem::Macro(block) if block.mac.path.is_ident("aliases") => {
                 let Aliases(aliases) = block.mac.parse_body()?;
                 for (name, method) in aliases {
@@ -118,6 +125,35 @@ fn context() -> [ImplItem; 2] {
             }
         },
     ]
+}
+
+/// Makes the method that makes an object anew with some of the constructor's arguments changed.
+fn replace(class: &str) -> ImplItem {
+    let entry = stub::entries().get(&format!("{class}.__new__"));
+    let fields = entry.and_then(|entry| entry.parameters.as_ref()).into_iter().flatten();
+    let fields = fields.map(|it| it.name.as_str()).filter(|name| *name != "*");
+    parse_quote! {
+        fn replace<'py>(
+            slf: &Bound<'py, Self>,
+            changes: Option<&Bound<'py, ::pyo3::types::PyDict>>,
+        ) -> PyResult<Bound<'py, PyAny>> {
+            crate::python::settings::replaced(slf.as_any(), &[#(#fields),*], changes)
+        }
+    }
+}
+
+/// Makes the method by which the garbage collector visits what an object holds: objects, or what says so itself.
+fn traverse(held: &Punctuated<Expr, Token![,]>) -> ImplItem {
+    let each = held.iter();
+    parse_quote! {
+        fn __traverse__(
+            &self,
+            visit: ::pyo3::gc::PyVisit<'_>,
+        ) -> Result<(), ::pyo3::gc::PyTraverseError> {
+            #(crate::python::garbage::Traverse::traverse(&#each, &visit)?;)*
+            Ok(())
+        }
+    }
 }
 
 /// Makes a method that calls another one, with the parameters' names of the stub.

@@ -48,6 +48,7 @@ __all__ = [
     "AckEndpoint",
     "Address",
     "Advance",
+    "Batch",
     "BitMeasure",
     "BitReader",
     "BitWriter",
@@ -595,6 +596,23 @@ def unpack(class_: type, data: bytes, count: int, /) -> Any:
     Raises:
         StreamError: the bytes are invalid; it names the row and the reason.
     """
+
+@final
+class Batch:
+    """Rows of a message class to send, in place of a message: see :meth:`Server.send` and :meth:`Server.broadcast`.
+
+    Args:
+        class_ (type): the rows' message class.
+        rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`. They are copied and
+            checked when they are sent; if another thread writes to them meanwhile, the copy may mix old and new values.
+        arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are offset
+            (from its start) and length.
+
+    Raises:
+        TypeError: the class has no rows.
+    """
+
+    def __new__(cls, class_: type, rows: _Array, *, arena: _Array | None = None) -> Batch: ...
 
 @final
 class Rows:
@@ -2948,6 +2966,48 @@ class Server(Generic[_P]):
             ValueError: there is no socket to watch: a thread has it, or the network is simulated.
             OSError: the process has no descriptor to spare.
         """
+    @overload
+    def send(  # type: ignore[overload-overlap]
+        self,
+        client: ClientHandle | Iterable[ClientHandle] | _Array,
+        message: Batch,
+        channel: int | str | None = None,
+        *,
+        key: int | _Array = 0,
+        tag: int | _Array = 0,
+        notify: bool = False,
+    ) -> list[int]:
+        """Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE`` (the
+        player left, maybe in this very tick) or ``FULL`` (the player doesn't ack or read), which are false: then
+        nothing was queued. Nothing a player does makes it raise.
+
+        Of a :class:`~tickwire.columns.Batch`, it queues all rows for one client, or a row for each of several clients.
+        Returns the indices of the rows that were not queued because their client has left or its channel is full. A
+        client listed twice gets both rows. If any row is invalid, nothing is queued.
+
+        Args:
+            client (ClientHandle | Iterable[ClientHandle] | array): the receiver. For a batch, it may also be one
+                receiver for each row: handles, or their numbers (uint64), as the ``client`` column of rows has them.
+            message (message | Batch): an object of one of the protocol's classes, or rows of one.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the
+                first.
+            key (int | array, default 0): on a latest channel, the key whose value this is. For a batch, a number for
+                all rows, or a buffer of uint32 with one for each.
+            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates. For
+                a batch, as ``key``.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+
+        Raises:
+            FieldError: a field's value is out of its range; for a batch, it names the first row that is wrong.
+            UnregisteredMessageError: the class is not in the protocol.
+            MessageTooLargeError: it has more bytes than the channel allows.
+            ChannelError: the channel or its key doesn't exist, or it takes payloads.
+            ValueError: the client belongs to another server, or a number is out of its bounds.
+            TypeError: the rows are not of their class.
+            ClosedError: the server is closed.
+            StaleClientError, ChannelFullError: with ``strict=True``, instead of ``GONE`` and ``FULL``.
+        """
+    @overload
     def send(
         self,
         client: ClientHandle,
@@ -2957,30 +3017,7 @@ class Server(Generic[_P]):
         key: int = 0,
         tag: int = 0,
         notify: bool = False,
-    ) -> SendResult:
-        """Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true. If nothing was
-        queued, returns a false result: ``GONE`` (the player has left) or ``FULL`` (the player doesn't ack or read).
-        It never raises because of a player.
-
-        Args:
-            client (ClientHandle): the receiver.
-            message (message): an object of one of the protocol's classes.
-            channel (int | str | None, default None): index or name; None: the class's own channel, else the
-                first.
-            key (int, default 0): on a latest channel, the key of this value.
-            tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): whether ``inbox.notifications`` reports the message as delivered or lost,
-                exactly once.
-
-        Raises:
-            FieldError: a field's value is out of its range.
-            UnregisteredMessageError: the class is not in the protocol.
-            MessageTooLargeError: the message has more bytes than the channel allows.
-            ChannelError: the channel or its key doesn't exist, or the channel takes payloads.
-            ValueError: the client belongs to another server, or a number is out of its bounds.
-            ClosedError: the server is closed.
-            StaleClientError, ChannelFullError: with ``strict=True``, instead of ``GONE`` and ``FULL``.
-        """
+    ) -> SendResult: ...
     def send_payload(self, client: ClientHandle, data: bytes, channel: int | str, *, tag: int) -> SendResult:
         """Queues bytes on a payload channel for the next flush. ``inbox.notifications`` reports them under ``tag``
         as delivered or lost, exactly once, in packet order. Returns the same results as :meth:`send`.
@@ -3034,130 +3071,34 @@ class Server(Generic[_P]):
         """A client's chunks that are arriving or waiting for room; empty if the client has left."""
     def broadcast(
         self,
-        message: _P,
+        message: _P | Batch,
         channel: int | str | None = None,
         *,
-        clients: Iterable[ClientHandle] | None = None,
+        clients: Iterable[ClientHandle] | _Array | None = None,
         exclude: ClientHandle | None = None,
-        key: int = 0,
-        tag: int = 0,
-        notify: bool = False,
-    ) -> list[ClientHandle]:
-        """Queues one message, encoded once, for every connected client or for ``clients``. Returns the clients for
-        which the message wasn't queued, because their channel is full or because they left in this tick. Clients
-        that left earlier are skipped.
-
-        Args:
-            message (message): an object of one of the protocol's classes.
-            channel (int | str | None, default None): index or name; None: the class's own channel, else the
-                first.
-            clients (Iterable[ClientHandle] | None, default None): the receivers; None: all connected clients.
-            exclude (ClientHandle | None, default None): a client to leave out.
-            key (int, default 0): on a latest channel, the key of this value.
-            tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
-                exactly once.
-        """
-    def send_columns(
-        self,
-        clients: Iterable[ClientHandle] | _Array,
-        class_: type,
-        rows: _Array,
-        channel: int | str | None = None,
-        *,
-        arena: _Array | None = None,
         key: int | _Array = 0,
         tag: int | _Array = 0,
         notify: bool = False,
-    ) -> list[int]:
-        """Queues one row per client. Returns the indices of the rows that weren't queued, because their client has
-        left or its channel is full. A client listed twice gets both rows. If a row is invalid, no row is queued.
+    ) -> list[ClientHandle]:
+        """Queues a message or the rows of a batch, each encoded once, for every connected client or for ``clients``.
+        Returns the clients whose channel had no room for all of it, or who left in this tick. Clients that left
+        earlier are skipped.
 
         Args:
-            clients (Iterable[ClientHandle] | array): handles, or their numbers (uint64), as the ``client`` column of
-                rows has them.
-            class_ (type): the rows' message class.
-            rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`. It is
-                copied before it is checked; if another thread writes to it meanwhile, the copy may mix old and
-                new values.
+            message (message | Batch): an object of one of the protocol's classes, or rows of one.
             channel (int | str | None, default None): index or name; None: the class's own channel, else the
                 first.
-            arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
-                offset (from its start) and length.
-            key (int | array, default 0): a number for all rows, or a buffer of uint32 with one for each.
-            tag (int | array, default 0): a number for all rows, or a buffer of uint32 with one for each.
-            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
-                exactly once.
+            clients (Iterable[ClientHandle] | array | None, default None): the receivers, by handle or number; None: all
+                connected clients.
+            exclude (ClientHandle | None, default None): a client to leave out.
+            key (int | array, default 0): on a latest channel, the key whose value this is. For a batch, a number for
+                all rows, or a buffer of uint32 with one for each.
+            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates. For
+                a batch, as ``key``.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
 
         Raises:
-            FieldError: naming the first wrong row, its field, the value and the bound.
-            TypeError, ValueError: the rows are not of this class.
             Exception: as :meth:`send`, except for clients that have left and full channels.
-        """
-    def send_rows(
-        self,
-        client: ClientHandle,
-        class_: type,
-        rows: _Array,
-        channel: int | str | None = None,
-        *,
-        arena: _Array | None = None,
-        key: int | _Array = 0,
-        tag: int | _Array = 0,
-        notify: bool = False,
-    ) -> list[int]:
-        """Queues many rows for one client. Returns the indices of the rows that weren't queued: rows that found the
-        channel full, or all rows if the client has left.
-
-        Args:
-            client (ClientHandle): the receiver.
-            class_ (type): the rows' message class.
-            rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
-            channel (int | str | None, default None): index or name; None: the class's own channel, else the
-                first.
-            arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
-                offset (from its start) and length.
-            key (int | array, default 0): on a latest channel, the key of these values.
-            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
-                exactly once.
-
-        Raises:
-            StaleClientError: with ``strict=True``, the client has left.
-            Exception: as :meth:`send_columns`.
-        """
-    def broadcast_rows(
-        self,
-        class_: type,
-        rows: _Array,
-        channel: int | str | None = None,
-        *,
-        arena: _Array | None = None,
-        clients: Iterable[ClientHandle] | None = None,
-        exclude: ClientHandle | None = None,
-        key: int | _Array = 0,
-        tag: int | _Array = 0,
-        notify: bool = False,
-    ) -> list[ClientHandle]:
-        """Queues rows, each encoded once, for every connected client or for ``clients``. Returns the clients whose
-        channel had no room for all rows.
-
-        Args:
-            class_ (type): the rows' message class.
-            rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
-            channel (int | str | None, default None): index or name; None: the class's own channel, else the
-                first.
-            arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
-                offset (from its start) and length.
-            clients (Iterable[ClientHandle] | None, default None): the receivers; None: all connected clients.
-            exclude (ClientHandle | None, default None): a client to leave out.
-            key (int | array, default 0): on a latest channel, the key of these values.
-            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
-                exactly once.
-
-        Raises:
-            Exception: as :meth:`send_columns`.
         """
     @overload
     def call(
@@ -3365,60 +3306,30 @@ class Room(Generic[_P]):
         """Removes all clients."""
     def broadcast(
         self,
-        message: _P,
+        message: _P | Batch,
         channel: int | str | None = None,
         *,
-        exclude: ClientHandle | None = None,
-        key: int = 0,
-        tag: int = 0,
-        notify: bool = False,
-    ) -> list[ClientHandle]:
-        """Queues one message, encoded once, for all clients in the room. Returns the clients for which the message
-        wasn't queued because their channel is full.
-
-        Args:
-            message (message): an object of one of the protocol's classes.
-            channel (int | str | None, default None): index or name; None: the class's own channel, else the
-                first.
-            exclude (ClientHandle | None, default None): a client to leave out.
-            key (int, default 0): on a latest channel, the key of this value.
-            tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
-                exactly once.
-
-        Raises:
-            Exception: as :meth:`Server.broadcast`.
-        """
-    def broadcast_rows(
-        self,
-        class_: type,
-        rows: _Array,
-        channel: int | str | None = None,
-        *,
-        arena: _Array | None = None,
         exclude: ClientHandle | None = None,
         key: int | _Array = 0,
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
-        """Queues rows, each encoded once, for all clients in the room. Returns the clients whose channel had no
-        room for all rows.
+        """Queues a message or the rows of a batch, each encoded once, for everybody in the room. Returns the clients
+        whose channel had no room for all of it.
 
         Args:
-            class_ (type): the rows' message class.
-            rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
+            message (message | Batch): an object of one of the protocol's classes, or rows of one.
             channel (int | str | None, default None): index or name; None: the class's own channel, else the
                 first.
-            arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
-                offset (from its start) and length.
             exclude (ClientHandle | None, default None): a client to leave out.
-            key (int | array, default 0): on a latest channel, the key of these values.
-            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
-                exactly once.
+            key (int | array, default 0): on a latest channel, the key whose value this is. For a batch, a number for
+                all rows, or a buffer of uint32 with one for each.
+            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates. For
+                a batch, as ``key``.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
 
         Raises:
-            Exception: as :meth:`Server.send_columns`.
+            Exception: as :meth:`Server.broadcast`.
         """
     def forget(self, channel: int | str, key: int | None = None) -> int:
         """Stops sending the room's newcomers the newest value of a key, or of all keys; see
@@ -3669,6 +3580,34 @@ class Client(Generic[_P]):
         """
     def _fileno(self) -> int:
         """The socket's file descriptor, to use like that of :meth:`Server._fileno`."""
+    @overload
+    def send(  # type: ignore[overload-overlap]
+        self,
+        message: Batch,
+        channel: int | str | None = None,
+        *,
+        key: int | _Array = 0,
+        tag: int | _Array = 0,
+        notify: bool = False,
+    ) -> list[int]:
+        """Like :meth:`Server.send`. Returns :attr:`SendResult.NOT_CONNECTED`, which is false, before and after the
+        connection, and ``FULL`` if the server doesn't ack or read. For a batch, returns the indices of the rows that
+        were not queued.
+
+        Args:
+            message (message | Batch): an object of one of the protocol's classes, or rows of one.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the
+                first.
+            key (int | array, default 0): on a latest channel, the key whose value this is. For a batch, a number for
+                all rows, or a buffer of uint32 with one for each.
+            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates. For
+                a batch, as ``key``.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+
+        Raises:
+            NotConnectedError, ChannelFullError: with ``strict=True``, instead of these results.
+        """
+    @overload
     def send(
         self,
         message: _P,
@@ -3677,22 +3616,7 @@ class Client(Generic[_P]):
         key: int = 0,
         tag: int = 0,
         notify: bool = False,
-    ) -> SendResult:
-        """Like :meth:`Server.send`. Returns ``NOT_CONNECTED``, which is false, before and after the connection, and
-        ``FULL`` if the server doesn't ack or read.
-
-        Args:
-            message (message): an object of one of the protocol's classes.
-            channel (int | str | None, default None): index or name; None: the class's own channel, else the
-                first.
-            key (int, default 0): on a latest channel, the key of this value.
-            tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
-                exactly once.
-
-        Raises:
-            NotConnectedError, ChannelFullError: with ``strict=True``, instead of these false results.
-        """
+    ) -> SendResult: ...
     def call(self, call: ServerCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs) -> SendResult:
         """Makes the server run a call. Returns the same results as :meth:`send`.
 
@@ -3725,36 +3649,6 @@ class Client(Generic[_P]):
         Args:
             call (ClientCall): a call of the protocol.
             function (Callable): a function with the declared function's parameters. Not a coroutine function.
-        """
-    def send_rows(
-        self,
-        class_: type,
-        rows: _Array,
-        channel: int | str | None = None,
-        *,
-        arena: _Array | None = None,
-        key: int | _Array = 0,
-        tag: int | _Array = 0,
-        notify: bool = False,
-    ) -> list[int]:
-        """Queues many rows. Returns the indices of the rows that weren't queued: rows that found the channel full,
-        or all rows while the connection isn't up.
-
-        Args:
-            class_ (type): the rows' message class.
-            rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`.
-            channel (int | str | None, default None): index or name; None: the class's own channel, else the
-                first.
-            arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are
-                offset (from its start) and length.
-            key (int | array, default 0): on a latest channel, the key of these values.
-            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
-                exactly once.
-
-        Raises:
-            NotConnectedError: with ``strict=True``, the connection is not up.
-            Exception: as :meth:`Server.send_columns`.
         """
     def send_payload(self, data: bytes, channel: int | str, *, tag: int) -> SendResult:
         """Like :meth:`Server.send_payload`. Returns the same results as :meth:`send`.
@@ -4128,6 +4022,36 @@ class Peer(Generic[_P]):
         Args:
             player (Player): the other player.
         """
+    @overload
+    def send(  # type: ignore[overload-overlap]
+        self,
+        player: Player,
+        message: Batch,
+        channel: int | str | None = None,
+        *,
+        key: int | _Array = 0,
+        tag: int | _Array = 0,
+        notify: bool = False,
+    ) -> list[int]:
+        """Queues a message for one player, for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE``
+        or ``FULL``, which are false: then nothing was queued. For a batch, returns the indices of the rows that were
+        not queued.
+
+        Args:
+            player (Player): the receiver, any but this one.
+            message (message | Batch): an object of one of the protocol's classes, or rows of one.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the
+                first.
+            key (int | array, default 0): on a latest channel, the key whose value this is. For a batch, a number for
+                all rows, or a buffer of uint32 with one for each.
+            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates. For
+                a batch, as ``key``.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+
+        Raises:
+            Exception: as :meth:`Server.send`.
+        """
+    @overload
     def send(
         self,
         player: Player,
@@ -4137,41 +4061,28 @@ class Peer(Generic[_P]):
         key: int = 0,
         tag: int = 0,
         notify: bool = False,
-    ) -> SendResult:
-        """Queues a message for one player, for the next flush. Returns :attr:`SendResult.SENT`, which is true. If
-        nothing was queued, returns ``GONE`` or ``FULL``, which are false.
-
-        Args:
-            player (Player): the receiver, any but this one.
-            message (message): an object of one of the protocol's classes.
-            channel (int | str | None, default None): index or name; None: the class's own channel, else the first.
-            key (int, default 0): on a latest channel, the key of this value.
-            tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
-                exactly once.
-
-        Raises:
-            Exception: as :meth:`Server.send`.
-        """
+    ) -> SendResult: ...
     def broadcast(
         self,
-        message: _P,
+        message: _P | Batch,
         channel: int | str | None = None,
         *,
-        key: int = 0,
-        tag: int = 0,
+        key: int | _Array = 0,
+        tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[Player]:
-        """Queues a message for all other players. Returns the players for whom nothing was queued because their
-        channel is full.
+        """Queues a message or the rows of a batch for all other players. Returns the players whose channel had no room
+        for all of it.
 
         Args:
-            message (message): an object of one of the protocol's classes.
-            channel (int | str | None, default None): index or name; None: the class's own channel, else the first.
-            key (int, default 0): on a latest channel, the key of this value.
-            tag (int, default 0): your own 32-bit number for it, repeated in notifications and candidates.
-            notify (bool, default False): whether ``inbox.notifications`` reports each message as delivered or lost,
-                exactly once.
+            message (message | Batch): an object of one of the protocol's classes, or rows of one.
+            channel (int | str | None, default None): index or name; None: the class's own channel, else the
+                first.
+            key (int | array, default 0): on a latest channel, the key whose value this is. For a batch, a number for
+                all rows, or a buffer of uint32 with one for each.
+            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates. For
+                a batch, as ``key``.
+            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
 
         Raises:
             Exception: as :meth:`Server.broadcast`.

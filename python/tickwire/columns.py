@@ -4,6 +4,7 @@ See ``docs/columns.md``.
 """
 
 from tickwire._core import (
+    Batch,
     Candidates,
     ChannelSnapshot,
     Notifications,
@@ -18,6 +19,7 @@ from tickwire._core import (
 from tickwire._hooks import PriorityHook
 
 __all__ = [
+    "Batch",
     "Candidates",
     "ChannelSnapshot",
     "Notifications",

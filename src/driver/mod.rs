@@ -19,6 +19,7 @@ pub mod meeting;
 mod moderation;
 mod polled;
 pub mod proxy;
+pub mod reports;
 mod simulated;
 mod threaded;
 pub mod udp;

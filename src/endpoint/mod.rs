@@ -21,6 +21,7 @@ mod schedule;
 mod stalled;
 mod stats;
 mod table;
+mod transfers;
 
 pub use config::{ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, ServerConfig};
 pub use dial::Dial;
@@ -36,6 +37,7 @@ pub use reconnect::{Attempt, ReconnectConfig, Reconnector};
 pub use stalled::{DEFAULT_STALLED_TIMEOUT, MAX_STALLED_TIMES};
 pub use stats::{ConnectionCounters, PeerStats};
 pub use table::{HEAD, HEAD_BYTES, HeadColumn, Table, stride};
+pub use transfers::{SharedStatus, TransferStatus, Transfers, never_queued};
 
 /// Names one connection of an endpoint. It is never reused for the next peer in the same slot.
 pub use crate::netcode::ClientHandle as PeerHandle;

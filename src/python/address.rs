@@ -1,10 +1,8 @@
 //! Addresses: `core::net::SocketAddr` with Python's manners. Never resolves names.
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::IpAddr;
 
 use crate::python::prelude::*;
-
-use super::fields::bounded;
 
 #[pyclass(frozen, eq, ord, hash, module = "tickwire")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -84,6 +82,9 @@ impl<'py> FromPyObject<'_, 'py> for AddressList {
         // A str is a sequence too, of letters.
         if object.is_instance_of::<PyString>() || object.is_instance_of::<Address>() {
             refuse!(PyTypeError, "addresses must be in a list, as [{}], not alone", object.repr()?);
+        }
+        if object.try_iter().is_err() {
+            refuse!(PyTypeError, "addresses must be in a list, not {}", object.get_type().name()?);
         }
         let addresses: Vec<AddressLike> = object.extract()?;
         Ok(AddressList(addresses.into_iter().map(|address| address.0).collect()))

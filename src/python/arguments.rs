@@ -4,9 +4,6 @@
 use crate::python::prelude::*;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::{PyOverflowError, PyUnicodeEncodeError};
-use pyo3::types::PyBool;
-
-use super::protocol::Protocol;
 
 /// Extracts an argument; `what` says in words what it must be.
 pub(super) fn argument<'py, T: FromPyObjectOwned<'py>>(

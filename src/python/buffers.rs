@@ -7,7 +7,6 @@ use core::ffi::c_int;
 use std::ffi::CStr;
 
 use crate::python::prelude::*;
-use pyo3::ffi;
 
 /// A buffer of any format and shape, for copying out of it.
 pub(super) struct Raw(Box<ffi::Py_buffer>);

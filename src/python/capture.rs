@@ -10,10 +10,8 @@ use std::path::{Path, PathBuf};
 
 use crate::python::prelude::*;
 
-use super::address::AddressLike;
 use super::errors::file_error;
 use super::token::{ConnectToken, extract_key};
-use crate::driver::Driver;
 use crate::driver::capture::{self, Captured, Way};
 use crate::netcode::opener::Opener;
 use crate::netcode::{self, Key};

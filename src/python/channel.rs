@@ -2,7 +2,6 @@
 
 use crate::python::prelude::*;
 
-use super::arguments::wrong;
 use crate::transport::protocol::MAX_EARLY_COPIES;
 use crate::transport::{ChannelConfig, ChannelKind, Resend, Share};
 
@@ -47,8 +46,8 @@ const MAX_RETAIN_BYTES: usize = 1 << 30;
 /// The settings of every kind of channel.
 struct Common<'a> {
     name: &'a str,
-    send_queue: i128,
-    max_message_bytes: i128,
+    send_queue: usize,
+    max_message_bytes: usize,
     strict: bool,
     weight: u32,
 }
@@ -58,25 +57,13 @@ impl Common<'_> {
         let config = ChannelConfig {
             name: self.name.to_owned(),
             kind,
-            send_queue: count("send_queue", self.send_queue)?,
-            max_message_bytes: count("max_message_bytes", self.max_message_bytes)?,
+            send_queue: self.send_queue,
+            max_message_bytes: self.max_message_bytes,
             share: Share { strict: self.strict, weight: self.weight },
         };
         config.validate().map_err(value_error)?;
         Ok(config.into())
     }
-}
-
-/// An argument that is a count; the core knows its bounds.
-pub(super) fn count(name: &str, value: i128) -> PyResult<usize> {
-    usize::try_from(value).map_err(|_| {
-        PyValueError::new_err(format!("{name} must be at least 1 and fit in memory, not {value}"))
-    })
-}
-
-/// A channel's name. A class in its place is a mistake that the sentence names.
-fn channel_name<'a>(given: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
-    given.extract().map_err(|error: PyErr| wrong("name", given, "a str", error))
 }
 
 fn resend(resend_time: Option<Duration>, early_copies: u8) -> PyResult<Resend> {
@@ -91,119 +78,58 @@ fn resend(resend_time: Option<Duration>, early_copies: u8) -> PyResult<Resend> {
     }
 }
 
-#[pyfunction]
-pub(crate) fn reliable_ordered(
-    #[pyo3(from_py_with = channel_name)] name: &str,
-    #[int] send_queue: i128,
-    #[int] receive_window: i128,
-    #[int] receive_bytes: i128,
-    #[int] max_message_bytes: i128,
-    #[seconds(60.0)] resend_time: Option<Duration>,
-    #[within(1, MAX_EARLY_COPIES as u8)] early_copies: u8,
-    #[truth] strict: bool,
-    #[within(0, u32::MAX)] weight: u32,
-) -> PyResult<Channel> {
-    let kind = ChannelKind::Reliable {
-        ordered: true,
-        receive_window: count("receive_window", receive_window)?,
-        receive_bytes: count("receive_bytes", receive_bytes)?,
-        resend: resend(resend_time, early_copies)?,
+/// Defines the function that makes a kind of channel: by the parameters between the name and those that all kinds have.
+macro_rules! channel {
+    ($name:ident($($(#[$check:meta])* $own:ident: $Type:ty),*) => $kind:expr, $send_queue:expr, $retain:expr) => {
+        #[pyfunction]
+        pub(crate) fn $name(
+            name: &str,
+            $($(#[$check])* $own: $Type,)*
+            #[count] max_message_bytes: usize,
+            #[truth] strict: bool,
+            #[within(0, u32::MAX)] weight: u32,
+        ) -> PyResult<Channel> {
+            let channel = Common { name, send_queue: $send_queue, max_message_bytes, strict, weight };
+            Ok(Channel { retain: $retain, ..channel.open($kind)? })
+        }
     };
-    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
-#[pyfunction]
-pub(crate) fn reliable_unordered(
-    #[pyo3(from_py_with = channel_name)] name: &str,
-    #[int] send_queue: i128,
-    #[int] receive_window: i128,
-    #[int] receive_bytes: i128,
-    #[int] max_message_bytes: i128,
-    #[seconds(60.0)] resend_time: Option<Duration>,
-    #[within(1, MAX_EARLY_COPIES as u8)] early_copies: u8,
-    #[truth] strict: bool,
-    #[within(0, u32::MAX)] weight: u32,
-) -> PyResult<Channel> {
-    let kind = ChannelKind::Reliable {
-        ordered: false,
-        receive_window: count("receive_window", receive_window)?,
-        receive_bytes: count("receive_bytes", receive_bytes)?,
-        resend: resend(resend_time, early_copies)?,
+/// Defines the function that makes a reliable channel.
+macro_rules! reliable {
+    ($name:ident, $ordered:expr) => {
+        #[pyfunction]
+        pub(crate) fn $name(
+            name: &str,
+            #[count] send_queue: usize,
+            #[count] receive_window: usize,
+            #[count] receive_bytes: usize,
+            #[count] max_message_bytes: usize,
+            #[seconds(60.0)] resend_time: Option<Duration>,
+            #[within(1, MAX_EARLY_COPIES as u8)] early_copies: u8,
+            #[truth] strict: bool,
+            #[within(0, u32::MAX)] weight: u32,
+        ) -> PyResult<Channel> {
+            let resend = resend(resend_time, early_copies)?;
+            let kind = ChannelKind::Reliable { ordered: $ordered, receive_window, receive_bytes, resend };
+            Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
+        }
     };
-    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
 }
 
-#[pyfunction]
-pub(crate) fn unreliable(
-    #[pyo3(from_py_with = channel_name)] name: &str,
-    #[int] send_queue: i128,
-    #[int] receive_queue: i128,
-    #[int] max_message_bytes: i128,
-    #[truth] strict: bool,
-    #[within(0, u32::MAX)] weight: u32,
-) -> PyResult<Channel> {
-    let kind = ChannelKind::Unreliable { receive_queue: count("receive_queue", receive_queue)? };
-    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
-}
-
-#[pyfunction]
-pub(crate) fn sequenced(
-    #[pyo3(from_py_with = channel_name)] name: &str,
-    #[int] send_queue: i128,
-    #[int] receive_queue: i128,
-    #[int] max_message_bytes: i128,
-    #[truth] strict: bool,
-    #[within(0, u32::MAX)] weight: u32,
-) -> PyResult<Channel> {
-    let kind = ChannelKind::Sequenced { receive_queue: count("receive_queue", receive_queue)? };
-    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
-}
-
-#[pyfunction]
-pub(crate) fn redundant(
-    #[pyo3(from_py_with = channel_name)] name: &str,
-    #[within(1, u8::MAX)] copies: Option<u8>,
-    #[int] send_queue: i128,
-    #[int] receive_queue: i128,
-    #[int] max_message_bytes: i128,
-    #[truth] strict: bool,
-    #[within(0, u32::MAX)] weight: u32,
-) -> PyResult<Channel> {
-    let kind = ChannelKind::Redundant {
-        copies: copies.unwrap_or(0),
-        receive_queue: count("receive_queue", receive_queue)?,
-    };
-    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
-}
-
-#[pyfunction]
-pub(crate) fn latest(
-    #[pyo3(from_py_with = channel_name)] name: &str,
-    #[int] keys: i128,
-    #[truth] retain: bool,
-    #[within(1, MAX_RETAIN_BYTES)] retain_bytes: usize,
-    #[int] max_message_bytes: i128,
-    #[truth] strict: bool,
-    #[within(0, u32::MAX)] weight: u32,
-) -> PyResult<Channel> {
-    let kind = ChannelKind::Latest { keys: count("keys", keys)? };
-    // Values wait by key, not in a queue.
-    let channel = Common { name, send_queue: 1, max_message_bytes, strict, weight }.open(kind)?;
-    Ok(Channel { retain: retain.then_some(retain_bytes), ..channel })
-}
-
-#[pyfunction]
-pub(crate) fn payload(
-    #[pyo3(from_py_with = channel_name)] name: &str,
-    #[int] send_queue: i128,
-    #[int] receive_queue: i128,
-    #[int] max_message_bytes: i128,
-    #[truth] strict: bool,
-    #[within(0, u32::MAX)] weight: u32,
-) -> PyResult<Channel> {
-    let kind = ChannelKind::Payload { receive_queue: count("receive_queue", receive_queue)? };
-    Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
-}
+reliable!(reliable_ordered, true);
+reliable!(reliable_unordered, false);
+channel!(unreliable(#[count] send_queue: usize, #[count] receive_queue: usize) =>
+    ChannelKind::Unreliable { receive_queue }, send_queue, None);
+channel!(sequenced(#[count] send_queue: usize, #[count] receive_queue: usize) =>
+    ChannelKind::Sequenced { receive_queue }, send_queue, None);
+channel!(redundant(#[within(1, u8::MAX)] copies: Option<u8>, #[count] send_queue: usize, #[count] receive_queue: usize) =>
+    ChannelKind::Redundant { copies: copies.unwrap_or(0), receive_queue }, send_queue, None);
+channel!(payload(#[count] send_queue: usize, #[count] receive_queue: usize) =>
+    ChannelKind::Payload { receive_queue }, send_queue, None);
+// Values of latest channels wait by key, not in a queue.
+channel!(latest(#[count] keys: usize, #[truth] retain: bool, #[within(1, MAX_RETAIN_BYTES)] retain_bytes: usize) =>
+    ChannelKind::Latest { keys }, 1, retain.then_some(retain_bytes));
 
 #[pyfunction]
 pub(crate) fn chunks(name: &str) -> PyResult<Channel> {

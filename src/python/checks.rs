@@ -1,13 +1,15 @@
-//! The checks that parameters name, as in `#[within(1, 64)] count: u32`: see `macros`.
+//! The checks that parameters name, as in `#[within(1, 64)] count: u32`, or have by their types: see `macros`.
 //!
 //! Each takes the parameter's name, the argument, and what else the parameter may be (" or None").
 
 use core::fmt::Display;
 
-use super::arguments::{argument, number as not_bool};
-use super::fields::within as check_bounds;
-use super::protocol;
 use crate::python::prelude::*;
+use pyo3::exceptions::PyOverflowError;
+use pyo3::{PyTypeCheck, PyTypeInfo};
+
+use super::arguments::{number as not_bool, wrong};
+use super::protocol;
 
 /// The latest time that a caller may give: 200 years.
 pub(super) const LATEST: f64 = 200.0 * 366.0 * 86_400.0;
@@ -17,12 +19,56 @@ pub(super) fn within<T>(name: &str, given: &Bound<'_, PyAny>, or: &str, low: T, 
 where
     T: TryFrom<i128> + PartialOrd + Display,
 {
-    match given.extract::<i64>() {
-        Ok(number) if !given.is_instance_of::<pyo3::types::PyBool>() => {
-            check_bounds(name, number.into(), low, high)
-        }
-        _ => check_bounds(name, not_bool(name, given, &format!("an int{or}"))?, low, high),
+    if given.is_instance_of::<PyBool>() {
+        refuse!(PyTypeError, "{name} must be an int{or}, not bool");
     }
+    let number = match given.extract::<i64>() {
+        Ok(number) => number.into(),
+        Err(_) => match given.extract::<i128>() {
+            Ok(number) => number,
+            // An int beyond an i128 is out of every bound here.
+            Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => {
+                return Err(outside(name, given, low, high));
+            }
+            Err(error) => return Err(wrong(name, given, &format!("an int{or}"), error)),
+        },
+    };
+    T::try_from(number)
+        .ok()
+        .filter(|it| (&low..=&high).contains(&it))
+        .ok_or_else(|| outside(name, number, low, high))
+}
+
+/// [`within`] that also accepts a float with an integral value, such as 1e6.
+pub(super) fn whole<T>(name: &str, given: &Bound<'_, PyAny>, or: &str, low: T, high: T) -> PyResult<T>
+where
+    T: TryFrom<i128> + PartialOrd + Display,
+{
+    let Ok(float) = given.cast::<PyFloat>().map(|float| float.value()) else {
+        return within(name, given, or, low, high);
+    };
+    if float.fract() != 0.0 {
+        refuse!(PyTypeError, "{name} must be a whole number, not {float}");
+    }
+    T::try_from(float as i128)
+        .ok()
+        .filter(|it| (&low..=&high).contains(&it))
+        .ok_or_else(|| outside(name, float, low, high))
+}
+
+fn outside(name: &str, value: impl Display, low: impl Display, high: impl Display) -> PyErr {
+    PyValueError::new_err(format!("{name} must be {low} to {high}, not {value}"))
+}
+
+/// A count; the core knows its bounds.
+pub(super) fn count(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<usize> {
+    if let Ok(count) = given.extract::<usize>()
+        && !given.is_instance_of::<PyBool>()
+    {
+        return Ok(count);
+    }
+    let number: i128 = not_bool(name, given, &format!("an int{or}"))?;
+    refuse!(PyValueError, "{name} must be at least 1 and fit in memory, not {number}")
 }
 
 /// Seconds from 0 to `high`.
@@ -35,17 +81,62 @@ pub(super) fn instant(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResul
     seconds(name, given, or, LATEST).map(|since| Instant::ZERO + since)
 }
 
-/// An int; the caller checks its bounds.
-pub(super) fn int(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<i128> {
-    not_bool(name, given, &format!("an int{or}"))
-}
-
-/// A number; the caller checks its bounds.
+/// A number; the caller checks its bounds. An int beyond all floats is infinite.
 pub(super) fn number(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<f64> {
-    argument(name, given, &format!("a number{or}"))
+    match given.extract() {
+        Ok(number) => Ok(number),
+        Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => {
+            Ok(if given.lt(0)? { f64::NEG_INFINITY } else { f64::INFINITY })
+        }
+        Err(error) => Err(wrong(name, given, &format!("a number{or}"), error)),
+    }
 }
 
 /// A bool.
 pub(super) fn truth(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<bool> {
     argument(name, given, &format!("True or False{or}"))
+}
+
+/// A text.
+pub(super) fn text<'a, T: From<&'a str>>(name: &str, given: &'a Bound<'_, PyAny>, or: &str) -> PyResult<T> {
+    let text: PyResult<&'a str> = given.extract();
+    text.map(T::from).map_err(|error| wrong(name, given, &format!("a str{or}"), error))
+}
+
+/// Bytes.
+pub(super) fn bytes<'a>(name: &str, given: &'a Bound<'_, PyAny>, or: &str) -> PyResult<&'a [u8]> {
+    instance::<PyBytes>(name, given, or).map(|bytes| bytes.as_bytes())
+}
+
+/// An address, or several in a list, or a code.
+pub(super) fn address<'py, T>(name: &str, given: &Bound<'py, PyAny>, _: &str) -> PyResult<T>
+where
+    T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    given.extract().map_err(|error: PyErr| {
+        let sentence = error.value(given.py()).to_string();
+        let sentence = match sentence.split_once(" must be ") {
+            Some(("an address" | "addresses", rest)) => format!("{name} must be {rest}"),
+            _ => format!("{name}: {sentence}"),
+        };
+        PyErr::from_type(error.get_type(given.py()), sentence)
+    })
+}
+
+/// An object of a class.
+pub(super) fn instance<'a, 'py, T: PyTypeCheck + PyTypeInfo>(
+    name: &str,
+    given: &'a Bound<'py, PyAny>,
+    or: &str,
+) -> PyResult<&'a Bound<'py, T>> {
+    given.cast().map_err(|_| {
+        let class = T::type_object(given.py());
+        let what = match class.name() {
+            Ok(class) if class == "bytes" => class.to_string(),
+            Ok(class) => format!("a {class}"),
+            Err(error) => return error,
+        };
+        let kind = given.get_type().name().map_or_else(|_| "it".into(), |kind| kind.to_string());
+        PyTypeError::new_err(format!("{name} must be {what}{or}, not {kind}"))
+    })
 }

@@ -1,47 +1,39 @@
 //! A client for Python: the sans-IO client, its tokens, messages and events.
 
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ffi::CString;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyResourceWarning, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyDict, PyRange, PyTuple};
+use pyo3::exceptions::PyResourceWarning;
+use pyo3::types::PyRange;
 
-use super::address::Address;
-use super::arguments::{a_protocol, argument};
-use super::arrays::Rows;
+use super::arguments::a_protocol;
 use super::capture::{Capture, Secrets};
-use super::chunks::{Chunk, IncomingChunk, Transfer};
 use super::congestion::Congestion;
 use super::development::{self, Development};
-use super::endpoint::{CLIENT, Endpoint};
-use super::errors::{not_connected, value_error};
+use super::endpoint::CLIENT;
+use super::errors::not_connected;
 use super::events::{Connected, Disconnected, reason_to_python, reconnecting_state, state_to_python};
-use super::fields::within;
+use super::facade::Facade;
 use super::ghosts::{ClientWorld, Ghost, made_classes};
-use super::inbox::{Inbox, Pending, payload};
+use super::inbox::{Inbox, Pending};
 use super::log::{Level, log, log_end};
-use super::network::SimulatedNetwork;
-use super::protocol::Protocol;
 use super::reconnect::{AT_ONCE, Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
+use super::sending::Sending;
 use super::server::Server;
 use super::settings::{Given, Settings};
-use super::setup::{class_name, entropy, open_driver, random, send_options, skip_seed};
+use super::setup::{entropy, open_driver, random, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock, Latency};
 use super::token::{ConnectToken, extract_key};
-use crate::driver::{Carrier, ClaimedToken, Driver, VirtualNetwork, claim_token};
+use crate::driver::{Carrier, ClaimedToken, claim_token};
 use crate::endpoint::{
-    ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, DisconnectReason, Event, Host, PeerHandle,
-    ReconnectConfig,
+    ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, DisconnectReason, Event, ReconnectConfig,
 };
 use crate::netcode::{self, ClientState, TokenUse};
-use crate::python::tick::{Tick, Ticking};
-use crate::time::Instant;
+use crate::timeline::packet::MAX_INPUTS;
 use crate::transport::BudgetConfig;
 
 /// A client that wasn't ticked for this long was forgotten by mistake.
@@ -102,7 +94,7 @@ impl Client {
         address: Destination,
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
-        #[int] client_id: Option<i128>,
+        #[within(0, u64::MAX)] client_id: Option<u64>,
         reconnect: Option<&Bound<'py, PyAny>>,
         ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
@@ -131,10 +123,7 @@ impl Client {
         let development = Development {
             address,
             key: key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?,
-            client_id: match client_id {
-                Some(id) => within("client_id", id, 0, u64::MAX)?,
-                None => random(&mut *entropy(network.clone())),
-            },
+            client_id: client_id.unwrap_or_else(|| random(&mut *entropy(network.clone()))),
             timeout: settings.tuning.get().timeout.unwrap_or(TIMEOUT),
         };
         if destination.rendezvous.is_some() && reconnect.is_some() {
@@ -156,7 +145,7 @@ impl Client {
     fn local<'py>(
         py: Python<'py>,
         server: &Bound<'py, Server>,
-        #[int] client_id: Option<i128>,
+        #[within(0, u64::MAX)] client_id: Option<u64>,
         ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
@@ -165,10 +154,7 @@ impl Client {
         let mut settings = Self::settings(Given::new(py, "Client.local", settings)?, ghosts, &protocol)?;
         settings.share_memory_with(py, server)?;
         let mut entropy = entropy(settings.network.clone());
-        let client_id = match client_id {
-            Some(id) => within("client_id", id, 0, u64::MAX)?,
-            None => random(&mut *entropy),
-        };
+        let client_id = client_id.unwrap_or_else(|| random(&mut *entropy));
         let timeout = Some(settings.tuning.get().timeout.unwrap_or(TIMEOUT));
         let (token, driver) = server.with(|host, driver| {
             let (unix, address) = (driver.unix(), driver.local_address());
@@ -195,11 +181,6 @@ impl Client {
     }
 
     #[getter]
-    fn closed(&self) -> PyResult<bool> {
-        self.endpoint.closed()
-    }
-
-    #[getter]
     fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         if !self.is_over()? {
             return Ok(None);
@@ -216,34 +197,10 @@ impl Client {
         Ok(self.asked(|dial| dial.disconnect_detail().map(Into::into))?.flatten())
     }
 
-    #[getter]
-    fn address(&self) -> Address {
-        self.endpoint.address
-    }
-
-    #[getter]
-    fn server_address(&self) -> PyResult<Address> {
-        self.asked(|dial| Address(dial.server_address()))?.ok_or_else(not_connected)
-    }
-
-    #[getter]
-    fn slot(&self) -> PyResult<Option<u32>> {
-        Ok(self.asked(|dial| dial.slot())?.flatten())
-    }
-
-    #[getter]
-    fn network(&self, py: Python<'_>) -> Option<Py<SimulatedNetwork>> {
-        self.endpoint.network.as_ref().map(|network| network.clone_ref(py))
-    }
-
-    #[getter]
-    fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
-        self.endpoint.protocol.clone_ref(py)
-    }
-
-    #[getter]
-    fn world(&self, py: Python<'_>) -> Py<ClientWorld> {
-        self.world.clone_ref(py)
+    properties! {
+        server_address: PyResult<Address> = self.asked(|dial| Address(dial.server_address()))?.ok_or_else(not_connected);
+        slot: PyResult<Option<u32>> = Ok(self.asked(|dial| dial.slot())?.flatten());
+        world: Py<ClientWorld> = self.world.clone_ref(py);
     }
 
     #[getter]
@@ -302,75 +259,25 @@ impl Client {
 
     fn set_inputs(
         &self,
-        #[int] delay: i128,
+        #[within(0, time::MAX_TICKS)] delay: u32,
         #[number] min_lead: f64,
         #[number] max_lead: f64,
-        #[int] redundancy: i128,
+        #[within(1, MAX_INPUTS as u32)] redundancy: u32,
     ) -> PyResult<()> {
         time::configure(self, delay, min_lead, max_lead, redundancy)
     }
 
-    #[getter]
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.endpoint.counters(py)
-    }
-
-    fn tick(slf: Py<Self>) -> Tick {
-        Tick(Ticking::Client(slf))
-    }
-
-    pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
-        self.reconnect(py)?;
-        self.endpoint.receive(py, || Ok(()), |pending, events| self.make_objects(py, pending, events))
-    }
-
-    fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.endpoint.flush(py)
-    }
-
-    fn pump(&self, py: Python<'_>) -> PyResult<()> {
-        self.reconnect(py)?;
-        self.endpoint.pump(py)
-    }
-
-    fn _step(&self, py: Python<'_>) -> PyResult<f64> {
-        self.reconnect(py)?;
-        let wait = self.endpoint.step(py)?;
-        let Some(reconnecting) = &self.reconnecting else { return Ok(wait) };
-        let now = self.now()?;
-        Ok(reconnecting.next_poll(now).map_or(wait, |poll| wait.min(poll.as_secs_f64())))
-    }
-
-    #[getter]
-    fn _moves_chunks(&self) -> PyResult<bool> {
-        self.endpoint.moves_chunks()
-    }
-
-    #[getter]
-    fn _has_news(&self) -> PyResult<bool> {
-        let has_events = self.reconnecting.as_ref().is_some_and(|reconnecting| reconnecting.has_events());
-        Ok(has_events || self.endpoint.has_news()?)
-    }
-
-    fn _fileno(&self, py: Python<'_>) -> PyResult<i64> {
-        self.endpoint.fileno(py)
-    }
-
+    #[pyo3(signature = (message, channel = None, *, key = None, tag = None, notify = false))]
+    #[pyo3(text_signature = "($self, message, channel=None, *, key=0, tag=0, notify=False)")]
     fn send(
         &self,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
-        #[int] key: i128,
-        #[int] tag: i128,
+        key: Option<&Bound<'_, PyAny>>,
+        tag: Option<&Bound<'_, PyAny>>,
         #[truth] notify: bool,
     ) -> PyResult<Py<PyAny>> {
-        let options = send_options(key, tag, notify)?;
-        let encoded = self.endpoint.protocol.get().encode_message(message)?;
-        let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
-        let sent = self
-            .endpoint
-            .with(|core, driver| core.send(driver.now(), self.server(), channel, encoded, options))?;
-        self.endpoint.answer(message.py(), sent, channel, || class_name(message))
+        self.endpoint.send(self.server(), Sending { message, channel, key, tag, notify })
     }
 
     fn call<'py>(
@@ -381,75 +288,6 @@ impl Client {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         self.endpoint.call(py, self.server(), call, args, kwargs)
-    }
-
-    fn request<'py>(
-        &self,
-        py: Python<'py>,
-        call: &Bound<'py, PyAny>,
-        args: &Bound<'py, PyTuple>,
-        kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.endpoint.request(py, self.server(), call, args, kwargs)
-    }
-
-    fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.endpoint.implement(call, function)
-    }
-
-    #[pyo3(signature = (class_, rows, channel = None, *, arena = None, key = None, tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, class_, rows, channel=None, *, arena=None, key=0, tag=0, notify=False)")]
-    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
-    fn send_rows(
-        &self,
-        class_: &Bound<'_, PyAny>,
-        rows: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
-        arena: Option<&Bound<'_, PyAny>>,
-        key: Option<&Bound<'_, PyAny>>,
-        tag: Option<&Bound<'_, PyAny>>,
-        #[truth] notify: bool,
-    ) -> PyResult<Vec<usize>> {
-        let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
-        self.endpoint.with(|core, driver| {
-            if self.endpoint.strict && !core.is_connected(self.server()) {
-                return Err(not_connected());
-            }
-            let now = driver.now();
-            rows.queue(|_, channel, message, options| {
-                core.send(now, self.server(), channel, message, options)
-            })
-        })?
-    }
-
-    fn send_payload(
-        &self,
-        py: Python<'_>,
-        data: &[u8],
-        channel: &Bound<'_, PyAny>,
-        #[int] tag: i128,
-    ) -> PyResult<Py<PyAny>> {
-        let tag = within("tag", tag, 0, u32::MAX)?;
-        let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
-        let sent = self.endpoint.with(|core, driver| {
-            core.send_payload(driver.now(), self.server(), channel, payload(data), tag)
-        })?;
-        self.endpoint.answer(py, sent, channel, || "the payload".into())
-    }
-
-    fn send_chunk(
-        &self,
-        data: &Bound<'_, PyAny>,
-        label: &str,
-        #[truth] burst: bool,
-        #[truth] ask_first: bool,
-    ) -> PyResult<Transfer> {
-        self.endpoint.check_open(self.server())?;
-        self.endpoint.send_chunk(self.server(), None, &Chunk::given(data)?, label, burst, ask_first)
-    }
-
-    fn incoming_chunks(&self, py: Python<'_>) -> PyResult<Vec<IncomingChunk>> {
-        self.endpoint.incoming_chunks(py, self.server(), None)
     }
 
     fn set_budget(
@@ -472,36 +310,6 @@ impl Client {
         self.endpoint.stats(self.server(), None)
     }
 
-    fn close(
-        &self,
-        py: Python<'_>,
-        #[number] linger: f64,
-        reason: Option<&Bound<'_, PyAny>>,
-        #[truth] wait: bool,
-    ) -> PyResult<()> {
-        self.endpoint.close(py, linger, reason, wait)?;
-        let stopped = self.stop_reconnecting(py);
-        self.endpoint.end_calls(py).and(stopped)
-    }
-
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (kind, value, traceback, /))]
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let _ = (kind, value, traceback);
-        self.endpoint.state.close();
-        let stopped = self.stop_reconnecting(py);
-        self.endpoint.end_calls(py).and(stopped)
-    }
-
     fn __repr__(&self) -> String {
         let asked = self.asked(|dial| (dial.server_address(), dial.state()));
         let (Ok(asked), Ok(closed)) = (asked, self.endpoint.closed()) else {
@@ -512,13 +320,45 @@ impl Client {
         format!("<Client of {}, {state:?}{closed}>", rendezvous::described(address))
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.world)?;
-        visit.call(&self.capture)?;
-        if let Some(reconnecting) = &self.reconnecting {
-            reconnecting.traverse(visit)?;
+    traverses!(self.world, self.capture, self.reconnecting, self.endpoint);
+
+    endpoint!();
+}
+
+impl Facade for Client {
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn receive_tick(&self, py: Python<'_>) -> PyResult<Inbox> {
+        self.prepare(py)?;
+        self.endpoint.receive(py, || Ok(()), |pending, events| self.make_objects(py, pending, events))
+    }
+
+    fn prepare(&self, py: Python<'_>) -> PyResult<()> {
+        match &self.reconnecting {
+            Some(reconnecting) if !self.is_closed()? => {
+                if reconnecting.has_other_server() {
+                    self.lose_server(DisconnectReason::ServerClosed)?;
+                }
+                reconnecting.poll(self, py)
+            }
+            _ => Ok(()),
         }
-        self.endpoint.traverse(visit)
+    }
+
+    fn next_work(&self) -> PyResult<f64> {
+        let Some(reconnecting) = &self.reconnecting else { return Ok(f64::INFINITY) };
+        Ok(reconnecting.next_poll(self.now()?).map_or(f64::INFINITY, |poll| poll.as_secs_f64()))
+    }
+
+    fn has_own_news(&self) -> PyResult<bool> {
+        Ok(self.reconnecting.as_ref().is_some_and(|reconnecting| reconnecting.has_events()))
+    }
+
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        let stopped = self.reconnecting.as_ref().map_or(Ok(()), |reconnecting| reconnecting.stop(py));
+        self.endpoint.end_calls(py).and(stopped)
     }
 }
 
@@ -628,6 +468,11 @@ impl Client {
         Ok(Client { endpoint, server, netcode, capture, reconnecting, world, made_at, warned })
     }
 
+    /// The only peer: see `endpoint!()`.
+    fn peer(&self) -> PyResult<PeerHandle> {
+        Ok(self.server())
+    }
+
     /// The core's handle of the server.
     fn server(&self) -> PeerHandle {
         PeerHandle::from_number(self.server.load(Ordering::Relaxed))
@@ -655,18 +500,6 @@ impl Client {
     fn is_over(&self) -> PyResult<bool> {
         let Some(reconnecting) = &self.reconnecting else { return Ok(true) };
         Ok(reconnecting.is_over() || self.is_closed()?)
-    }
-
-    fn reconnect(&self, py: Python<'_>) -> PyResult<()> {
-        match &self.reconnecting {
-            Some(reconnecting) if !self.is_closed()? => {
-                if reconnecting.has_other_server() {
-                    self.lose_server(DisconnectReason::ServerClosed)?;
-                }
-                reconnecting.poll(self, py)
-            }
-            _ => Ok(()),
-        }
     }
 
     fn lose_server(&self, reason: DisconnectReason) -> PyResult<()> {
@@ -697,8 +530,7 @@ impl Client {
     /// Ends with its peer.
     pub(super) fn close_hosted(&self, py: Python<'_>) -> PyResult<()> {
         self.endpoint.state.close();
-        let stopped = self.stop_reconnecting(py);
-        self.endpoint.end_calls(py).and(stopped)
+        self.stop(py)
     }
 
     /// The game that players host is over for this one.
@@ -707,10 +539,6 @@ impl Client {
             reconnecting.end(py, reason)?;
         }
         self.lose_server(reason)
-    }
-
-    fn stop_reconnecting(&self, py: Python<'_>) -> PyResult<()> {
-        self.reconnecting.as_ref().map_or(Ok(()), |reconnecting| reconnecting.stop(py))
     }
 
     /// A fresh token for the next dial.
@@ -765,22 +593,6 @@ impl Client {
         let state = self.endpoint.state.lock()?;
         // It is the only connection, so no other has its place.
         Ok(state.host().dialled(self.server()).map(ask))
-    }
-
-    /// [`Endpoint::break_thread`] for this client.
-    #[cfg(feature = "faults")]
-    pub(super) fn break_thread(&self) -> PyResult<()> {
-        self.endpoint.break_thread()
-    }
-
-    /// [`Endpoint::run_calls`] for this client.
-    pub(super) fn run_calls(&self, py: Python<'_>) -> PyResult<()> {
-        self.endpoint.run_calls(py)
-    }
-
-    /// [`Endpoint::transmit`] for this client.
-    pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
-        self.endpoint.transmit(py)
     }
 
     /// Makes Python objects of a tick's arrivals. Locks are held briefly, never while Python runs.

@@ -12,7 +12,6 @@ use std::cell::Cell;
 use crate::python::prelude::*;
 
 use super::errors::{MessageTooLargeError, StreamError};
-use super::fields::bounded;
 use super::schema::Schema;
 use super::slots::Slots;
 use super::stream::Stream;
@@ -109,10 +108,6 @@ impl Class {
             Ok(bytes) => Ok(Some(bytes.as_bytes().to_vec().into())),
             Err(_) => refuse(Refusal::Type("bytes")),
         }
-    }
-
-    pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.slots.traverse(visit)
     }
 
     /// The core's description of the class.
@@ -266,3 +261,5 @@ pub(super) fn while_reading<T>(object: &Bound<'_, PyAny>, read: impl FnOnce() ->
 fn reading_marker(py: Python<'_>) -> &Bound<'_, PyString> {
     intern!(py, "_tickwire_reading")
 }
+
+holds!(Class: slots);

@@ -8,8 +8,6 @@ use std::ffi::CStr;
 
 use crate::python::prelude::*;
 use pyo3::exceptions::PyBufferError;
-use pyo3::ffi;
-use pyo3::types::PyMemoryView;
 
 /// The owner of memory that views show. It stays where it is while its owner lives.
 pub(super) trait Keeper: Send + Sync {

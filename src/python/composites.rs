@@ -1,12 +1,12 @@
 //! Field types that consist of others: optional ones, lists, tuples, sets, maps, unions and the like.
 
 use super::compound::{Converted, Literals, is_hashable};
-use super::fields::{FieldType, Natural, bounded, compiled};
+use super::fields::{FieldType, Natural, compiled};
 use super::schema::Schema;
 use super::shape::{Nested, Shape};
 use crate::python::prelude::*;
 use crate::wire::{BitWriter, Kind, MAX_LENGTH};
-use pyo3::types::{PyFrozenSet, PyInt, PySet};
+use pyo3::types::{PyFrozenSet, PySet};
 
 #[pyfunction]
 pub(crate) fn common_of(item: &Bound<'_, FieldType>, values: Vec<Bound<'_, PyAny>>) -> PyResult<FieldType> {

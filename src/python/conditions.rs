@@ -3,7 +3,6 @@
 use crate::python::prelude::*;
 use pyo3::{PyClass, PyTypeInfo};
 
-use super::fields::{whole, within};
 use super::protocol::seconds;
 use crate::netsim::conditions::{self, MAX_DATAGRAM, MAX_DELAY, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE};
 use crate::netsim::presets::{self, Preset};
@@ -50,14 +49,9 @@ impl Bursts {
         self.0.to_good
     }
 
-    #[getter]
-    fn good_loss(&self) -> f64 {
-        self.0.good_loss
-    }
-
-    #[getter]
-    fn bad_loss(&self) -> f64 {
-        self.0.bad_loss
+    properties! {
+        good_loss: f64 = self.0.good_loss;
+        bad_loss: f64 = self.0.bad_loss;
     }
 
     fn __repr__(&self) -> String {
@@ -80,18 +74,10 @@ impl Outages {
         Ok(Outages(outages))
     }
 
-    #[getter]
-    fn duration(&self) -> f64 {
-        self.0.duration.as_secs_f64()
-    }
-
-    #[getter]
-    fn fraction(&self) -> f64 {
-        self.0.fraction
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Outages({:?}, {:?})", self.duration(), self.fraction())
+    properties! {
+        duration: f64 = self.0.duration.as_secs_f64();
+        fraction: f64 = self.0.fraction;
+        __repr__: String = format!("Outages({:?}, {:?})", self.duration(), self.fraction());
     }
 }
 
@@ -109,18 +95,10 @@ impl RandomWalk {
         Ok(RandomWalk(walk))
     }
 
-    #[getter]
-    fn delay(&self) -> f64 {
-        self.0.range.as_secs_f64()
-    }
-
-    #[getter]
-    fn time(&self) -> f64 {
-        self.0.memory.as_secs_f64()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("RandomWalk({:?}, {:?})", self.delay(), self.time())
+    properties! {
+        delay: f64 = self.0.range.as_secs_f64();
+        time: f64 = self.0.memory.as_secs_f64();
+        __repr__: String = format!("RandomWalk({:?}, {:?})", self.delay(), self.time());
     }
 }
 
@@ -135,12 +113,12 @@ pub(crate) struct Bottleneck {
 #[pymethods]
 impl Bottleneck {
     #[new]
-    fn new(rate: &Bound<'_, PyAny>, #[int] queue: i128, #[int] overhead: i128) -> PyResult<Self> {
-        Ok(Bottleneck {
-            rate: whole("rate", rate, 1, MAX_RATE)?,
-            queue: within("queue", queue, 1, MAX_QUEUE)?,
-            overhead: within("overhead", overhead, 0, MAX_OVERHEAD)?,
-        })
+    fn new(
+        #[whole(1, MAX_RATE)] rate: u64,
+        #[within(1, MAX_QUEUE)] queue: u64,
+        #[within(0, MAX_OVERHEAD)] overhead: u64,
+    ) -> Self {
+        Bottleneck { rate, queue, overhead }
     }
 
     fn __repr__(&self) -> String {
@@ -168,7 +146,7 @@ impl Conditions {
         #[number] duplicate: f64,
         #[number] reorder: f64,
         bottleneck: Option<&Bound<'_, PyAny>>,
-        #[int] max_datagram: Option<i128>,
+        #[within(1, MAX_DATAGRAM)] max_datagram: Option<u64>,
     ) -> PyResult<Self> {
         let latency = latency_seconds("latency", latency)?;
         let jitter = latency_seconds("jitter", jitter)?;
@@ -177,8 +155,7 @@ impl Conditions {
             .loss(loss)
             .duplicate(duplicate)
             .reorder(reorder, if reorder > 0.0 { REORDER_DELAY } else { Duration::ZERO });
-        core.max_datagram =
-            max_datagram.map(|bytes| within("max_datagram", bytes, 1, MAX_DATAGRAM)).transpose()?;
+        core.max_datagram = max_datagram;
         core.random_walk = group::<RandomWalk>("random_walk", random_walk)?.map(|walk| walk.0);
         core.bursts = group::<Bursts>("bursts", bursts)?.map(|bursts| bursts.0);
         core.outages = group::<Outages>("outages", outages)?.map(|outages| outages.0);
@@ -198,58 +175,17 @@ impl Conditions {
         Ok((up.into(), down.into()))
     }
 
-    fn replace<'py>(
-        slf: &Bound<'py, Self>,
-        changes: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let settings = PyDict::new(slf.py());
-        for name in SETTINGS {
-            settings.set_item(name, slf.getattr(name)?)?;
-        }
-        if let Some(changes) = changes {
-            settings.update(changes.as_mapping())?;
-        }
-        slf.get_type().call((), Some(&settings))
-    }
+    replaces!();
 
-    #[getter]
-    fn latency(&self) -> f64 {
-        self.core.latency.as_secs_f64()
-    }
-
-    #[getter]
-    fn jitter(&self) -> f64 {
-        self.core.jitter.as_secs_f64()
-    }
-
-    #[getter]
-    fn random_walk(&self) -> Option<RandomWalk> {
-        self.core.random_walk.map(RandomWalk)
-    }
-
-    #[getter]
-    fn loss(&self) -> f64 {
-        self.core.loss
-    }
-
-    #[getter]
-    fn bursts(&self) -> Option<Bursts> {
-        self.core.bursts.map(Bursts)
-    }
-
-    #[getter]
-    fn outages(&self) -> Option<Outages> {
-        self.core.outages.map(Outages)
-    }
-
-    #[getter]
-    fn duplicate(&self) -> f64 {
-        self.core.duplicate
-    }
-
-    #[getter]
-    fn reorder(&self) -> f64 {
-        self.core.reorder
+    properties! {
+        latency: f64 = self.core.latency.as_secs_f64();
+        jitter: f64 = self.core.jitter.as_secs_f64();
+        random_walk: Option<RandomWalk> = self.core.random_walk.map(RandomWalk);
+        loss: f64 = self.core.loss;
+        bursts: Option<Bursts> = self.core.bursts.map(Bursts);
+        outages: Option<Outages> = self.core.outages.map(Outages);
+        duplicate: f64 = self.core.duplicate;
+        reorder: f64 = self.core.reorder;
     }
 
     #[getter]

@@ -1,16 +1,13 @@
 //! The development mode: no login backend, no key to hand out, and the same code path as with them. Not for
 //! production: anyone with the key can be any player, and this key is public.
 
-use core::net::SocketAddr;
 use std::ffi::CString;
 
 use crate::python::prelude::*;
 use pyo3::exceptions::PyUserWarning;
 
-use super::errors::value_error;
-use super::protocol::Protocol;
 use super::setup::entropy;
-use crate::driver::{VirtualNetwork, unix_now};
+use crate::driver::unix_now;
 use crate::endpoint::{DEVELOPMENT_ADDRESS, Key};
 use crate::netcode::{ConnectToken, TokenParams, USER_DATA_BYTES, hash_address};
 

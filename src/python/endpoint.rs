@@ -5,36 +5,30 @@
 //! driver's thread, everything except hooks and Python objects goes on without the game.
 
 use std::ffi::CString;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::atomic::AtomicU32;
 
-use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use crate::python::prelude::*;
+use pyo3::exceptions::PyRuntimeWarning;
 
-use super::address::Address;
 use super::calls::Desk;
-use super::errors::{channel_error, closed_error, not_connected, os_error, stale_client, value_error};
+use super::errors::{channel_error, closed_error, not_connected, stale_client};
 use super::forks::Process;
 use super::ghosts::{self, Copies, Population};
 use super::hooks::{AskedAt, Candidates, ask_priority};
 use super::inbox::{Inbox, Pending};
-use super::log::{Dropped, Level, log};
+use super::log::{Level, log, log_drops};
 use super::network::SimulatedNetwork;
-use super::protocol::Protocol;
+use super::parts::counts;
 use super::rendezvous;
-use super::sent::Sent;
+use super::sending::Sent;
 use super::settings::Settings;
 use super::setup::{network_id_key, visit_seed};
-use super::shared::Shared;
-use super::state::State;
 use super::stats::ConnectionStats;
+use crate::driver::reports::Dropped;
 use crate::driver::udp::UdpSocket;
-use crate::driver::{BETWEEN_TURNS, Driver, Next, Poller};
-use crate::endpoint::{DisconnectReason, Event, Host, PeerHandle, PeerStats, SendError};
+use crate::driver::{BETWEEN_TURNS, Next, Poller};
+use crate::endpoint::{DisconnectReason, Event, PeerStats, SendError};
 use crate::session::Ghosts;
-use crate::time::{Duration, Instant};
 
 /// The longest wait that event loops are given: not all of them can wait forever.
 const MAX_STEP: Duration = Duration::from_secs(3600);
@@ -278,7 +272,7 @@ impl Endpoint {
     /// The second half: sends what is queued.
     pub(super) fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.run_calls(py)?;
-        if self.transmit(py)? { Ok(()) } else { Err(self.closed_error()) }
+        if self.sends(py)? { Ok(()) } else { Err(self.closed_error()) }
     }
 
     /// Does what [`Endpoint::step`] does, and logs drops as a tick does. A game that pumps makes no tick of its world.
@@ -296,8 +290,13 @@ impl Endpoint {
         state.receive()
     }
 
-    /// Sends everything queued, in the order of the priority hook; false once closed.
-    pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
+    /// Sends everything queued, in the order of the priority hook, unless it is closed.
+    pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<()> {
+        self.sends(py).map(drop)
+    }
+
+    /// [`Endpoint::transmit`]; false once closed.
+    fn sends(&self, py: Python<'_>) -> PyResult<bool> {
         self.ticked.store(true, Ordering::Relaxed);
         self.received_alone.store(SENT, Ordering::Relaxed);
         let answer = self.ask_priority(py);
@@ -376,7 +375,7 @@ impl Endpoint {
         let ended = std::time::Instant::now();
         let slow = self.state.lock().ok().and_then(|mut state| state.hooks.count(started, ended));
         if let Some(slow) = slow {
-            slow.log(py, name, || self.described());
+            log(py, Level::Warning, || slow.line(name, &self.described()));
         }
         answer
     }
@@ -507,7 +506,7 @@ impl Endpoint {
 
     pub(super) fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counted = self.state.lock()?.counted();
-        counted.to_python(py)
+        counts(py, counted.iter().map(|(layer, name, count)| (format!("{layer}.{name}"), count)))
     }
 
     /// Names it in log lines.
@@ -529,7 +528,7 @@ impl Endpoint {
 
     fn log_drops(&self, py: Python<'_>, dropped: Option<Dropped>) {
         if let Some(dropped) = dropped {
-            dropped.log(py, || self.described());
+            log_drops(py, &dropped, &self.described());
         }
     }
 
@@ -538,16 +537,6 @@ impl Endpoint {
             log(py, Level::Warning, || format!("{} {ended}", self.described()));
         }
     }
-
-    pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.protocol)?;
-        visit.call(&self.factory)?;
-        visit.call(&self.priority)?;
-        self.desk.as_ref().map_or(Ok(()), |desk| desk.traverse(visit))?;
-        match self.state.try_lock() {
-            Some(state) => state.pending.iter().try_for_each(|pending| pending.traverse(visit)),
-            // A locked mutex is in use, so its objects are reachable anyway.
-            None => Ok(()),
-        }
-    }
 }
+
+holds!(Endpoint: protocol, factory, priority, desk, state);

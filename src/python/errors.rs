@@ -4,7 +4,6 @@
 //! can be imported any more.
 
 use core::fmt::Display;
-use core::net::SocketAddr;
 use std::io;
 use std::path::Path;
 

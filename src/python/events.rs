@@ -2,12 +2,9 @@
 
 use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
-use std::sync::OnceLock;
 
 use crate::python::prelude::*;
-use pyo3::sync::PyOnceLock;
 
-use super::address::Address;
 use crate::endpoint::{self, PeerStats};
 use crate::netcode::USER_DATA_BYTES;
 
@@ -89,9 +86,7 @@ impl ClientHandle {
         drop(before);
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.data.try_lock().map_or(Ok(()), |data| visit.call(&*data))
-    }
+    traverses!(self.data);
 
     fn __clear__(&self) {
         let before = lock(&self.data).take();
@@ -135,9 +130,7 @@ impl Connected {
         ("client",)
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.client)
-    }
+    traverses!(self.client);
 
     properties! {
         __repr__: String = format!("Connected(client={})", shown_client(self.client.as_ref()));
@@ -165,9 +158,7 @@ impl Disconnected {
         detail: Option<&str> = self.detail.as_deref();
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.client)
-    }
+    traverses!(self.client);
 
     fn __repr__(&self) -> String {
         let (client, reason) = (shown_client(self.client.as_ref()), reason_name(self.reason));

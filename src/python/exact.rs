@@ -2,7 +2,6 @@
 
 use crate::python::prelude::*;
 use pyo3::exceptions::{PyAttributeError, PyOverflowError};
-use pyo3::sync::PyOnceLock;
 
 use super::value::{Refusal, float};
 use crate::wire::{FixedPoint, ValueError};

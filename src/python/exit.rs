@@ -7,8 +7,7 @@
 use std::{hint, mem, ptr, thread};
 
 use crate::python::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::{BoundObject, ffi};
+use pyo3::BoundObject;
 
 /// An object that has a thread.
 pub(super) trait Exit: Send + Sync {

@@ -3,8 +3,8 @@
 use core::fmt::Display;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyOverflowError;
-use pyo3::types::{PyBool, PyFloat, PyInt};
+
+use super::checks;
 
 use super::shape::{FlagClass, Members, Shape, members_of};
 use super::value::Takes;
@@ -181,47 +181,7 @@ pub(super) fn bounded<T>(name: &str, value: &Bound<'_, PyAny>, low: T, high: T) 
 where
     T: TryFrom<i128> + PartialOrd + Display,
 {
-    if let Ok(number) = value.extract::<i64>() {
-        return within(name, number.into(), low, high);
-    }
-    match value.extract::<i128>() {
-        Ok(number) => within(name, number, low, high),
-        // Integers beyond an i128 are out of every bound here.
-        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
-            Err(outside(name, value, low, high))
-        }
-        Err(_) => {
-            let class = value.get_type().name()?;
-            Err(PyTypeError::new_err(format!("{name} must be an int, not {class}")))
-        }
-    }
-}
-
-/// [`bounded`] that also accepts a float with an integral value, such as 1e6.
-pub(super) fn whole<T>(name: &str, value: &Bound<'_, PyAny>, low: T, high: T) -> PyResult<T>
-where
-    T: TryFrom<i128> + PartialOrd + Display,
-{
-    match value.cast::<PyFloat>().map(|float| float.value()) {
-        Ok(float) if float.fract() == 0.0 => within(name, float as i128, low, high),
-        Ok(float) => Err(PyTypeError::new_err(format!("{name} must be a whole number, not {float}"))),
-        Err(_) => bounded(name, value, low, high),
-    }
-}
-
-/// [`bounded`] for an argument that is already an integer.
-pub(super) fn within<T>(name: &str, value: i128, low: T, high: T) -> PyResult<T>
-where
-    T: TryFrom<i128> + PartialOrd + Display,
-{
-    match T::try_from(value) {
-        Ok(number) if (&low..=&high).contains(&&number) => Ok(number),
-        _ => Err(outside(name, value, low, high)),
-    }
-}
-
-fn outside(name: &str, value: impl Display, low: impl Display, high: impl Display) -> PyErr {
-    PyValueError::new_err(format!("{name} must be {low} to {high}, not {value}"))
+    checks::within(name, value, "", low, high)
 }
 
 #[pyfunction]
@@ -381,7 +341,7 @@ pub(crate) fn flags(py: Python<'_>, names: Vec<String>) -> PyResult<FieldType> {
 
 #[pyfunction]
 pub(crate) fn network_id(py: Python<'_>, highest: i128) -> PyResult<FieldType> {
-    let hi = within("highest", highest, 0, u32::MAX).map_err(|error| placed(py, error))?;
+    let hi: u32 = declared("highest", highest.into_pyobject(py)?.as_any(), 0, u32::MAX)?;
     FieldType::plain(py, Kind::Ranged { lo: 0, hi: hi.into() }, format!("network_id({highest})"))
 }
 

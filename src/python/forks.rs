@@ -3,10 +3,9 @@
 //! Promises: asking reads one integer. Doesn't notice forks made without `os.fork`: no Python runs in such
 //! children.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
 use crate::python::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 /// How many forks lie between the first process and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);

@@ -8,12 +8,9 @@ use std::thread;
 
 use crate::python::prelude::*;
 
-use super::arguments::argument;
-use super::endpoint::Endpoint;
-use super::protocol::{Protocol, seconds};
+use super::protocol::seconds;
 use crate::driver::Next;
 use crate::endpoint::{Detail, Goodbye, MAX_LINGER};
-use crate::time::Duration;
 
 /// How often a linger checks for arrivals and the thread's end.
 const POLL: Duration = Duration::from_millis(2);

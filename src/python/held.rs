@@ -6,7 +6,6 @@
 
 use crate::python::prelude::*;
 
-use super::endpoint::Endpoint;
 use crate::transport::{Read, Unread};
 
 impl Endpoint {

@@ -3,19 +3,12 @@
 //! Promises: no lock is held while a hook runs; its time is counted, and slow hooks are logged. A hook's mistake
 //! reaches the caller as an exception that says so.
 
-use std::sync::OnceLock;
-
 use crate::python::prelude::*;
-use pyo3::ffi;
-use pyo3::types::{PyMapping, PyMemoryView};
+use pyo3::types::PyMapping;
 
-use super::buffers::Raw;
 use super::columns::{Keeper, Layout, view};
-use super::events::ClientHandle;
 use super::exit;
 use super::goodbye::goodbye;
-use super::log::{Level, LogPace, log};
-use super::protocol::Protocol;
 use crate::endpoint::{self, Goodbye};
 use crate::transport::{Attribute, Column};
 
@@ -195,92 +188,4 @@ fn ask_admission(
         }
     }
     Ok(refused)
-}
-
-// --- what hooks cost -------------------------------------------------------------------------------------
-
-/// The hooks' calls and times, by the computer's clock: a simulated network's doesn't advance meanwhile.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct HookCounters {
-    calls: u64,
-    slow: u64,
-    time: Duration,
-}
-
-impl HookCounters {
-    /// Each count under its name.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let microseconds = u64::try_from(self.time.as_micros()).unwrap_or(u64::MAX);
-        [("calls", self.calls), ("slow", self.slow), ("microseconds", microseconds)].into_iter()
-    }
-}
-
-/// Measures an endpoint's hooks.
-#[derive(Debug)]
-pub(super) struct HookClock {
-    counters: HookCounters,
-    /// Longer calls are slow.
-    bound: Duration,
-    pace: LogPace,
-    /// Slow calls when the last line was logged.
-    logged: u64,
-}
-
-/// A call to be logged.
-#[derive(Debug)]
-pub(super) struct Slow {
-    took: Duration,
-    bound: Duration,
-    /// Slow calls since the last line.
-    calls: u64,
-}
-
-impl HookClock {
-    /// `slow` in seconds.
-    pub(super) fn new(slow: f64) -> PyResult<Self> {
-        if slow.is_nan() || slow < 0.0 {
-            refuse!(PyValueError, "slow_hook must be 0 or more seconds, not {slow}");
-        }
-        // A bound too long for a duration is never reached.
-        let bound = Duration::try_from_secs_f64(slow).unwrap_or(Duration::MAX);
-        Ok(HookClock { counters: HookCounters::default(), bound, pace: LogPace::default(), logged: 0 })
-    }
-
-    pub(super) fn counters(&self) -> HookCounters {
-        self.counters
-    }
-
-    /// Counts a call, and returns whether it should be logged.
-    pub(super) fn count(&mut self, started: std::time::Instant, ended: std::time::Instant) -> Option<Slow> {
-        let took = ended - started;
-        self.counters.calls += 1;
-        self.counters.time += took;
-        if took <= self.bound {
-            return None;
-        }
-        self.counters.slow += 1;
-        if !self.pace.is_due(ended) {
-            return None;
-        }
-        let calls = self.counters.slow - self.logged;
-        self.logged = self.counters.slow;
-        Some(Slow { took, bound: self.bound, calls })
-    }
-}
-
-impl Slow {
-    pub(super) fn log(&self, py: Python<'_>, hook: &str, endpoint: impl FnOnce() -> String) {
-        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
-        log(py, Level::Warning, || {
-            let more = match self.calls - 1 {
-                0 => String::new(),
-                more => format!(" ({more} more since the last warning)"),
-            };
-            let (took, bound) = (ms(self.took), ms(self.bound));
-            format!(
-                "the {hook} hook of {} took {took:.1} ms, more than slow_hook's {bound:.1} ms: its tick waited{more}",
-                endpoint()
-            )
-        });
-    }
 }

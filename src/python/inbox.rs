@@ -3,27 +3,21 @@
 //! Promises: received messages are handed over once. If the game's own code raises on one message, that message is
 //! dropped, and all others wait for the next receive. Calls run in order of arrival whatever the game does to the lists.
 
-use std::collections::HashMap;
-use std::sync::OnceLock;
-
 use crate::python::prelude::*;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyAttributeError;
 
 use super::arrays::{Received, declared};
-use super::calls::{Admission, Arrived, Desk, Role, Taken};
+use super::calls::{Arrived, Desk, Role, Taken};
 use super::chunks::ReceivedChunk;
 use super::columns::columns_class;
-use super::endpoint::Endpoint;
 use super::events::{Connected, Disconnected};
 use super::ghosts::call_all;
-use super::protocol::Protocol;
 use super::schema::Schema;
-use crate::endpoint;
-use crate::session;
 use crate::transport::chunks::ChunkEvent;
 use crate::transport::{ChannelKind, Notification, OpaqueBody, PacketNotification};
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded};
+use crate::{endpoint, session};
 
 columns_class! {
     Notifications of NotificationTable {
@@ -202,14 +196,18 @@ impl Inbox {
         format!("<Inbox of {events} events and {messages} messages>")
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let lists = [&self.events, &self.messages, &self.latest, &self.payloads, &self.missed];
-        let lists = lists.into_iter().chain([&self.chunks, &self.chunk_failures, &self.ghosts]);
-        lists.into_iter().try_for_each(|list| visit.call(list.0.get()))?;
-        let kept = self.calls.iter().flat_map(|calls| calls.order.values());
-        kept.into_iter().try_for_each(|(_, message)| visit.call(message))?;
-        self.columns.iter().try_for_each(|columns| visit.call(&columns.class))
-    }
+    traverses!(
+        self.events.0,
+        self.messages.0,
+        self.latest.0,
+        self.payloads.0,
+        self.missed.0,
+        self.chunks.0,
+        self.chunk_failures.0,
+        self.ghosts.0,
+        self.calls,
+        self.columns
+    );
 }
 
 /// Iterates an inbox: its events, its messages, and its values of latest channels. A tick with an event about a client
@@ -276,9 +274,7 @@ impl Everything {
         }
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.inbox)
-    }
+    traverses!(self.inbox);
 }
 
 /// Received data that wasn't handed over yet.
@@ -484,15 +480,11 @@ impl Pending {
         let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts];
         objects.iter().all(|objects| objects.is_empty()) && self.calls.is_empty() && tick.is_empty()
     }
-
-    pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Pending { events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, .. } = self;
-        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts];
-        objects.into_iter().flatten().try_for_each(|object| visit.call(object))?;
-        self.calls.traverse(visit)?;
-        self.columns.iter().try_for_each(|(class, _)| visit.call(class))
-    }
 }
+
+holds!(Pending: events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, calls, columns);
+holds!(Calls: order);
+holds!(Columns: class);
 
 impl Endpoint {
     /// Makes the object of a message that arrived. None if it comes too often; an error of the peer's is the reason to
@@ -506,9 +498,9 @@ impl Endpoint {
     ) -> PyResult<Result<Option<Bound<'py, PyAny>>, String>> {
         if let (Role::Call(place), Some(desk)) = (role, &self.desk) {
             match desk.admit(record.peer, place, record.received_at) {
-                Admission::Taken => {}
-                Admission::Dropped => return Ok(Ok(None)),
-                Admission::Violation(why) => return Ok(Err(why)),
+                Ok(true) => {}
+                Ok(false) => return Ok(Ok(None)),
+                Err(why) => return Ok(Err(why)),
             }
         }
         let factory = if role == Role::Message { self.factory.as_ref() } else { None };

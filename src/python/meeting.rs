@@ -3,21 +3,12 @@
 //! Promises: the thread never enters Python, and nobody waits for it while attached; it ends with `close`, with its
 //! object, or with the interpreter, whichever comes first.
 
-use std::sync::{Arc, Mutex};
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::PyDict;
 
-use super::address::{Address, AddressLike};
-use super::errors::{os_error, value_error};
 use super::exit::{Exit, close_at_exit};
-use super::fields::within;
 use super::forks::Process;
-use super::lock;
 use super::network::SimulatedNetwork;
 use super::token::extract_key;
-use crate::driver::VirtualNetwork;
 use crate::driver::meeting::{self, Lookout, Meeting};
 use crate::rendezvous::{self, RelayOffer, RelayServerConfig, RendezvousServerConfig};
 
@@ -127,16 +118,14 @@ impl RendezvousServer {
     fn new(
         py: Python<'_>,
         listen: AddressLike,
-        #[int] second_port: Option<i128>,
+        #[within(0, u16::MAX)] second_port: Option<u16>,
         relay: Option<AddressLike>,
         relay_key: Option<&Bound<'_, PyAny>>,
-        #[int] relay_bytes_per_second: i128,
-        #[int] max_games: i128,
+        #[within(1000, u32::MAX)] relay_bytes_per_second: u32,
+        #[within(1, MAX_PLACES)] max_games: usize,
         network: Option<&Bound<'_, SimulatedNetwork>>,
     ) -> PyResult<Self> {
-        let second_port = second_port.map(|port| within("second_port", port, 0, u16::MAX)).transpose()?;
-        let bytes_per_second = within("relay_bytes_per_second", relay_bytes_per_second, 1000, u32::MAX)?;
-        let max_games = within("max_games", max_games, 1, MAX_PLACES)?;
+        let bytes_per_second = relay_bytes_per_second;
         let relay = match (relay, relay_key) {
             (None, None) => None,
             (Some(relay), Some(key)) if relay.0.port() != 0 && !relay.0.ip().is_unspecified() => {
@@ -158,24 +147,11 @@ impl RendezvousServer {
         Ok(RendezvousServer { address, second_address, running: Running::start(py, services)? })
     }
 
-    #[getter]
-    fn address(&self) -> Address {
-        self.address
-    }
-
-    #[getter]
-    fn second_address(&self) -> Option<Address> {
-        self.second_address
-    }
-
-    #[getter]
-    fn closed(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.running.is_closed())
-    }
-
-    #[getter]
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.running.counters(py)
+    properties! {
+        address: Address = self.address;
+        second_address: Option<Address> = self.second_address;
+        closed: bool = py.detach(|| self.running.is_closed());
+        counters: PyResult<Bound<'py, PyDict>> = self.running.counters(py);
     }
 
     fn pump(&self, py: Python<'_>) {
@@ -221,7 +197,7 @@ impl Relay {
         py: Python<'_>,
         listen: AddressLike,
         key: &Bound<'_, PyAny>,
-        #[int] max_channels: i128,
+        #[within(1, MAX_PLACES)] max_channels: usize,
         #[number] max_bytes_per_second: f64,
         network: Option<&Bound<'_, SimulatedNetwork>>,
     ) -> PyResult<Self> {
@@ -232,7 +208,7 @@ impl Relay {
         }
         let config = RelayServerConfig {
             key: extract_key(key)?,
-            max_channels: within("max_channels", max_channels, 1, MAX_PLACES)?,
+            max_channels,
             max_bytes_per_second: max_bytes_per_second as u64,
         };
         let network: Option<VirtualNetwork> = network.map(|network| network.get().0.clone());
@@ -243,19 +219,10 @@ impl Relay {
         Ok(Relay { address, running: Running::start(py, services)? })
     }
 
-    #[getter]
-    fn address(&self) -> Address {
-        self.address
-    }
-
-    #[getter]
-    fn closed(&self, py: Python<'_>) -> bool {
-        py.detach(|| self.running.is_closed())
-    }
-
-    #[getter]
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.running.counters(py)
+    properties! {
+        address: Address = self.address;
+        closed: bool = py.detach(|| self.running.is_closed());
+        counters: PyResult<Bound<'py, PyDict>> = self.running.counters(py);
     }
 
     fn pump(&self, py: Python<'_>) {

@@ -28,10 +28,12 @@ mod errors;
 mod events;
 mod exact;
 mod exit;
+mod facade;
 #[cfg(feature = "faults")]
 mod faults;
 mod fields;
 mod forks;
+mod garbage;
 mod ghosts;
 mod goodbye;
 mod held;
@@ -51,7 +53,7 @@ mod refusals;
 mod rendezvous;
 mod rollback;
 mod schema;
-mod sent;
+mod sending;
 mod server;
 mod settings;
 mod setup;
@@ -84,7 +86,7 @@ pub mod module {
     #[pymodule_export]
     use super::address::Address;
     #[pymodule_export]
-    use super::arrays::{ReceivedRows, arena, dtype, pack, row_format, unpack};
+    use super::arrays::{Batch, ReceivedRows, arena, dtype, pack, row_format, unpack};
     #[pymodule_export]
     use super::capture::{Capture, PacketOpener};
     #[pymodule_export]
@@ -93,7 +95,7 @@ pub mod module {
         unreliable,
     };
     #[pymodule_export]
-    use super::chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer, TransferSettings};
+    use super::chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer, Transfers};
     #[pymodule_export]
     use super::client::Client;
     #[pymodule_export]

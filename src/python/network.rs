@@ -4,20 +4,14 @@ use core::net::IpAddr;
 use std::io::ErrorKind;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::types::{PyDict, PyTuple};
 
-use super::address::{Address, AddressLike};
 use super::conditions::{MAX_DELAY_SECONDS, one_conditions};
-use super::errors::{os_error, value_error};
-use super::fields::within;
 use super::parts::counts;
 use super::protocol::seconds;
 use super::setup::random;
-use crate::driver::VirtualNetwork;
 use crate::netsim::NatKind;
 use crate::netsim::network::NetworkCounters;
-use crate::time::{Duration, Instant, UnixSeconds};
+use crate::time::UnixSeconds;
 
 /// A year: more virtual time at once is a mistake.
 const MAX_STEP: f64 = 366.0 * 86_400.0;
@@ -29,10 +23,9 @@ pub(crate) struct SimulatedNetwork(pub(super) VirtualNetwork);
 #[pymethods]
 impl SimulatedNetwork {
     #[new]
-    fn new(#[int] seed: i128, conditions: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+    fn new(#[within(0, u64::MAX)] seed: u64, conditions: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let conditions = conditions.map(one_conditions).transpose()?;
         let conditions = conditions.map(|conditions| conditions.get().core).unwrap_or_default();
-        let seed = within("seed", seed, 0, u64::MAX)?;
         VirtualNetwork::new(conditions, seed).map(SimulatedNetwork).map_err(value_error)
     }
 
@@ -53,14 +46,9 @@ impl SimulatedNetwork {
         random(&mut self.0.clone())
     }
 
-    #[getter]
-    fn now(&self) -> f64 {
-        self.0.now().as_secs_f64()
-    }
-
-    #[getter]
-    fn unix(&self) -> u64 {
-        self.0.unix().0
+    properties! {
+        now: f64 = self.0.now().as_secs_f64();
+        unix: u64 = self.0.unix().0;
     }
 
     fn advance(&self, #[number] seconds: f64) -> PyResult<()> {

@@ -4,16 +4,12 @@ use std::collections::HashSet;
 
 use crate::python::prelude::*;
 
-use super::arguments::argument;
 use super::calls::{Calls, with_calls};
 use super::channel::Channel;
 use super::codec::Class;
 use super::errors::{ChannelError, StreamError, UnregisteredMessageError};
-use super::events::ClientHandle;
-use super::fields::bounded;
 use super::ghosts::{Properties, References};
-use super::time;
-use super::yojimbo;
+use super::{time, yojimbo};
 use crate::netcode::Spoken;
 use crate::replication::Classes;
 use crate::transport::protocol::ServerTime;
@@ -64,7 +60,7 @@ impl Protocol {
         ghosts: Option<&Bound<'_, PyAny>>,
         calls: Option<&Bound<'_, PyAny>>,
         inputs: Option<&Bound<'_, PyAny>>,
-        #[int] tick_rate: Option<i128>,
+        #[within(1, time::MAX_RATE)] tick_rate: Option<u32>,
         #[truth] peers: bool,
         yojimbo: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -178,12 +174,7 @@ impl Protocol {
         Ok(transport::alone_bits(&self.core, number, body))
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.ghosts.iter().try_for_each(|(class, _)| visit.call(class))?;
-        self.calls.traverse(visit)?;
-        self.input_class.iter().try_for_each(|class| class.traverse(visit))?;
-        self.classes.iter().try_for_each(|class| class.traverse(visit))
-    }
+    traverses!(self.ghosts, self.calls, self.input_class, self.classes);
 }
 
 impl Protocol {

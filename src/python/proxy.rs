@@ -7,9 +7,8 @@ use std::sync::MutexGuard;
 
 use crate::python::prelude::*;
 
-use super::address::{Address, AddressLike};
 use super::conditions::Conditions;
-use super::errors::{ClosedError, os_error};
+use super::errors::ClosedError;
 use super::exit::{Exit, close_at_exit};
 use super::forks::Process;
 use crate::driver::proxy::{self, Both, ProxyConfig, ProxyCounters, ProxyError, ProxyThread};

@@ -3,25 +3,16 @@
 //!
 //! Promises: no lock is held while the game's function runs, and that function may close the client.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use crate::python::prelude::*;
+use pyo3::exceptions::PyException;
 
-use pyo3::exceptions::{PyException, PyTypeError, PyValueError};
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
-
-use super::arguments::argument;
 use super::client::Client;
 use super::development::Development;
 use super::events::{Disconnected, reason_to_python};
-use super::lock;
 use super::log::{Level, log};
 use super::token::ConnectToken;
 use crate::endpoint::{Attempt, DisconnectReason, ReconnectConfig, Reconnector};
 use crate::netcode;
-use crate::time::{Duration, Instant};
 
 /// How often a token that is being fetched is looked for.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -261,12 +252,16 @@ impl Reconnecting {
         lock(&self.events).push(event);
         Ok(())
     }
+}
 
-    pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if let Tokens::Game(request) = &self.tokens {
-            visit.call(request)?;
+holds!(Reconnecting: tokens, events);
+
+impl Traverse for Tokens {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self {
+            Tokens::Game(request) => visit.call(request),
+            Tokens::Development(_) | Tokens::Seat(_) => Ok(()),
         }
-        self.events.try_lock().map_or(Ok(()), |events| events.iter().try_for_each(|event| visit.call(event)))
     }
 }
 

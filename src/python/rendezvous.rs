@@ -1,14 +1,9 @@
 //! A port's part in a rendezvous, the same for servers, clients and peers: registering a game, and dialling a code.
 
 use core::hash::{Hash, Hasher};
-use core::net::SocketAddr;
 
 use crate::python::prelude::*;
 
-use super::address::{Address, AddressLike};
-use super::arguments::argument;
-use super::endpoint::Endpoint;
-use crate::driver::Driver;
 use crate::driver::meeting::own_addresses;
 use crate::rendezvous::{
     GameInfo, LobbyCode, MAX_TITLE_BYTES, RendezvousClient, is_title, lobby_address, lobby_code,
@@ -35,22 +30,11 @@ impl Code {
         Ok(Code { code: parse(code, "code")?, rendezvous: sendable(rendezvous.0, "rendezvous")? })
     }
 
-    #[getter]
-    fn code(&self) -> String {
-        self.code.to_string()
-    }
-
-    #[getter]
-    fn rendezvous(&self) -> Address {
-        Address(self.rendezvous)
-    }
-
-    fn __str__(&self) -> String {
-        self.code.to_string()
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Code('{}', rendezvous='{}')", self.code, self.rendezvous)
+    properties! {
+        code: String = self.code.to_string();
+        rendezvous: Address = Address(self.rendezvous);
+        __str__: String = self.code.to_string();
+        __repr__: String = format!("Code('{}', rendezvous='{}')", self.code, self.rendezvous);
     }
 }
 

@@ -1,18 +1,11 @@
 //! How servers and clients get a driver and randomness, and read their arguments.
 
-use core::net::SocketAddr;
-
 use crate::python::prelude::*;
 
-use super::errors::os_error;
-use super::fields::within;
 use super::settings::Settings;
+use crate::driver::OsEntropy;
 use crate::driver::udp::UdpConfig;
-use crate::driver::{Driver, OsEntropy, VirtualNetwork};
-use crate::limits::{DEFAULT_MTU, MIN_MTU};
 use crate::rng::Entropy;
-use crate::transport::ack_endpoint::AckEndpointConfig;
-use crate::transport::{ConnectionConfig, SendOptions};
 
 /// Opens a driver on a socket or on a simulated network, behind a simulated link if there are conditions.
 pub(super) fn open_driver(py: Python<'_>, address: SocketAddr, settings: &Settings<'_>) -> PyResult<Driver> {
@@ -27,12 +20,6 @@ pub(super) fn open_driver(py: Python<'_>, address: SocketAddr, settings: &Settin
         driver.set_link(conditions.get().core, seed).map_err(value_error)?;
     }
     Ok(driver)
-}
-
-/// The packet sizes that fit IP packets of `mtu` bytes.
-pub(super) fn packets_within(mtu: i128) -> PyResult<AckEndpointConfig> {
-    let mtu = within("mtu", mtu, MIN_MTU, DEFAULT_MTU)?;
-    ConnectionConfig::default().packets.with_mtu(mtu).map_err(value_error)
 }
 
 /// Refuses a thread on a simulated network.
@@ -84,9 +71,4 @@ pub(super) fn visit_seed(is_simulated: bool, now: Instant) -> u64 {
 /// The class of a message, for errors.
 pub(super) fn class_name(message: &Bound<'_, PyAny>) -> String {
     message.get_type().name().map_or_else(|_| "the message".into(), |name| name.to_string())
-}
-
-/// Reads a message's options.
-pub(super) fn send_options(key: i128, tag: i128, notify: bool) -> PyResult<SendOptions> {
-    Ok(SendOptions { key: within("key", key, 0, u32::MAX)?, tag: within("tag", tag, 0, u32::MAX)?, notify })
 }

@@ -3,10 +3,7 @@
 //! Promises: the field's node reads what a [`Shape`] writes, and the other way round; no Python code runs
 //! except an object's own conversions and large flag classes. A refusal says where in the value it is.
 
-use std::collections::HashMap;
-
 use crate::python::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use super::compound::{self, Converted, Literals};
 use super::schema::Schema;

@@ -97,3 +97,10 @@ impl<S: Service> Exit for Shared<S> {
         self.close();
     }
 }
+
+impl<S: Service + Traverse> Traverse for Shared<S> {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // A locked mutex is in use, so its objects are reachable anyway.
+        self.try_lock().map_or(Ok(()), |state| state.traverse(visit))
+    }
+}

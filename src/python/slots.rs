@@ -6,7 +6,6 @@
 //! classes with anything but plain slots, and for objects of other classes.
 
 use crate::python::prelude::*;
-use pyo3::ffi;
 
 /// How objects of a class are made and their fields reached.
 #[derive(Debug)]
@@ -52,12 +51,6 @@ impl Slots {
 
     pub(super) fn class(&self) -> &Py<PyType> {
         &self.class
-    }
-
-    pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.class)?;
-        visit.call(&self.new)?;
-        self.members.iter().try_for_each(|member| visit.call(member))
     }
 
     /// An object whose `__init__` didn't run.
@@ -126,3 +119,5 @@ fn functions(kind: &Bound<'_, PyType>) -> (Option<ffi::descrgetfunc>, Option<ffi
         )
     }
 }
+
+holds!(Slots: class, new, members);

@@ -3,27 +3,22 @@
 //! Promises: a turn of the driver's thread is bounded, and leaves the session unchanged while the priority hook is
 //! asked about its messages.
 
-use std::sync::Arc;
+use crate::python::prelude::*;
 
-use super::calls::CallCounts;
-use super::chunks::Transfers;
-use super::hooks::{AskedAt, HookClock, Source};
+use super::hooks::{AskedAt, Source};
 use super::inbox::Pending;
-use super::log::{DropLog, Dropped};
-use super::refusals::Refusals;
-use super::shared::Shared;
-use super::stats::Counted;
-use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Driver, Next, Service};
-use crate::endpoint::{Goodbye, Host, PeerHandle};
+use crate::calls::CallCounts;
+use crate::driver::reports::{Counted, DropReport, Dropped, HookClock, Refusals};
+use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Next, Service};
+use crate::endpoint::{Goodbye, Transfers};
 use crate::replication::Interests;
 use crate::session::{Ghosts, Session, Tick};
 use crate::store::Datagrams;
-use crate::time::Instant;
 use crate::transport::{Attribute, Column, Read};
 
 pub(super) struct State {
     pub(super) carrier: Carrier,
-    drops: DropLog,
+    drops: DropReport,
     pub(super) hooks: HookClock,
     pub(super) refusals: Refusals,
     pub(super) calls: Arc<CallCounts>,
@@ -56,7 +51,7 @@ impl State {
     ) -> Self {
         State {
             carrier: Carrier::new(Session::with_ghosts(host, ghosts), driver),
-            drops: DropLog::default(),
+            drops: DropReport::default(),
             hooks,
             refusals: Refusals::default(),
             calls: Arc::default(),
@@ -193,3 +188,5 @@ impl Source for Shared<State> {
         same.then(|| state.host().describe_candidates(asked_at.now, attribute))
     }
 }
+
+holds!(State: pending);

@@ -2,15 +2,10 @@
 
 use crate::python::prelude::*;
 
-use super::calls::CallCounters;
 use super::columns::columns_class;
-use super::hooks::HookCounters;
-use super::refusals::RefusalCounters;
-use crate::driver::DriverCounters;
-use crate::endpoint::{ConnectionCounters, PeerStats};
-use crate::netcode::Counters;
+use crate::endpoint::PeerStats;
 use crate::transport::chunks::ChunkCounters;
-use crate::transport::{self, PacketCounters, Protocol};
+use crate::transport::{self, Protocol};
 
 #[pyclass(frozen, get_all, module = "tickwire.connections")]
 #[derive(Clone, Debug)]
@@ -195,47 +190,5 @@ impl SnapshotColumns {
             counts.bytes_sent,
             milliseconds(counts.latency) as f32,
         );
-    }
-}
-
-/// All counters of an endpoint.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Counted {
-    pub(super) driver: DriverCounters,
-    pub(super) netcode: Counters,
-    pub(super) packets: PacketCounters,
-    pub(super) chunks: ChunkCounters,
-    pub(super) refusals: RefusalCounters,
-    pub(super) hooks: HookCounters,
-    pub(super) connections: ConnectionCounters,
-    pub(super) calls: CallCounters,
-}
-
-impl Counted {
-    /// Layer, name and count.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-        let of = |layer| move |(name, count)| (layer, name, count);
-        let driver =
-            self.driver.udp.iter().map(of("socket")).chain(self.driver.link.iter().map(of("simulator")));
-        let core = self.netcode.iter().map(of("netcode")).chain(self.packets.iter().map(of("packets")));
-        let chunks = self.chunks.iter().map(of("chunks"));
-        let refusals = self.refusals.iter().map(of("messages"));
-        let connections = self.connections.iter().map(of("connections"));
-        let carry = self.driver.carry.iter().flat_map(|carry| carry.iter()).map(of("carrying"));
-        let local = self.driver.local.iter().flat_map(|local| local.iter()).map(of("local"));
-        let hosted = self.driver.hosted.iter().flat_map(|hosted| hosted.iter()).map(of("hosted"));
-        let driver = driver.chain(carry).chain(local).chain(hosted);
-        let core = driver.chain(core).chain(chunks).chain(connections);
-        let above = refusals.chain(self.hooks.iter().map(of("hooks")));
-        core.chain(above).chain(self.calls.iter().map(of("calls")))
-    }
-
-    /// A dict by name, each name after its layer's.
-    pub(super) fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counted = PyDict::new(py);
-        for (layer, name, count) in self.iter() {
-            counted.set_item(format!("{layer}.{name}"), count)?;
-        }
-        Ok(counted)
     }
 }

@@ -4,7 +4,6 @@
 //! call of `serialize`; used later, it raises.
 
 use crate::python::prelude::*;
-use pyo3::types::PyFloat;
 
 use super::codec::while_reading;
 use super::errors::StreamError;
@@ -30,6 +29,37 @@ enum Mode {
     Read,
     Measure,
 }
+
+/// Hands a macro what it is given, and then the primitives with their parameters beside the value, and what reading gives.
+macro_rules! primitives {
+    ($make:ident! $($given:tt)*) => {
+        $make! {
+            $($given)*
+            flag() -> bool;
+            bits(#[within(1, 64)] count: u32) -> u64;
+            ranged(
+                #[within(i128::MIN, i128::MAX)] low: i128,
+                #[within(i128::MIN, i128::MAX)] high: i128
+            ) -> i128;
+            uint128() -> u128;
+            relative(#[within(0, MAX_RELATIVE)] previous: u32) -> u32;
+            sequence_relative(#[within(0, u16::MAX)] previous: u16) -> u16;
+            float32() -> f64;
+            float64() -> f64;
+            quantized(low: f64, high: f64, resolution: f64) -> f64;
+            fixed(
+                #[within(i64::MIN, i64::MAX)] low: i64,
+                #[within(i64::MIN, i64::MAX)] high: i64,
+                #[within(0, 64)] fraction_bits: u32
+            ) -> Bound<'py, PyAny>;
+            text(#[within(0, MAX_LENGTH)] max_bytes: u32) -> Bound<'py, PyString>;
+            wide_text(#[within(0, MAX_LENGTH)] max_units: u32) -> Bound<'py, PyString>;
+            data(#[within(0, MAX_LENGTH)] max_bytes: u32) -> Bound<'py, PyBytes>;
+        }
+    };
+}
+
+pub(super) use primitives;
 
 impl Stream {
     /// A stream for one call of `serialize` of `class`.

@@ -9,28 +9,23 @@ use super::arrays::received_rows;
 use super::client::Client;
 use super::codec::Class;
 use super::columns::columns_class;
-use super::endpoint::Endpoint;
-use super::events::ClientHandle;
-use super::fields::within;
 use super::ghosts::{Ghost, owned_ages};
-use super::protocol::Protocol;
 use super::server::Server;
-use super::state::State;
 use crate::driver::Carrier;
 use crate::session::Timing;
 use crate::session::timing::ServerTiming;
 use crate::store::sequence::nearest;
-use crate::timeline::packet::{MAX_INPUT_BITS, MAX_INPUTS};
+use crate::timeline::packet::MAX_INPUT_BITS;
 use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
 use crate::transport::protocol::ServerTime;
 use crate::transport::{Body, MessageType};
 use crate::wire::{BitReader, Encoded};
 
 /// The maximum of a server's ticks a second.
-const MAX_RATE: u32 = 1_000;
+pub(super) const MAX_RATE: u32 = 1_000;
 
 /// The maximum of ticks by which inputs may be delayed, and for which a missing one is replaced.
-const MAX_TICKS: u32 = 64;
+pub(super) const MAX_TICKS: u32 = 64;
 
 /// The maximum of seconds that a client may run ahead.
 const MAX_LEAD: f64 = 10.0;
@@ -41,7 +36,7 @@ const MAX_LEAD: f64 = 10.0;
 /// Names the argument that is wrong.
 pub(super) fn about(
     inputs: Option<&Bound<'_, PyAny>>,
-    rate: Option<i128>,
+    rate: Option<u32>,
 ) -> PyResult<Option<(ServerTime, Option<Class>)>> {
     let Some(rate) = rate else {
         return match inputs {
@@ -51,7 +46,6 @@ pub(super) fn about(
             None => Ok(None),
         };
     };
-    let rate = within("tick_rate", rate, 1, MAX_RATE)?;
     let Some(inputs) = inputs else { return Ok(Some((ServerTime { rate, input: None }, None))) };
     let class = Class::new(inputs, 0).map_err(|error| {
         let sentence = error.value(inputs.py()).to_string().replace("messages[0]", "inputs");
@@ -192,13 +186,11 @@ pub(super) fn seen_by(state: &mut State, peer: PeerHandle) -> PyResult<Option<f6
 /// Sets how inputs are sent: [`Client::set_inputs`].
 pub(super) fn configure(
     client: &Client,
-    delay: i128,
+    delay: u32,
     min_lead: f64,
     max_lead: f64,
-    redundancy: i128,
+    redundancy: u32,
 ) -> PyResult<()> {
-    let delay = within("delay", delay, 0, MAX_TICKS)?;
-    let redundancy = within("redundancy", redundancy, 1, MAX_INPUTS as u32)?;
     for (name, lead) in [("min_lead", min_lead), ("max_lead", max_lead)] {
         if !(0.0..=MAX_LEAD).contains(&lead) {
             refuse!(PyValueError, "{name} must be 0 to {MAX_LEAD} seconds, not {lead}");

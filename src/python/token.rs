@@ -2,9 +2,7 @@
 
 use crate::python::prelude::*;
 
-use super::address::{Address, AddressList};
-use super::fields::{bounded, within};
-use super::protocol::Protocol;
+use super::address::AddressList;
 use crate::driver::{OsEntropy, unix_now};
 use crate::netcode::{self, Key, TokenError, TokenParams, USER_DATA_BYTES};
 use crate::rng::Entropy;
@@ -34,7 +32,7 @@ impl ConnectToken {
         servers: AddressList,
         internal_servers: Option<AddressList>,
         #[within(0, u32::MAX)] expires_in: Option<u32>,
-        #[int] timeout: Option<i128>,
+        #[within(1, i32::MAX.unsigned_abs())] timeout: Option<u32>,
         user_data: Option<&Bound<'_, PyAny>>,
         #[within(0, LATEST)] now: Option<u64>,
     ) -> PyResult<Self> {
@@ -57,7 +55,7 @@ impl ConnectToken {
             client_id,
             created: now.map_or_else(unix_now, UnixSeconds),
             lifetime: expires_in,
-            timeout: extract_timeout(timeout)?,
+            timeout,
             public_addresses: &public,
             internal_addresses: internal.as_deref(),
             user_data: &extract_user_data(user_data)?,
@@ -118,10 +116,6 @@ pub(super) fn extract_key(key: &Bound<'_, PyAny>) -> PyResult<Key> {
     };
     Key::try_from(bytes)
         .map_err(|_| PyValueError::new_err(format!("key must be 32 bytes, not {}", bytes.len())))
-}
-
-pub(super) fn extract_timeout(timeout: Option<i128>) -> PyResult<Option<u32>> {
-    timeout.map(|seconds| within("timeout", seconds, 1, i32::MAX.unsigned_abs())).transpose()
 }
 
 /// User data padded with zeros to a token's size.

@@ -5,7 +5,6 @@
 
 use crate::python::prelude::*;
 use pyo3::exceptions::{PyException, PyOverflowError};
-use pyo3::types::{PyBool, PyFloat};
 
 use super::errors::{FieldError, FieldTypeError};
 use crate::wire::{Kind, Value, ValueError};

@@ -2,8 +2,7 @@
 
 use crate::python::prelude::*;
 
-use super::arguments::{argument, number};
-use super::channel::count;
+use super::checks;
 use crate::transport::{YojimboChannel, YojimboConfig};
 
 /// The settings of a profile, and whether the protocol's id takes its hash.
@@ -38,7 +37,7 @@ pub(super) fn read(profile: &Bound<'_, PyAny>, block_types: Vec<u16>) -> PyResul
 }
 
 fn size(settings: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
-    count(name, number(name, &settings.getattr(name)?, "an int")?)
+    checks::count(name, &settings.getattr(name)?, "")
 }
 
 fn truth(settings: &Bound<'_, PyAny>, name: &str) -> PyResult<bool> {

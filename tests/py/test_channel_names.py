@@ -64,12 +64,12 @@ def test_a_message_goes_on_the_channel_of_its_class_or_the_one_that_is_named() -
     server.send(handle, Plain(1))
     server.send(handle, Plain(2), channel="values", key=7)
     server.send_payload(handle, b"raw", "raw", tag=1)
-    assert server.send_rows(handle, Plain, np.zeros(2, tw.columns.dtype(Plain)), "state") == []
-    assert server.send_columns([handle], Move, np.zeros(1, tw.columns.dtype(Move))) == []
-    assert server.broadcast_rows(Chat, np.zeros(1, tw.columns.dtype(Chat))) == []
+    assert server.send(handle, tw.columns.Batch(Plain, np.zeros(2, tw.columns.dtype(Plain))), "state") == []
+    assert server.send([handle], tw.columns.Batch(Move, np.zeros(1, tw.columns.dtype(Move)))) == []
+    assert server.broadcast(tw.columns.Batch(Chat, np.zeros(1, tw.columns.dtype(Chat)))) == []
     client.send(Chat("up"))
     client.send_payload(b"up", "raw", tag=2)
-    assert client.send_rows(Plain, np.zeros(1, tw.columns.dtype(Plain)), "chat") == []
+    assert client.send(tw.columns.Batch(Plain, np.zeros(1, tw.columns.dtype(Plain))), "chat") == []
     at_server, at_client = advance(network, server, client, seconds=1)
     assert sent_per_channel(server)[:5] == [2, 4, 5, 1, 1]
     assert at_client.latest == [(7, Plain(2))]
@@ -103,7 +103,7 @@ def test_a_wrong_channel_is_named(channel: Any, error: type[Exception], complain
         lambda: server.broadcast(Plain(1), channel),
         lambda: client.send(Plain(1), channel),
         lambda: client.send_payload(b"", channel, tag=0),
-        lambda: client.send_rows(Plain, b"", channel),
+        lambda: client.send(tw.columns.Batch(Plain, b""), channel),
     ]
     for call in calls:
         with pytest.raises(error, match=complaint):

@@ -298,7 +298,7 @@ def test_arguments_are_checked() -> None:
         tw.peers.Code("BCDFGH", rendezvous="0.0.0.0:5")
     with pytest.raises(TypeError, match="rendezvous must be a Rendezvous or None"):
         tw.Server("127.0.0.1:0", PROTOCOL, rendezvous=SERVER)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="an address must be an Address"):
+    with pytest.raises(TypeError, match="address must be an Address"):
         tw.Client.connect(5, PROTOCOL)  # type: ignore[call-overload]
     with pytest.warns(UserWarning, match="connecting to code BCDFGH in development mode"):
         tw.Client.connect(tw.peers.Code("BCDFGH", rendezvous="203.0.113.5:3478"), PROTOCOL).close()

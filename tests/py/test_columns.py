@@ -157,7 +157,10 @@ def test_rows_have_the_bytes_of_objects_for_every_kind_of_field() -> None:
     bare = np.zeros(3, tw.columns.dtype(Everything))
     for name in bare.dtype.names:
         bare[name] = arrived[name]
-    assert server.send_rows(server.clients[0], Everything, bare, arena=tw.columns.arena(arrived)) == []
+    assert (
+        server.send(server.clients[0], tw.columns.Batch(Everything, bare, arena=tw.columns.arena(arrived)))
+        == []
+    )
     inbox, _ = tick(network, clients[0], server)
     assert [ALONE.encode(message) for message in inbox.messages] == [
         ALONE.encode(message) for message in objects
@@ -289,10 +292,10 @@ def test_a_wrong_row_is_named_and_nothing_is_queued(spoil: dict[str, float], sai
         rows[name][2] = value
     for send in (
         lambda: tw.columns.pack(Move, rows),
-        lambda: server.send_rows(server.clients[0], Move, rows),
-        lambda: server.broadcast_rows(Move, rows),
-        lambda: server.send_columns([*server.clients, server.clients[0]], Move, rows),
-        lambda: client.send_rows(Move, rows),
+        lambda: server.send(server.clients[0], tw.columns.Batch(Move, rows)),
+        lambda: server.broadcast(tw.columns.Batch(Move, rows)),
+        lambda: server.send([*server.clients, server.clients[0]], tw.columns.Batch(Move, rows)),
+        lambda: client.send(tw.columns.Batch(Move, rows)),
     ):
         with pytest.raises(tw.FieldError, match=said):
             send()
@@ -429,7 +432,7 @@ def test_a_client_takes_columns_too_and_forwards_them() -> None:
     server = tw.Server("10.0.0.1:5", protocol, network=network)
     client = tw.Client.connect("10.0.0.1:5", protocol, network=network, tuning=tw.Tuning(columns=[Move]))
     advance(network, server, client, seconds=0.5)
-    assert server.broadcast_rows(Move, moves(50)) == []
+    assert server.broadcast(tw.columns.Batch(Move, moves(50))) == []
     _, inbox = tick(network, server, client)
     rows = inbox.columns(Move)
     assert rows["tick"].tolist() == list(range(50))
@@ -437,7 +440,7 @@ def test_a_client_takes_columns_too_and_forwards_them() -> None:
     back = np.zeros(50, tw.columns.dtype(Move))
     for name in back.dtype.names:
         back[name] = rows[name]
-    assert client.send_rows(Move, back) == []
+    assert client.send(tw.columns.Batch(Move, back)) == []
     inbox, _ = tick(network, server, client)
     assert [message.tick for _, message in inbox.messages] == list(range(50))
 
@@ -446,7 +449,7 @@ def test_keys_and_gaps_are_columns_and_gaps_are_told() -> None:
     channels = [tw.latest(keys=9), tw.channels.redundant(copies=1)]
     network, server, (client,) = world([Move], clients=1, tuning=tw.Tuning(columns=[Move]), channels=channels)
     rows = moves(3)
-    assert client.send_rows(Move, rows, key=np.array([8, 2, 5], np.uint32)) == []
+    assert client.send(tw.columns.Batch(Move, rows), key=np.array([8, 2, 5], np.uint32)) == []
     _, inbox = tick(network, client, server)
     by_key = dict(zip(inbox.columns(Move)["key"].tolist(), inbox.columns(Move)["tick"].tolist(), strict=True))
     assert by_key == {8: 0, 2: 1, 5: 2}
@@ -537,7 +540,7 @@ def test_rows_of_those_who_are_not_admitted_are_dropped() -> None:
 def test_rows_of_a_client_that_left_are_handed_over() -> None:
     network, server, (client, other) = world([Move, Chat], tuning=tw.Tuning(columns=[Move, Chat]))
     number = next(handle.number for handle in server.clients if handle.slot == client.slot)
-    assert client.send_rows(Move, moves(5), 1) == []
+    assert client.send(tw.columns.Batch(Move, moves(5)), 1) == []
     client.send(Chat(1, "bye"), 1)
     client.flush()
     client.close()
@@ -559,9 +562,11 @@ def test_rows_of_a_client_that_left_are_handed_over() -> None:
 def test_each_client_gets_its_row() -> None:
     network, server, clients = world([Move], clients=3)
     handles = server.clients
-    assert server.send_columns(handles, Move, moves(3), 1) == []
+    assert server.send(handles, tw.columns.Batch(Move, moves(3)), 1) == []
     numbers = np.array([handle.number for handle in handles], np.uint64)
-    assert server.send_columns(numbers[::-1], Move, moves(3), tag=np.arange(3, dtype=np.uint32)) == []
+    assert (
+        server.send(numbers[::-1], tw.columns.Batch(Move, moves(3)), tag=np.arange(3, dtype=np.uint32)) == []
+    )
     server.flush()
     network.advance(1 / 60)
     inboxes = {client.slot: client.receive().messages for client in clients}
@@ -575,15 +580,17 @@ def test_clients_that_are_gone_are_skipped_and_told_and_the_rest_is_sent() -> No
     first.close()
     advance(network, server, *[client for client in clients if client is not first], seconds=0.2)
     stranger = tw.Server("10.0.0.9:5", server.protocol, network=network)
-    assert server.send_columns([*handles, handles[1]], Move, moves(4), 1) == [0]
-    assert server.send_columns(np.array([2**40, handles[2].number], np.uint64), Move, moves(2), 1) == [0]
-    assert server.broadcast_rows(Move, moves(1), 1, clients=handles[:2]) == []
-    assert server.send_rows(handles[0], Move, moves(2)) == [0, 1]
+    assert server.send([*handles, handles[1]], tw.columns.Batch(Move, moves(4)), 1) == [0]
+    assert server.send(
+        np.array([2**40, handles[2].number], np.uint64), tw.columns.Batch(Move, moves(2)), 1
+    ) == [0]
+    assert server.broadcast(tw.columns.Batch(Move, moves(1)), 1, clients=handles[:2]) == []
+    assert server.send(handles[0], tw.columns.Batch(Move, moves(2))) == [0, 1]
     settings: dict[str, Any] = {"protocol": server.protocol, "network": network}
-    assert tw.Client.connect("10.0.0.9:5", **settings).send_rows(Move, moves(1)) == [0]
+    assert tw.Client.connect("10.0.0.9:5", **settings).send(tw.columns.Batch(Move, moves(1))) == [0]
     with pytest.raises(tw.errors.NotConnectedError):
-        tw.Client.connect("10.0.0.9:5", debugging=tw.testing.Debugging(strict=True), **settings).send_rows(
-            Move, moves(1)
+        tw.Client.connect("10.0.0.9:5", debugging=tw.testing.Debugging(strict=True), **settings).send(
+            tw.columns.Batch(Move, moves(1))
         )
     assert server.client(handles[0].number) is None
     assert stranger.clients == []
@@ -597,9 +604,9 @@ def test_clients_that_are_gone_are_skipped_and_told_and_the_rest_is_sent() -> No
 def test_a_full_channel_takes_what_it_has_room_for() -> None:
     channels = [tw.reliable_ordered(send_queue=4)]
     network, server, clients = world([Move], channels=channels)
-    assert server.send_rows(server.clients[0], Move, moves(6)) == [4, 5]
-    assert server.broadcast_rows(Move, moves(2)) == [server.clients[0]]
-    assert server.send_columns(server.clients, Move, moves(2)) == [0]
+    assert server.send(server.clients[0], tw.columns.Batch(Move, moves(6))) == [4, 5]
+    assert server.broadcast(tw.columns.Batch(Move, moves(2))) == [server.clients[0]]
+    assert server.send(server.clients, tw.columns.Batch(Move, moves(2))) == [0]
     assert server.broadcast(Move(9, 0, 0.0), clients=server.clients) == [server.clients[0]]
     server.flush()
     network.advance(1 / 60)
@@ -611,19 +618,19 @@ def test_arguments_that_make_no_sense_are_refused() -> None:
     _, server, _ = world([Move, Chat])
     handles = server.clients
     with pytest.raises(ValueError, match=r"clients must have one entry per row \(3\), not 2"):
-        server.send_columns(handles, Move, moves(3))
+        server.send(handles, tw.columns.Batch(Move, moves(3)))
     with pytest.raises(TypeError, match="ClientHandles, or a buffer of uint64 like the client column"):
-        server.send_columns([1, 2], Move, moves(2))
+        server.send([1, 2], tw.columns.Batch(Move, moves(2)))
     with pytest.raises(tw.errors.ChannelError, match="not 9"):
-        server.broadcast_rows(Move, moves(2), 9)
+        server.broadcast(tw.columns.Batch(Move, moves(2)), 9)
     with pytest.raises(tw.errors.ChannelError, match="not 9"):
-        server.broadcast_rows(Move, moves(2), 2, key=9)
+        server.broadcast(tw.columns.Batch(Move, moves(2)), 2, key=9)
     with pytest.raises(ValueError, match="key must have 2 numbers, one for each row, not 3"):
-        server.broadcast_rows(Move, moves(2), 2, key=np.zeros(3, np.uint32))
+        server.broadcast(tw.columns.Batch(Move, moves(2)), 2, key=np.zeros(3, np.uint32))
     with pytest.raises(TypeError, match="tag must be an int or a buffer of uint32"):
-        server.broadcast_rows(Move, moves(2), tag=np.zeros(2))
+        server.broadcast(tw.columns.Batch(Move, moves(2)), tag=np.zeros(2))
     with pytest.raises(tw.errors.UnregisteredMessageError):
-        server.broadcast_rows(Point, np.zeros(1, tw.columns.dtype(Point)))
+        server.broadcast(tw.columns.Batch(Point, np.zeros(1, tw.columns.dtype(Point))))
 
 
 def test_a_row_that_is_too_large_is_refused_before_any_is_queued() -> None:
@@ -632,7 +639,7 @@ def test_a_row_that_is_too_large_is_refused_before_any_is_queued() -> None:
     rows = np.zeros(2, tw.columns.dtype(Blob))
     rows["data"] = [(0, 3), (0, 200)]
     with pytest.raises(tw.errors.MessageTooLargeError, match="row 1 of Blob"):
-        server.broadcast_rows(Blob, rows, arena=bytes(200))
+        server.broadcast(tw.columns.Batch(Blob, rows, arena=bytes(200)))
     assert tick(network, server, client)[1].messages == []
 
 
@@ -640,7 +647,7 @@ def test_a_broadcast_goes_to_those_given() -> None:
     network, server, clients = world([Move], clients=3)
     chosen = server.clients[1:]
     assert server.broadcast(Move(5, 0, 0.0), clients=chosen, exclude=chosen[1]) == []
-    assert server.broadcast_rows(Move, moves(2), clients=chosen) == []
+    assert server.broadcast(tw.columns.Batch(Move, moves(2)), clients=chosen) == []
     server.flush()
     network.advance(1 / 60)
     ticks = {client.slot: [move.tick for move in client.receive().messages] for client in clients}

@@ -54,10 +54,10 @@ def sends() -> dict[str, Send]:
     handles = [server.clients[0], *server.clients]
     assert other.connected
     return {
-        "send_columns": lambda rows: server.send_columns(handles, Move, rows),
-        "send_rows": lambda rows: server.send_rows(handles[0], Move, rows),
-        "broadcast_rows": lambda rows: server.broadcast_rows(Move, rows),
-        "client": lambda rows: client.send_rows(Move, rows),
+        "each": lambda rows: server.send(handles, tw.columns.Batch(Move, rows)),
+        "one": lambda rows: server.send(handles[0], tw.columns.Batch(Move, rows)),
+        "all": lambda rows: server.broadcast(tw.columns.Batch(Move, rows)),
+        "client": lambda rows: client.send(tw.columns.Batch(Move, rows)),
     }
 
 
@@ -101,7 +101,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("way", ["send_columns", "send_rows", "broadcast_rows", "client"])
+@pytest.mark.parametrize("way", ["each", "one", "all", "client"])
 @pytest.mark.parametrize("wrong", list(WRONG))
 def test_wrong_arrays_are_refused_by_every_way_to_send(sends: dict[str, Send], way: str, wrong: str) -> None:
     rows, error, said = WRONG[wrong]
@@ -115,7 +115,7 @@ def test_rows_that_came_are_not_rows_to_send_as_they_are() -> None:
     client.send(Move(1, 2, 0.5))
     arrived = tick(network, client, server)[1].columns(Move)
     with pytest.raises(TypeError, match="rows must be of tickwire.columns.dtype.Move."):
-        server.broadcast_rows(Move, arrived)
+        server.broadcast(tw.columns.Batch(Move, arrived))
 
 
 # --- arrays that lie in memory as they like -----------------------------------------------------------------
@@ -174,13 +174,13 @@ def test_an_arena_may_lie_as_it_likes_and_is_bytes() -> None:
 def test_no_rows_are_nothing_to_send() -> None:
     network, server, clients = world([Move, Chat], tuning=tw.Tuning(columns=[Move]))
     for nothing in (moves(0), b"", moves(5)[5:], np.zeros(0, DTYPE)):
-        assert server.send_columns([], Move, nothing) == []
-        assert server.send_columns(np.zeros(0, np.uint64), Move, nothing) == []
-        assert server.send_rows(server.clients[0], Move, nothing) == []
-        assert server.broadcast_rows(Move, nothing) == []
-        assert clients[0].send_rows(Move, nothing) == []
+        assert server.send([], tw.columns.Batch(Move, nothing)) == []
+        assert server.send(np.zeros(0, np.uint64), tw.columns.Batch(Move, nothing)) == []
+        assert server.send(server.clients[0], tw.columns.Batch(Move, nothing)) == []
+        assert server.broadcast(tw.columns.Batch(Move, nothing)) == []
+        assert clients[0].send(tw.columns.Batch(Move, nothing)) == []
         assert tw.columns.pack(Move, nothing) == b""
-    assert server.broadcast_rows(Move, moves(1), clients=[]) == []
+    assert server.broadcast(tw.columns.Batch(Move, moves(1)), clients=[]) == []
     inboxes = tick(network, server, *clients)
     assert len(inboxes[0].columns(Move)) == 0
     assert all(inbox.messages == [] for inbox in inboxes)
@@ -206,10 +206,10 @@ def test_a_value_out_of_its_range_is_named_and_no_row_is_sent(name: str, value: 
     rows = ranged(4)
     rows[name][2] = value
     for send in (
-        lambda: server.send_columns([*server.clients, *server.clients], Ranged, rows),
-        lambda: server.send_rows(server.clients[0], Ranged, rows),
-        lambda: server.broadcast_rows(Ranged, rows),
-        lambda: clients[0].send_rows(Ranged, rows),
+        lambda: server.send([*server.clients, *server.clients], tw.columns.Batch(Ranged, rows)),
+        lambda: server.send(server.clients[0], tw.columns.Batch(Ranged, rows)),
+        lambda: server.broadcast(tw.columns.Batch(Ranged, rows)),
+        lambda: clients[0].send(tw.columns.Batch(Ranged, rows)),
     ):
         with pytest.raises(tw.FieldError, match=rf"Ranged\.{name} of row 2 .*must be") as refused:
             send()
@@ -217,7 +217,7 @@ def test_a_value_out_of_its_range_is_named_and_no_row_is_sent(name: str, value: 
     inboxes = tick(network, server, *clients)
     assert len(inboxes[0].columns(Ranged)) == 0
     assert all(inbox.messages == [] for inbox in inboxes)
-    assert server.broadcast_rows(Ranged, ranged(4)) == []
+    assert server.broadcast(tw.columns.Batch(Ranged, ranged(4))) == []
 
 
 # --- clients ------------------------------------------------------------------------------------------------
@@ -237,13 +237,13 @@ def test_what_is_no_list_of_clients_is_refused() -> None:
         None,
     ):
         with pytest.raises(TypeError, match="clients must be ClientHandles, or a buffer of uint64"):
-            server.send_columns(wrong, Move, moves(2))
-    assert server.send_columns(np.repeat(numbers, 2)[::2], Move, moves(2)) == []
+            server.send(wrong, tw.columns.Batch(Move, moves(2)))
+    assert server.send(np.repeat(numbers, 2)[::2], tw.columns.Batch(Move, moves(2))) == []
     with pytest.raises(ValueError, match="clients must have 1 dimension, not 2"):
-        server.send_columns(numbers.reshape(2, 1), Move, moves(2))
+        server.send(numbers.reshape(2, 1), tw.columns.Batch(Move, moves(2)))
     for count in (1, 3):
         with pytest.raises(ValueError, match=rf"clients must have one entry per row \({count}\), not 2"):
-            server.send_columns(handles, Move, moves(count))
+            server.send(handles, tw.columns.Batch(Move, moves(count)))
 
 
 def test_clients_of_any_number_are_unknown_and_told() -> None:
@@ -251,7 +251,7 @@ def test_clients_of_any_number_are_unknown_and_told() -> None:
     known, other = (handle.number for handle in server.clients)
     strange = {0, 1, 2, 2**31, 2**32 - 1, 2**63, 2**64 - 1, known ^ 2**32, known + 64} - {known, other}
     numbers = np.array([*strange, known], np.uint64)
-    assert server.send_columns(numbers, Move, moves(len(numbers))) == list(range(len(strange)))
+    assert server.send(numbers, tw.columns.Batch(Move, moves(len(numbers)))) == list(range(len(strange)))
     inboxes = tick(network, server, *clients)[1:]
     assert sorted(len(inbox.messages) for inbox in inboxes) == [0, 1]
 
@@ -261,9 +261,9 @@ def test_a_client_that_was_disconnected_just_now_is_skipped_and_told() -> None:
     handles = server.clients
     server.disconnect(handles[1])
     # The game has not heard of it yet.
-    assert server.send_columns(handles, Move, moves(3)) == [1]
-    assert server.broadcast_rows(Move, moves(1), clients=handles) == [handles[1]]
-    assert server.send_rows(handles[1], Move, moves(1)) == [0]
+    assert server.send(handles, tw.columns.Batch(Move, moves(3))) == [1]
+    assert server.broadcast(tw.columns.Batch(Move, moves(1)), clients=handles) == [handles[1]]
+    assert server.send(handles[1], tw.columns.Batch(Move, moves(1))) == [0]
     inboxes = tick(network, server, *clients)[1:]
     by_slot = {client.slot: inbox for client, inbox in zip(clients, inboxes, strict=True)}
     for handle, own in zip(handles, (0, None, 2), strict=True):
@@ -274,9 +274,9 @@ def test_a_client_that_was_disconnected_just_now_is_skipped_and_told() -> None:
 def test_a_client_listed_twice_gets_both_rows() -> None:
     network, server, (client, _) = world([Move, Chat])
     handle = next(handle for handle in server.clients if handle.slot == client.slot)
-    assert server.send_columns([handle, handle], Move, moves(2)) == []
-    assert server.send_columns(np.full(2, handle.number, np.uint64), Move, moves(2)) == []
-    assert server.broadcast_rows(Move, moves(1), clients=[handle, handle]) == []
+    assert server.send([handle, handle], tw.columns.Batch(Move, moves(2))) == []
+    assert server.send(np.full(2, handle.number, np.uint64), tw.columns.Batch(Move, moves(2))) == []
+    assert server.broadcast(tw.columns.Batch(Move, moves(1)), clients=[handle, handle]) == []
     assert [move.tick for move in tick(network, server, client)[1].messages] == [0, 1, 0, 1, 0, 0]
 
 
@@ -288,7 +288,7 @@ def test_numbers_that_are_none_are_refused(name: str) -> None:
     _, server, _ = world([Move, Chat])
 
     def send(number: Any) -> list[Any]:
-        return server.broadcast_rows(Move, moves(2), 2, **{name: number})
+        return server.broadcast(tw.columns.Batch(Move, moves(2)), 2, **{name: number})
 
     wrong = (np.zeros(2, np.int32), np.zeros(2, ">u4"), np.zeros(2, np.uint64), [0, 0], "0", 0.5)
     for number in wrong:
@@ -368,7 +368,7 @@ def test_clients_and_keys_that_another_thread_writes_to_go_to_somebody_known() -
     sent = 0
     with writing(write):
         for _ in range(200):
-            sent += 16 - len(server.send_columns(numbers, Move, moves(16), 2, key=keys))
+            sent += 16 - len(server.send(numbers, tw.columns.Batch(Move, moves(16)), 2, key=keys))
             tick(network, server, *clients)
     assert 0 <= sent <= 200 * 16
     assert all(client.connected for client in clients)

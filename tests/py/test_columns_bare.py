@@ -56,7 +56,7 @@ network = tw.testing.SimulatedNetwork()
 server = tw.Server("10.0.0.1:5", protocol, network=network, tuning=tw.Tuning(columns=[Move]))
 client = tw.Client.connect("10.0.0.1:5", protocol, network=network)
 advance(network, server, client, seconds=0.5)
-assert client.send_rows(Move, bytearray(rows), arena=arena) == []
+assert client.send(tw.columns.Batch(Move, bytearray(rows), arena=arena)) == []
 client.flush()
 network.advance(1 / 60)
 arrived = server.receive().columns(Move)
@@ -73,7 +73,7 @@ assert list(arrived["client"]) == [handle.number] * 2 and list(arrived["tick"]) 
 assert arrived["aim"].tolist() == [0.5, -0.5] and arrived["aim"][-1] == -0.5
 assert arrived[0].tick == 1 and arrived[-1]["name"] == "bob" and arrived[1].client == handle.number
 assert [row.name for row in arrived] == ["ann", "bob"] and [row.tick for row in arrived[::-1]] == [2, 1]
-assert server.send_columns(arrived["client"], Move, row.pack(5, 0, 0, 0) * 2) == []
+assert server.send(arrived["client"], tw.columns.Batch(Move, row.pack(5, 0, 0, 0) * 2)) == []
 for wrong, kind in [(2, IndexError), (-3, IndexError), ("nam", KeyError), (1.5, TypeError)]:
     try:
         arrived[wrong]

@@ -114,11 +114,11 @@ EXPLAINED = [
     *("SimulatedNetwork", "SimulatedNetwork.set_conditions", "SimulatedNetwork.schedule"),
     *("Proxy", "Proxy.set_conditions", "Congestion.adaptive", "Congestion.fixed", "Congestion.good_bad"),
     *("reliable_ordered", "reliable_unordered", "unreliable", "sequenced", "redundant", "latest", "payload"),
-    *(f"Server.{name}" for name in ("send", "send_payload", "send_chunk", "broadcast", "send_columns")),
-    *(f"Server.{name}" for name in ("send_rows", "broadcast_rows", "forget", "disconnect", "close")),
+    *(f"Server.{name}" for name in ("send", "send_payload", "send_chunk", "broadcast")),
+    *(f"Server.{name}" for name in ("forget", "disconnect", "close")),
     *("Server.set_budget", "Server.set_congestion", "Client.set_budget", "Client.set_congestion"),
-    *(f"Client.{name}" for name in ("send", "send_payload", "send_chunk", "send_rows", "close")),
-    *("Room.broadcast", "Room.broadcast_rows", "Room.forget"),
+    *(f"Client.{name}" for name in ("send", "send_payload", "send_chunk", "close")),
+    *("Room.broadcast", "Room.forget"),
 ]
 
 
@@ -126,9 +126,22 @@ def function_of(name: str) -> tuple[ast.FunctionDef, str]:
     """What has the arguments in the stub, and the text that explains them."""
     node = STUBS[name]
     if isinstance(node, ast.FunctionDef):
-        return node, ast.get_docstring(node) or ""
+        overloads = [each for other, each in stub_definitions() if other == name]
+        return united(overloads), ast.get_docstring(overloads[0]) or ""
     made = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__new__"]
     return made[0], ast.get_docstring(node) or ""
+
+
+def united(overloads: list[Definition]) -> ast.FunctionDef:
+    """A function whose arguments have all the types of its overloads."""
+    *special, node = (each for each in overloads if isinstance(each, ast.FunctionDef))
+    for one in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]:
+        for other in reversed(special):
+            for same in [*other.args.posonlyargs, *other.args.args, *other.args.kwonlyargs]:
+                if same.arg == one.arg and one.annotation and same.annotation:
+                    kinds = f"{ast.unparse(one.annotation)} | {ast.unparse(same.annotation)}".split(" | ")
+                    one.annotation = ast.parse(" | ".join(dict.fromkeys(kinds)), mode="eval").body
+    return node
 
 
 def lines_of(node: ast.FunctionDef) -> Iterator[str]:

@@ -96,7 +96,7 @@ def test_rows_larger_than_a_datagram_go_both_ways() -> None:
     rows = np.zeros(3, tw.columns.dtype(Level))
     rows["number"] = [5, 6, 7]
     rows["points"] = [(0, 3_500), (10 * points.itemsize, 1_000), (0, 2)]
-    assert server.broadcast_rows(Level, rows, arena=points) == []
+    assert server.broadcast(tw.columns.Batch(Level, rows, arena=points)) == []
     seen: dict[int, list[int]] = {}
     for _ in range(240):
         network.advance(1 / 60)

@@ -39,8 +39,8 @@ def test_all_that_names_a_player_who_is_gone_is_harmless() -> None:
     advance(network, server, seconds=0.1)
     assert server.send(gone, Move()) is RESULT.GONE
     assert server.send_payload(gone, b"x", 1, tag=1) is RESULT.GONE
-    assert server.send_rows(gone, Move, MOVE * 3) == [0, 1, 2]
-    assert server.send_columns([gone], Move, MOVE) == [0]
+    assert server.send(gone, tw.columns.Batch(Move, MOVE * 3)) == [0, 1, 2]
+    assert server.send([gone], tw.columns.Batch(Move, MOVE)) == [0]
     assert server.send_chunk(gone, b"x").error == "the client is gone"
     assert server.broadcast(Move(), clients=[gone]) == []
     assert server.incoming_chunks(gone) == []
@@ -86,7 +86,7 @@ def test_strict_endpoints_raise_for_what_players_do(protocol: tw.Protocol) -> No
             lambda: server.send(handle, Move()),
             lambda: server.disconnect(handle),
             lambda: server.set_budget(1000, 1000, handle),
-            lambda: server.send_rows(handle, Move, MOVE),
+            lambda: server.send(handle, tw.columns.Batch(Move, MOVE)),
         ]
         for call in calls:
             with pytest.raises(tw.errors.StaleClientError, match="the client is not connected any more"):

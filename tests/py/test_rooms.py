@@ -143,7 +143,7 @@ def test_rooms_of_columns() -> None:
         room.add(handle(server, other))
         rows = np.zeros(3, tw.columns.dtype(Move))
         rows["tick"] = [1, 2, 3]
-        assert room.broadcast_rows(Move, rows) == []
+        assert room.broadcast(tw.columns.Batch(Move, rows)) == []
         ticks = []
         for _ in w.ticks(1):
             ticks += w.inbox(other).columns(Move)["tick"].tolist()
@@ -288,9 +288,9 @@ def test_retained_columns() -> None:
         rows = np.zeros(4, tw.columns.dtype(Move))
         rows["tick"] = [10, 11, 12, 13]
         keys = np.array([3, 1, 2, 3], np.uint32)
-        server.broadcast_rows(Move, rows, SCORES, key=keys)
+        server.broadcast(tw.columns.Batch(Move, rows), SCORES, key=keys)
         room = server.room()
-        room.broadcast_rows(Move, rows[:1], SCORES, key=50)
+        room.broadcast(tw.columns.Batch(Move, rows[:1]), SCORES, key=50)
         player = w.client(tuning=tw.Tuning(columns=[Move]))
         seen: list[tuple[int, int]] = []
         for tick in w.ticks(2):

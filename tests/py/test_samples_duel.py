@@ -105,7 +105,7 @@ def test_it_says_what_is_wrong_with_a_command(capsys: pytest.CaptureFixture[str]
     assert "--join ADDRESS" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         sample.main(["--host", "nowhere"])
-    assert "argument --host: 'nowhere' is not an address with a port" in capsys.readouterr().err
+    assert "argument --host: address: 'nowhere' is not an address with a port" in capsys.readouterr().err
 
 
 def test_a_duel_that_ends_before_it_begins_says_why() -> None:

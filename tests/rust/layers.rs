@@ -46,6 +46,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "driver",
         &[
+            "calls",
             "rollback",
             "netsim",
             "session",

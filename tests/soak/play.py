@@ -233,7 +233,7 @@ class Play:
         rows = b"".join(layout.pack(channel, first + n, messages.check(first + n)) for n in range(count))
         tags = array.array("I", range(first, first + count))
         notify = self.rng.random() < 0.2
-        full = set(line.client.send_rows(messages.Row, rows, channel, tag=tags, notify=notify))
+        full = set(line.client.send(tw.columns.Batch(messages.Row, rows), channel, tag=tags, notify=notify))
         self.full += len(full)
         self.sent += count - len(full)
         for n in range(count):

@@ -66,10 +66,12 @@ class ServerEnd(Columns):
         return [(self.endpoint.client(int(row["client"])), row["f0"].tobytes()) for row in rows]
 
     def send(self, peer: Any, data: bytes) -> None:
-        self.endpoint.send_rows(peer, Answer, self.rows(data, 1), self.channel)
+        self.endpoint.send(peer, tw.columns.Batch(Answer, self.rows(data, 1)), self.channel)
 
     def send_all(self, data: bytes) -> None:
-        self.endpoint.send_columns(self.peers, Answer, self.rows(data, len(self.peers)), self.channel)
+        self.endpoint.send(
+            self.peers, tw.columns.Batch(Answer, self.rows(data, len(self.peers))), self.channel
+        )
 
 
 class ClientEnd(Columns):
@@ -95,4 +97,4 @@ class ClientEnd(Columns):
         self.send_many(peer, data, 1)
 
     def send_many(self, peer: Any, data: bytes, count: int) -> None:
-        peer.send_rows(Request, self.rows(data, count), self.channel)
+        peer.send(tw.columns.Batch(Request, self.rows(data, count)), self.channel)

@@ -14,14 +14,13 @@ mod taken;
 pub(super) use received::Received;
 pub(super) use row_type::{RowTypes, cell_format, numpy};
 pub(crate) use rows::Rows as ReceivedRows;
+pub(crate) use send::Batch;
 pub(super) use send::{Recipients, Rows, check_message};
 
 use crate::python::prelude::*;
-use pyo3::types::PyMemoryView;
 
 use super::columns;
 use super::errors::StreamError;
-use super::fields::within;
 use super::schema::Schema;
 use crate::wire::{BitReader, BitWriter};
 
@@ -82,11 +81,11 @@ pub(crate) fn pack<'py>(
 pub(crate) fn unpack<'py>(
     class_: &Bound<'py, PyAny>,
     data: &[u8],
-    count: i128,
+    count: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let schema = with_rows(class_)?;
     let core = &schema.get().core;
-    let count = within("count", count, 0, MAX_BYTES / core.row_size())?;
+    let count = bounded("count", count, 0, MAX_BYTES / core.row_size())?;
     let mut reader = BitReader::new(data);
     let refuse = |row, error: &dyn core::fmt::Display| {
         StreamError::new_err(format!("{}, row {row}: {error}", schema.get().name()))

@@ -3,7 +3,6 @@
 use std::ffi::{CStr, CString};
 
 use crate::python::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 use super::row_type::numpy;
 use super::rows::Rows;

@@ -1,7 +1,6 @@
 //! The NumPy types of a class's rows.
 
 use std::ffi::{CStr, CString};
-use std::sync::OnceLock;
 
 use crate::python::prelude::*;
 use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};

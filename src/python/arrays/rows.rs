@@ -5,13 +5,10 @@
 
 use core::ffi::c_int;
 use std::ffi::CString;
-use std::sync::OnceLock;
 
 use crate::python::prelude::*;
 use pyo3::exceptions::{PyIndexError, PyKeyError};
-use pyo3::ffi;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyMemoryView, PySlice};
+use pyo3::types::PySlice;
 
 use super::received::Received;
 use super::row_type::head_names;

@@ -1,17 +1,14 @@
 //! Rows as messages to send.
 
 use crate::python::prelude::*;
-use pyo3::ffi;
 
-use super::{taken, with_rows};
+use super::{declared, taken, with_rows};
 use crate::endpoint::{self, SendError};
-use crate::python::buffers::{Number, Raw};
+use crate::python::buffers::Number;
 use crate::python::errors::channel_error;
-use crate::python::events::ClientHandle;
-use crate::python::fields::within;
-use crate::python::protocol::Protocol;
+use crate::python::sending::{Sending, Sent};
 use crate::transport::{self, ChannelKind, Message, SendOptions};
-use crate::wire::{Batch, BitWriter};
+use crate::wire::{self, BitWriter};
 
 /// The numbers of a buffer; None if it isn't one, or has another type.
 fn numbers<T: Number>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<T>>> {
@@ -35,8 +32,8 @@ enum PerRow {
 impl PerRow {
     /// An argument: an int, or a buffer of uint32.
     fn new(name: &str, given: &Bound<'_, PyAny>, count: usize) -> PyResult<Self> {
-        if let Ok(number) = given.extract::<i128>() {
-            return Ok(PerRow::One(within(name, number, 0, u32::MAX)?));
+        if given.is_instance_of::<PyInt>() {
+            return Ok(PerRow::One(bounded(name, given, 0, u32::MAX)?));
         }
         let Some(each) = numbers::<u32>(name, given)? else {
             let class = given.get_type().name()?;
@@ -56,6 +53,29 @@ impl PerRow {
     }
 }
 
+#[pyclass(frozen, module = "tickwire.columns")]
+#[derive(Debug)]
+pub(crate) struct Batch {
+    class: Py<PyAny>,
+    rows: Py<PyAny>,
+    arena: Option<Py<PyAny>>,
+}
+
+#[pymethods]
+impl Batch {
+    #[new]
+    fn new(class_: Bound<'_, PyAny>, rows: Py<PyAny>, arena: Option<Py<PyAny>>) -> PyResult<Self> {
+        with_rows(&class_)?;
+        Ok(Batch { class: class_.unbind(), rows, arena })
+    }
+
+    properties! {
+        __repr__: PyResult<String> = Ok(format!("<Batch of {}>", declared(self.class.bind(py))?.get().name()));
+    }
+
+    traverses!(self.class, self.rows, self.arena);
+}
+
 /// Rows that were checked completely: each is a message to queue.
 pub(in crate::python) struct Rows {
     class: String,
@@ -64,25 +84,22 @@ pub(in crate::python) struct Rows {
 }
 
 impl Rows {
-    /// Encodes rows of a class, for a channel.
+    /// Encodes the rows of a batch.
     ///
     /// # Errors
     /// An argument is wrong, or a row: the first such row is named.
-    #[allow(clippy::too_many_arguments)] // Those of a Python method.
     pub(in crate::python) fn new(
         protocol: &Protocol,
-        class: &Bound<'_, PyAny>,
-        rows: &Bound<'_, PyAny>,
-        arena: Option<&Bound<'_, PyAny>>,
-        channel: Option<&Bound<'_, PyAny>>,
-        key: Option<&Bound<'_, PyAny>>,
-        tag: Option<&Bound<'_, PyAny>>,
-        notify: bool,
+        batch: &Bound<'_, Batch>,
+        sending: Sending<'_, '_>,
     ) -> PyResult<Self> {
+        let Sending { channel, key, tag, notify, .. } = sending;
+        let Batch { class, rows, arena } = batch.get();
+        let class = class.bind(batch.py());
         let schema = with_rows(class)?;
         let message_type = protocol.number_of_class(class)?;
         let channel = protocol.channel(channel, Some(message_type))?;
-        let rows = taken::take(&schema, rows, arena)?;
+        let rows = taken::take(&schema, rows.bind(batch.py()), arena.as_ref().map(|it| it.bind(batch.py())))?;
         let count = rows.count();
         let per_row = |name, given: Option<&Bound<'_, PyAny>>| {
             given.map_or(Ok(PerRow::One(0)), |given| PerRow::new(name, given, count))
@@ -92,7 +109,7 @@ impl Rows {
         // alive.
         let kind = &protocol.core.channels()[channel].kind;
         let gone_together = matches!(kind, ChannelKind::Unreliable { .. } | ChannelKind::Sequenced { .. });
-        let (mut writer, mut batch) = (BitWriter::new(), Batch::default());
+        let (mut writer, mut batch) = (BitWriter::new(), wire::Batch::default());
         let options_of = |row| SendOptions { key: key.of(row), tag: tag.of(row), notify };
         let mut messages = Vec::with_capacity(count);
         for row in 0..count {
@@ -134,12 +151,8 @@ impl Rows {
         for (row, (message, options)) in self.messages.into_iter().enumerate() {
             match send(row, self.channel, message, options) {
                 Ok(()) => {}
-                Err(
-                    SendError::NotConnected
-                    | SendError::Channel(
-                        transport::SendError::Full { .. } | transport::SendError::TickFull { .. },
-                    ),
-                ) => unsent.push(row),
+                Err(error) if Sent::of_refusal(&error, Sent::Gone).is_some() => unsent.push(row),
+                Err(SendError::NotConnected) => unsent.push(row),
                 // Everything else was checked before.
                 Err(SendError::Channel(error)) => {
                     return Err(channel_error(&self.class, self.channel, &error));

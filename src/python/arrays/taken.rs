@@ -1,10 +1,8 @@
 //! The game's rows on their way to the core.
 
 use crate::python::prelude::*;
-use pyo3::ffi;
 
 use super::MAX_BYTES;
-use crate::python::buffers::Raw;
 use crate::python::errors::FieldError;
 use crate::python::schema::Schema;
 use crate::python::value::{bound, to_python};

@@ -9,7 +9,6 @@ use crate::calls::Rate;
 use crate::python::codec::Class;
 use crate::python::errors::UnregisteredMessageError;
 use crate::python::ghosts::Properties;
-use crate::time::Duration;
 use crate::transport::ChannelKind;
 
 /// The side that runs a call.
@@ -251,14 +250,7 @@ impl Calls {
             kind.name()
         )))
     }
-
-    pub(in crate::python) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        for declared in &self.declared {
-            visit.call(&declared.call)?;
-            visit.call(&declared.function)?;
-            visit.call(&declared.message)?;
-            visit.call(&declared.reply)?;
-        }
-        Ok(())
-    }
 }
+
+holds!(Calls: declared);
+holds!(Declared: call, function, message, reply);

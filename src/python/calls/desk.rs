@@ -1,38 +1,21 @@
-//! An endpoint's waiting calls: received ones until the game takes them, and its own requests until they are answered.
+//! An endpoint's waiting calls, as Python objects: what is called, and what ends a request.
 //!
-//! Promises: each request ends once: by its reply, by its timeout in the endpoint's clock, or with its connection. A
-//! peer's calls that wait here are bounded. No lock is held while Python runs.
-
-use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::AtomicBool;
+//! Promises: those of [`crate::calls::Desk`]. No lock is held while Python runs.
 
 use crate::python::prelude::*;
 
-use super::counts::{CallCounts, CallOutcome};
 use super::declared::{Declared, Role};
+use super::ghosts::Ghosts;
 use super::objects::request_class;
-use crate::calls::Requests;
+use crate::calls::{self, Admission, Awaited, CallCounts, CallOutcome, CallRules};
+use crate::driver::reports::LogPace;
 use crate::endpoint::DisconnectReason;
 use crate::python::endpoint::EndpointKind;
 use crate::python::errors::{NotConnectedError, StaleClientError};
 use crate::python::ghosts::Population;
-use crate::python::log::LogPace;
-use crate::python::protocol::Protocol;
-use crate::python::shared::Shared;
-use crate::python::state::State;
-use crate::store::Bucket;
-use crate::time::Instant;
 
-/// A received call that hasn't run yet.
-pub(in crate::python) struct Arrived {
-    /// How many of the tick's messages arrived before it.
-    pub(in crate::python) place: usize,
-    /// The index of the call.
-    pub(in crate::python) call: u16,
-    pub(in crate::python) peer: PeerHandle,
-    /// Its arguments, on a server after the caller, in the form of messages.
-    pub(in crate::python) item: Py<PyAny>,
-}
+/// A received call: its item are the arguments, on a server after the caller, in the form of messages.
+pub(in crate::python) type Arrived = calls::Arrived<PeerHandle, Py<PyAny>>;
 
 /// A tick's calls, replies and ended connections.
 #[derive(Default)]
@@ -48,55 +31,31 @@ impl Taken {
     pub(in crate::python) fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.replies.is_empty() && self.ended.is_empty()
     }
-
-    pub(in crate::python) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.calls.iter().try_for_each(|call| visit.call(&call.item))?;
-        self.replies.iter().try_for_each(|(_, _, reply)| visit.call(reply))
-    }
 }
 
-/// The decision about a received call.
-pub(in crate::python) enum Admission {
-    Taken,
-    Dropped,
-    /// Its connection ends for this reason.
-    Violation(String),
-}
-
-/// The calls of the tick that the game is in.
-#[derive(Default)]
-pub(super) struct Queue {
-    /// The number of that tick.
-    pub(super) tick: u64,
-    pub(super) calls: VecDeque<Arrived>,
-}
-
-/// The requests of all connections.
-pub(super) struct Pending {
-    pub(super) of: HashMap<PeerHandle, Requests<Py<PyAny>>>,
-    /// No request expires before this.
-    pub(super) deadline: Instant,
-}
+holds!(Taken: calls, replies);
+holds!(Arrived: item);
+holds!(Role:);
 
 pub(in crate::python) struct Desk {
     pub(super) protocol: Py<Protocol>,
     pub(super) is_server: bool,
-    has_world: bool,
     /// The functions that run the calls.
     pub(super) handlers: Mutex<Vec<Py<PyAny>>>,
-    pub(super) queue: Mutex<Queue>,
-    /// Calls that name ghosts which haven't arrived, with their deadlines.
-    pub(super) waiting: Mutex<VecDeque<(Instant, Arrived)>>,
-    /// Whether a call is running.
-    pub(super) running: AtomicBool,
-    /// The rate limits of clients that have called.
-    limits: Mutex<HashMap<PeerHandle, Vec<Bucket>>>,
-    pub(super) requests: Mutex<Pending>,
+    pub(super) core: Mutex<calls::Desk<PeerHandle, Py<PyAny>>>,
     pub(super) counts: Arc<CallCounts>,
     pub(super) state: Weak<Shared<State>>,
     pub(super) population: Arc<Population>,
     /// When a traceback was last logged.
     pub(super) log_pace: Mutex<LogPace>,
+}
+
+holds!(Desk: protocol, handlers, core);
+
+impl Traverse for calls::Desk<PeerHandle, Py<PyAny>> {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.items().try_for_each(|item| visit.call(item))
+    }
 }
 
 impl Desk {
@@ -110,16 +69,18 @@ impl Desk {
     ) -> Self {
         let declared = &protocol.get().calls.declared;
         let handlers = declared.iter().map(|declared| declared.function.clone_ref(py)).collect();
+        let rules = declared.iter().map(|declared| CallRules {
+            runs_here: kind.has_world && declared.runs_on_server() == kind.is_server,
+            // Clients trust their server.
+            rate: kind.is_server.then_some(declared.rate),
+            disconnects: declared.disconnects,
+            timeout: declared.timeout,
+        });
         Desk {
             protocol: protocol.clone_ref(py),
             is_server: kind.is_server,
-            has_world: kind.has_world,
             handlers: Mutex::new(handlers),
-            queue: Mutex::default(),
-            waiting: Mutex::default(),
-            running: AtomicBool::new(false),
-            limits: Mutex::default(),
-            requests: Mutex::new(Pending { of: HashMap::new(), deadline: Instant::NEVER }),
+            core: Mutex::new(calls::Desk::new(rules.collect(), counts.clone())),
             counts,
             state,
             population,
@@ -131,32 +92,28 @@ impl Desk {
         &self.protocol.get().calls.declared[usize::from(place)]
     }
 
-    /// Decides about a received call before an object is made of it.
-    pub(in crate::python) fn admit(&self, peer: PeerHandle, place: u16, now: Instant) -> Admission {
-        let declared = self.declared(place);
-        if !self.has_world || declared.runs_on_server() != self.is_server {
-            return Admission::Violation(format!("{}: a call that runs on the other side", declared.name));
+    /// Decides about a received call before an object is made of it. False drops it; an error is the reason to disconnect the peer.
+    pub(in crate::python) fn admit(
+        &self,
+        peer: PeerHandle,
+        place: u16,
+        now: Instant,
+    ) -> Result<bool, String> {
+        match lock(&self.core).admit(peer, place, now) {
+            Admission::Taken => Ok(true),
+            Admission::Dropped => Ok(false),
+            Admission::Violation(why) => Err(format!("{}: {why}", self.declared(place).name)),
         }
-        if !self.is_server {
-            return Admission::Taken;
-        }
-        let mut limits = lock(&self.limits);
-        let buckets = limits.entry(peer).or_default();
-        if buckets.is_empty() {
-            buckets.resize(self.protocol.get().calls.declared.len(), Bucket::default());
-        }
-        if declared.rate.take(&mut buckets[usize::from(place)], now) {
-            return Admission::Taken;
-        }
-        drop(limits);
-        self.counts.count(CallOutcome::Limited);
-        if declared.disconnects {
-            return Admission::Violation(format!(
-                "{}: called more often than its rate allows",
-                declared.name
-            ));
-        }
-        Admission::Dropped
+    }
+
+    /// Whether calls of this tick wait.
+    pub(in crate::python) fn has_calls(&self, tick: u64) -> bool {
+        lock(&self.core).has_calls(tick)
+    }
+
+    /// When the next request expires, if there is one.
+    pub(in crate::python) fn deadline(&self) -> Option<Instant> {
+        lock(&self.core).deadline()
     }
 
     /// Takes over a tick's calls at its end: replies and timeouts are handled at once, calls wait for the game. Returns
@@ -170,101 +127,80 @@ impl Desk {
             raised.keep(py, self.answer(peer, role, reply.bind(py)));
         }
         for (peer, reason) in core::mem::take(&mut taken.ended) {
-            lock(&self.limits).remove(&peer);
-            self.discard_waiting(peer);
-            let requests = lock(&self.requests).of.remove(&peer);
-            let requests = requests.map(|mut requests| requests.take_all()).unwrap_or_default();
+            let (requests, calls) = lock(&self.core).end_peer(peer);
+            drop(calls);
             for request in requests {
                 raised.keep(py, self.fail_ended(request.bind(py), Some(reason)));
             }
         }
-        raised.keep(py, self.expire(py, now));
+        let late = lock(&self.core).expire(now);
+        for request in late.iter().map(|request| request.bind(py)).filter(|request| !is_done(request)) {
+            self.counts.count(CallOutcome::TimedOut);
+            raised.keep(py, request.call_method0(intern!(py, "_time_out")));
+        }
         let ready = self.take_ready(py, now, &mut raised);
-        let mut queue = lock(&self.queue);
-        queue.tick += 1;
-        // Calls left over by a handler that ticks come first.
-        queue.calls.iter_mut().for_each(|call| call.place = 0);
-        queue.calls.extend(ready);
-        raised.0.map_or(Ok(()), Err)?;
-        queue.calls.extend(taken.calls.drain(..));
-        Ok(queue.tick)
+        let mut core = lock(&self.core);
+        match raised.0 {
+            None => Ok(core.begin_tick(ready, taken.calls.drain(..))),
+            Some(error) => {
+                core.begin_tick(ready, core::iter::empty());
+                Err(error)
+            }
+        }
+    }
+
+    /// The calls whose ghosts have arrived, in their order.
+    fn take_ready(&self, py: Python<'_>, now: Instant, raised: &mut FirstError) -> Vec<Arrived> {
+        let (waiting, mut ready) = (lock(&self.core).take_waiting(), Vec::new());
+        for (until, arrived) in waiting {
+            let message = arrived.item.bind(py);
+            let found = match self.find_ghosts(self.declared(arrived.call), arrived.peer, message) {
+                Ok(Ghosts::Awaited) => Awaited::Awaited,
+                Ok(_) => Awaited::Here,
+                Err(error) => {
+                    raised.keep::<()>(py, Err(error));
+                    Awaited::Failed
+                }
+            };
+            let dropped = lock(&self.core).keep_waiting(now, (until, arrived), found, &mut ready);
+            drop(dropped);
+        }
+        ready
     }
 
     /// Ends all requests: nothing will arrive any more.
     pub(in crate::python) fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let all = core::mem::take(&mut lock(&self.requests).of);
+        let (requests, calls) = lock(&self.core).close();
         let mut raised = FirstError::default();
-        for request in all.into_values().flat_map(|mut requests| requests.take_all()) {
+        for request in requests {
             raised.keep(py, self.fail_ended(request.bind(py), None));
         }
-        let calls = core::mem::take(&mut lock(&self.queue).calls);
-        let waiting = core::mem::take(&mut *lock(&self.waiting));
-        drop((calls, waiting));
+        drop(calls);
         raised.0.map_or(Ok(()), Err)
     }
 
-    /// Drops a connection's waiting calls after the server has ended it: their caller is gone.
+    /// Drops a connection's waiting calls after the server has ended it.
     pub(in crate::python) fn discard_calls(&self, peer: PeerHandle) {
-        let theirs: VecDeque<Arrived> = {
-            let mut queue = lock(&self.queue);
-            let (theirs, others) =
-                core::mem::take(&mut queue.calls).into_iter().partition(|call| call.peer == peer);
-            queue.calls = others;
-            theirs
-        };
-        theirs.iter().for_each(|_| self.counts.count(CallOutcome::Gone));
-        self.discard_waiting(peer);
-    }
-
-    /// When the next request expires, if there is one.
-    pub(in crate::python) fn deadline(&self) -> Option<Instant> {
-        Some(lock(&self.requests).deadline).filter(|deadline| *deadline != Instant::NEVER)
-    }
-
-    /// Ends expired requests.
-    fn expire(&self, py: Python<'_>, now: Instant) -> PyResult<()> {
-        let late: Vec<Py<PyAny>> = {
-            let mut pending = lock(&self.requests);
-            if now < pending.deadline {
-                return Ok(());
-            }
-            let late = pending.of.values_mut().flat_map(|requests| requests.expire(now)).collect();
-            let deadlines = pending.of.values().map(Requests::deadline);
-            pending.deadline = deadlines.min().unwrap_or(Instant::NEVER);
-            late
-        };
-        let mut raised = FirstError::default();
-        for request in late {
-            let request = request.bind(py);
-            if !is_done(request) {
-                self.counts.count(CallOutcome::TimedOut);
-                raised.keep(py, request.call_method0(intern!(py, "_time_out")));
-            }
-        }
-        raised.0.map_or(Ok(()), Err)
+        let theirs = lock(&self.core).discard_calls(peer);
+        drop(theirs);
     }
 
     /// Ends the request that this reply answers.
     fn answer(&self, peer: PeerHandle, role: Role, reply: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = reply.py();
         let number: u16 = reply.getattr(intern!(py, "request"))?.extract()?;
-        let request = {
-            let mut pending = lock(&self.requests);
-            let requests = pending.of.get_mut(&peer);
-            let is_it = |call: u16| role == Role::Unanswered || role == Role::Reply(call);
-            requests.filter(|requests| requests.call(number).is_some_and(is_it)).and_then(|r| r.end(number))
-        };
+        let call = if let Role::Reply(call) = role { Some(call) } else { None };
+        let request = lock(&self.core).answer(peer, number, call);
         let Some(request) = request.map(|request| request.into_bound(py)).filter(|request| !is_done(request))
         else {
             self.counts.count(CallOutcome::LateReply);
             return Ok(());
         };
-        if role == Role::Unanswered {
-            request.call_method1(intern!(py, "_refuse"), (reply.getattr(intern!(py, "why"))?,))?;
-        } else {
-            request.call_method1(intern!(py, "_answer"), (reply.getattr(intern!(py, "value"))?,))?;
-        }
-        Ok(())
+        let (method, value) = match call {
+            Some(_) => (intern!(py, "_answer"), intern!(py, "value")),
+            None => (intern!(py, "_refuse"), intern!(py, "why")),
+        };
+        request.call_method1(method, (reply.getattr(value)?,)).map(drop)
     }
 
     /// Ends a request whose connection ended, for this reason or by this side's close.
@@ -292,65 +228,28 @@ impl Desk {
         place: u16,
         now: Instant,
     ) -> PyResult<(Option<u16>, Bound<'py, PyAny>)> {
-        let declared = self.declared(place);
-        let request = request_class(py)?.call1((declared.name.as_str(),))?;
+        let request = request_class(py)?.call1((self.declared(place).name.as_str(),))?;
         self.make_room(py, peer);
-        let mut pending = lock(&self.requests);
-        let requests = pending.of.entry(peer).or_default();
-        let deadline = now + declared.timeout;
-        let number = requests.begin(place, deadline, request.clone().unbind());
-        pending.deadline = pending.deadline.min(deadline);
-        drop(pending);
-        Ok((number, request))
+        let begun = lock(&self.core).begin_request(peer, place, now, request.clone().unbind());
+        Ok((begun.ok(), request))
     }
 
     /// Forgets the requests that are done, if no more fit. While there is room, cancelled ones keep their numbers, so
     /// that no late reply meets another request.
     fn make_room(&self, py: Python<'_>, peer: PeerHandle) {
-        let waiting: Vec<Py<PyAny>> = {
-            let pending = lock(&self.requests);
-            let full = pending.of.get(&peer).filter(|requests| requests.is_full());
-            full.into_iter().flat_map(Requests::iter).map(|request| request.clone_ref(py)).collect()
-        };
+        let copy = |request: &Py<PyAny>| request.clone_ref(py);
+        let waiting: Vec<Py<PyAny>> = lock(&self.core).full_requests(peer).map(copy).collect();
         // Nothing is locked while they are asked.
         let done: Vec<_> = waiting.iter().filter(|request| is_done(request.bind(py))).collect();
-        if done.is_empty() {
-            return;
-        }
         let is_it = |waiting: &Py<PyAny>| done.iter().any(|request| request.is(waiting));
-        let over = lock(&self.requests).of.get_mut(&peer).map(|requests| requests.discard(is_it));
+        let over = lock(&self.core).discard_requests(peer, is_it);
         drop(over);
     }
 
     /// Forgets a request that could not be sent.
     pub(super) fn forget(&self, peer: PeerHandle, number: u16) {
-        let request = {
-            let mut pending = lock(&self.requests);
-            let request = pending.of.get_mut(&peer).and_then(|requests| requests.end(number));
-            // If the connection is over already, no end event will remove this.
-            pending.of.retain(|other, requests| *other != peer || requests.iter().next().is_some());
-            request
-        };
+        let request = lock(&self.core).forget_request(peer, number);
         drop(request);
-    }
-
-    pub(in crate::python) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.protocol)?;
-        // A locked mutex is in use, so its objects are reachable anyway.
-        if let Ok(handlers) = self.handlers.try_lock() {
-            handlers.iter().try_for_each(|handler| visit.call(handler))?;
-        }
-        if let Ok(queue) = self.queue.try_lock() {
-            queue.calls.iter().try_for_each(|call| visit.call(&call.item))?;
-        }
-        if let Ok(waiting) = self.waiting.try_lock() {
-            waiting.iter().try_for_each(|(_, call)| visit.call(&call.item))?;
-        }
-        if let Ok(pending) = self.requests.try_lock() {
-            let mut all = pending.of.values().flat_map(Requests::iter);
-            all.try_for_each(|request| visit.call(request))?;
-        }
-        Ok(())
     }
 }
 

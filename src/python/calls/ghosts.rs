@@ -4,25 +4,14 @@
 //! call that names a ghost the client doesn't have yet waits for it, for a bounded time and among a bounded
 //! number, on reliable channels.
 
-use std::collections::VecDeque;
-
 use crate::python::prelude::*;
 
-use super::counts::CallOutcome;
 use super::declared::Declared;
-use super::desk::{Arrived, Desk, FirstError};
+use super::desk::{Arrived, Desk};
 use super::objects::Outcome;
-use crate::python::endpoint::Endpoint;
 use crate::python::errors::{ClosedError, FieldTypeError};
 use crate::python::ghosts::{Found, Ghost, number_for};
-use crate::time::{Duration, Instant};
 use crate::transport::ChannelKind;
-
-/// How many calls may wait for their ghosts: more than a server makes while a ghost is in flight.
-const MAX_WAITING: usize = 256;
-
-/// After this wait, what happened to the ghost is of no interest any more.
-const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// The ghosts among a call's arguments, where the call runs.
 pub(super) enum Ghosts<'py> {
@@ -121,49 +110,10 @@ impl Desk {
         let kind = protocol.core.channels()[channel].kind;
         let is_reliable = matches!(kind, ChannelKind::Reliable { .. });
         let now = self.now()?;
-        let mut waiting = lock(&self.waiting);
-        if !is_reliable || waiting.len() >= MAX_WAITING {
+        if !is_reliable {
             return Ok(Some(arrived));
         }
-        waiting.push_back((now + MAX_WAIT, arrived));
-        Ok(None)
-    }
-
-    /// The calls whose ghosts have arrived, in their order. Drops and counts calls that waited too long, and
-    /// those whose ghosts can't be made.
-    pub(super) fn take_ready(&self, py: Python<'_>, now: Instant, raised: &mut FirstError) -> Vec<Arrived> {
-        let waiting = core::mem::take(&mut *lock(&self.waiting));
-        let (mut ready, mut still) = (Vec::new(), Vec::new());
-        for (until, mut arrived) in waiting {
-            let message = arrived.item.bind(py);
-            let found = self.find_ghosts(self.declared(arrived.call), arrived.peer, message);
-            let is_awaited = matches!(found, Ok(Ghosts::Awaited));
-            if found.is_err() {
-                self.counts.count(CallOutcome::Gone);
-                raised.keep(py, found);
-            } else if !is_awaited {
-                arrived.place = 0;
-                ready.push(arrived);
-            } else if now < until {
-                still.push((until, arrived));
-            } else {
-                self.counts.count(CallOutcome::Gone);
-            }
-        }
-        lock(&self.waiting).extend(still);
-        ready
-    }
-
-    /// Drops the calls of a connection that ended: on the next one, the same numbers are other ghosts.
-    pub(super) fn discard_waiting(&self, peer: PeerHandle) {
-        let theirs: VecDeque<(Instant, Arrived)> = {
-            let mut waiting = lock(&self.waiting);
-            let (theirs, others) =
-                core::mem::take(&mut *waiting).into_iter().partition(|(_, call)| call.peer == peer);
-            *waiting = others;
-            theirs
-        };
-        theirs.iter().for_each(|_| self.counts.count(CallOutcome::Gone));
+        Ok(lock(&self.core).wait(now, arrived))
     }
 
     fn now(&self) -> PyResult<Instant> {

@@ -5,9 +5,8 @@ use crate::python::prelude::*;
 use super::declared::{Declared, Direction};
 use super::desk::Desk;
 use crate::calls::MAX_REQUESTS;
-use crate::python::endpoint::Endpoint;
 use crate::python::errors::{ChannelFullError, GhostError};
-use crate::python::sent::Sent;
+use crate::python::sending::Sent;
 use crate::transport::{Message, SendOptions};
 
 impl Endpoint {

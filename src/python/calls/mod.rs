@@ -4,7 +4,6 @@
 //! functions run where the game takes its tick, in the order of their channel, and never under a lock; an
 //! exception ends that call and nothing else.
 
-mod counts;
 mod declared;
 mod desk;
 mod ghosts;
@@ -13,6 +12,5 @@ mod objects;
 mod run;
 mod tick;
 
-pub(super) use counts::{CallCounters, CallCounts};
 pub(super) use declared::{Calls, Role, with_calls};
-pub(super) use desk::{Admission, Arrived, Desk, Taken};
+pub(super) use desk::{Arrived, Desk, Taken};

@@ -1,7 +1,6 @@
 //! The Python classes of calls and replies, looked up when first needed.
 
 use crate::python::prelude::*;
-use pyo3::sync::PyOnceLock;
 
 /// `tickwire._requests.Request`.
 pub(super) fn request_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {

@@ -1,16 +1,13 @@
 //! Runs received calls when the game takes them, and sends the replies.
 
-use std::sync::atomic::Ordering;
-
 use crate::python::prelude::*;
 use pyo3::exceptions::PyException;
 
-use super::counts::CallOutcome;
 use super::declared::Declared;
 use super::desk::{Arrived, Desk};
 use super::ghosts::Ghosts;
 use super::objects::Outcome;
-use crate::python::events::ClientHandle;
+use crate::calls::CallOutcome;
 use crate::python::exit;
 use crate::python::log::log_traceback;
 use crate::transport::SendOptions;
@@ -20,7 +17,7 @@ struct Running<'a>(&'a Desk);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.running.store(false, Ordering::Release);
+        lock(&self.0.core).end_run();
     }
 }
 
@@ -30,12 +27,6 @@ impl Desk {
         let before =
             core::mem::replace(&mut lock(&self.handlers)[usize::from(place)], function.clone().unbind());
         drop(before);
-    }
-
-    /// Whether calls of this tick wait.
-    pub(in crate::python) fn has_calls(&self, tick: u64) -> bool {
-        let queue = lock(&self.queue);
-        queue.tick == tick && !queue.calls.is_empty()
     }
 
     /// Runs the calls that arrived before a message of the inbox, or all of them, in order; returns how many. None are
@@ -49,20 +40,13 @@ impl Desk {
         before: Option<usize>,
         tick: Option<u64>,
     ) -> PyResult<usize> {
-        if self.running.swap(true, Ordering::Acquire) {
+        if !lock(&self.core).begin_run() {
             return Ok(0);
         }
         let _running = Running(self);
         let mut run = 0;
         loop {
-            let next = {
-                let mut queue = lock(&self.queue);
-                let is_due = |call: &Arrived| before.is_none_or(|before| call.place <= before);
-                if tick.is_some_and(|tick| tick != queue.tick) || !queue.calls.front().is_some_and(is_due) {
-                    break;
-                }
-                queue.calls.pop_front()
-            };
+            let next = lock(&self.core).next(before, tick);
             let Some(arrived) = next else { break };
             run += 1;
             self.run_one(py, arrived)?;

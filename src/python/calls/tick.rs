@@ -3,9 +3,6 @@
 use crate::python::prelude::*;
 
 use super::desk::{Desk, Taken};
-use crate::driver::Driver;
-use crate::python::endpoint::Endpoint;
-use crate::time::Instant;
 
 impl Endpoint {
     /// Runs the calls that the game left unread in its last tick's inbox.

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use crate::python::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::PyMemoryView;
 use sha2::{Digest, Sha256};
 
 use super::progress::short_hash;

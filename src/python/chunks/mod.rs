@@ -13,34 +13,36 @@ pub(crate) use content::Chunk;
 pub(crate) use progress::IncomingChunk;
 pub(crate) use received::ReceivedChunk;
 pub(super) use settings::Arrivals;
-pub(crate) use settings::TransferSettings;
+pub(crate) use settings::Transfers;
 pub(crate) use transfer::Transfer;
-pub(super) use transfer::Transfers;
 
 use crate::python::prelude::*;
 
-use super::endpoint::Endpoint;
 use super::errors::chunk_error;
-use super::events::ClientHandle;
-use super::shared::Shared;
-use super::state::State;
-use crate::driver::Driver;
+use crate::endpoint::never_queued;
 use crate::transport::chunks::{ChunkError, Chunks, Offer, Progress};
 
 /// Stands for a transfer that never existed: the core counts from 0.
 const NEVER_QUEUED: u64 = u64::MAX;
 
 impl Endpoint {
-    /// Queues a chunk; `client` is the peer as a server's game knows it.
+    /// Queues a chunk: a [`Chunk`], or the data to make one of. `client` is the peer as a server's game knows it.
+    ///
+    /// # Errors
+    /// If the endpoint is closed, or strict and without this peer, raised before the data is read and hashed in vain.
     pub(super) fn send_chunk(
         &self,
         peer: PeerHandle,
         client: Option<Py<ClientHandle>>,
-        chunk: &Chunk,
+        data: &Bound<'_, PyAny>,
         label: &str,
         burst: bool,
         ask_first: bool,
     ) -> PyResult<Transfer> {
+        if !self.with(|core, _| core.is_connected(peer))? && self.strict {
+            return Err((self.kind.missing)());
+        }
+        let chunk = &Chunk::given(data)?;
         let mut state = self.state.lock()?;
         let State { carrier, transfers, .. } = &mut *state;
         let (session, driver) = carrier.parts().ok_or_else(|| self.closed_error())?;
@@ -52,7 +54,7 @@ impl Endpoint {
             }
             Ok(number)
         });
-        let never = |why| (NEVER_QUEUED, transfer::never_queued(chunk.size, why));
+        let never = |why| (NEVER_QUEUED, never_queued(chunk.size, why));
         let (number, status) = match sent {
             Some(Ok(number)) => (number, transfers.add(session.host(), now, peer, number)),
             // A player's doing is no reason to end the game.
@@ -64,16 +66,6 @@ impl Endpoint {
         drop(state);
         let transfer = Transfer::new(peer, client, number, chunk, label, status, Arc::downgrade(&self.state));
         Ok(transfer)
-    }
-
-    /// Whether chunks can be sent at all.
-    ///
-    /// # Errors
-    /// Raised before the content is read and hashed in vain: the endpoint is closed, or strict and without
-    /// this peer.
-    pub(super) fn check_open(&self, peer: PeerHandle) -> PyResult<()> {
-        let connected = self.with(|core, _| core.is_connected(peer))?;
-        if connected || !self.strict { Ok(()) } else { Err((self.kind.missing)()) }
     }
 
     /// A peer's chunks in transfer.

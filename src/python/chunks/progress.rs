@@ -1,13 +1,8 @@
 //! The progress of a chunk, and the peer's chunks in transfer.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use crate::python::prelude::*;
 
 use super::act;
-use crate::python::events::ClientHandle;
-use crate::python::shared::Shared;
-use crate::python::state::State;
 use crate::transport::chunks::{ContentHash, Offer, Progress, Rejection};
 
 /// The transferred share of a chunk, from 0 to 1; an empty chunk is complete when all its slices are.
@@ -75,9 +70,7 @@ impl IncomingChunk {
         paused: bool = self.paused.load(Ordering::Relaxed);
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.client)
-    }
+    traverses!(self.client);
 
     fn pause(&self) -> PyResult<bool> {
         self.set_paused(true)

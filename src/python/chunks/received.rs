@@ -5,8 +5,6 @@ use std::path::Path;
 
 use crate::python::prelude::*;
 use pyo3::exceptions::PyBufferError;
-use pyo3::ffi;
-use pyo3::types::PyMemoryView;
 
 use super::progress::short_hash;
 use crate::transport::chunks::{Offer, Stored};
@@ -45,9 +43,7 @@ impl ReceivedChunk {
         reused: bool = matches!(self.stored, Stored::Reused(_));
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.client)
-    }
+    traverses!(self.client);
 
     #[getter]
     fn path(&self) -> Option<&Path> {

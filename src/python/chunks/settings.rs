@@ -6,10 +6,8 @@ use crate::python::prelude::*;
 
 use crate::driver::files::DirectoryStore;
 use crate::endpoint::ChunkLimits;
-use crate::python::arguments::argument;
 use crate::python::congestion::Congestion;
 use crate::python::errors::file_error;
-use crate::python::fields::within;
 use crate::transport::CongestionConfig;
 use crate::transport::chunks::MAX_CHUNK_BYTES;
 
@@ -19,59 +17,28 @@ const FILE_LIMIT: u64 = 1 << 30;
 /// How many files of the largest size a directory takes by default.
 const FILES: u64 = 8;
 
-/// Limits for the chunks that an endpoint accepts, and the rate of the chunks that it sends.
-///
-/// Args:
-///     memory (int | None, default None): bytes of chunks from each peer to hold in memory, including chunks not
-///         yet taken from ``inbox.chunks``. Larger chunks are refused; 0 refuses all. None: 0 on a server, 64 MiB
-///         on a client and between peers.
-///     directory (str | PathLike[str] | None, default None): a directory to receive chunks into files, instead of
-///         into memory. Files are named by their hash in hex. The directory is created if missing. Unfinished files
-///         stay: if the same peer offers the same content again, even to another process, only the rest is sent.
-///     file_limit (int | None, default None): bytes of the largest file, at most ``directory_limit``; None: 1 GiB.
-///         Larger chunks are refused.
-///     directory_limit (int | None, default None): bytes of all files in the directory; unfinished files count by
-///         the 4 KiB blocks that arrived. None: eight times ``file_limit``. Chunks that don't fit are refused.
-///     congestion (Congestion | None, default None): the rate limit for sent chunks; None:
-///         :meth:`Congestion.adaptive`.
-///
-/// Raises:
-///     ValueError: naming the argument, its value and its bound.
-#[pyclass(frozen, get_all, name = "Transfers", module = "tickwire.transfer")]
+#[pyclass(frozen, get_all, module = "tickwire.transfer")]
 #[derive(Debug)]
-pub(crate) struct TransferSettings {
-    /// Bytes of chunks to hold in memory, if given.
+pub(crate) struct Transfers {
     memory: Option<u64>,
-    /// The directory for received files; None: chunks are received into memory.
     directory: Option<PathBuf>,
-    /// Bytes of the largest file, if given.
     file_limit: Option<u64>,
-    /// Bytes of all files together, if given.
     directory_limit: Option<u64>,
-    /// The rate limit for sent chunks, if given.
     congestion: Option<Py<Congestion>>,
 }
 
 #[pymethods]
-impl TransferSettings {
+impl Transfers {
     #[new]
-    #[pyo3(signature = (*, memory = None, directory = None, file_limit = None, directory_limit = None,
-                        congestion = None))]
     fn new(
-        #[int] memory: Option<i128>,
+        #[within(0, u64::MAX)] memory: Option<u64>,
         directory: Option<&Bound<'_, PyAny>>,
-        #[int] file_limit: Option<i128>,
-        #[int] directory_limit: Option<i128>,
+        #[within(0, MAX_CHUNK_BYTES)] file_limit: Option<u64>,
+        #[within(0, u64::MAX)] directory_limit: Option<u64>,
         congestion: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let within = |name, bytes: Option<i128>, most| {
-            bytes.map(|bytes| within::<u64>(name, bytes, 0, most)).transpose()
-        };
-        let memory = within("memory", memory, u64::MAX)?;
         let directory: Option<PathBuf> =
             directory.map(|given| argument("directory", given, "a path or None")).transpose()?;
-        let file_limit = within("file_limit", file_limit, MAX_CHUNK_BYTES)?;
-        let directory_limit = within("directory_limit", directory_limit, u64::MAX)?;
         let congestion =
             congestion.map(|given| argument("congestion", given, "a Congestion or None")).transpose()?;
         let limits = [("file_limit", file_limit), ("directory_limit", directory_limit)];
@@ -87,11 +54,11 @@ impl TransferSettings {
             let sentence = format!("file_limit must be 0 to directory_limit ({all}), not {file}");
             return Err(PyValueError::new_err(sentence));
         }
-        Ok(TransferSettings { memory, directory, file_limit, directory_limit, congestion })
+        Ok(Transfers { memory, directory, file_limit, directory_limit, congestion })
     }
 }
 
-impl TransferSettings {
+impl Transfers {
     pub(in crate::python) fn congestion(&self) -> CongestionConfig {
         self.congestion.as_ref().map(|given| given.get().0).unwrap_or_default()
     }

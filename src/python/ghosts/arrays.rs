@@ -7,16 +7,13 @@ use std::ffi::CStr;
 
 use crate::python::prelude::*;
 use pyo3::exceptions::PyKeyError;
-use pyo3::ffi;
 use pyo3::types::PySlice;
 
 use super::ghost::Ghost;
 use super::memory::{Memory, cells};
 use super::rows::GhostRows;
 use crate::python::arrays::{cell_format, numpy};
-use crate::python::buffers::Raw;
 use crate::python::errors::GhostError;
-use crate::python::fields::bounded;
 use crate::wire::{Column, Node};
 
 #[pyclass(frozen, mapping, module = "tickwire.world")]

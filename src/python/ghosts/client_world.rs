@@ -9,9 +9,6 @@ use super::population::Population;
 use super::rows::GhostRows;
 use super::view::{Playing, WorldView};
 use crate::python::errors::closed_error;
-use crate::python::fields::bounded;
-use crate::python::shared::Shared;
-use crate::python::state::State;
 
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct ClientWorld {
@@ -91,10 +88,7 @@ impl ClientWorld {
         __repr__: String = format!("<ClientWorld of {}>", counted(&self.population));
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.view)?;
-        self.population.traverse(visit)
-    }
+    traverses!(self.view, self.population);
 
     fn __clear__(&self) {
         self.population.forget_objects();

@@ -5,8 +5,6 @@ use crate::python::prelude::*;
 
 use super::ghost::Ghost;
 use super::population::Population;
-use crate::python::protocol::Protocol;
-use crate::python::state::State;
 use crate::replication::{Column, Interests, Mirror, Publisher, PublisherConfig, Wrong};
 use crate::session::Ghosts;
 

@@ -4,17 +4,12 @@
 //! Promises: no lock is held while a hook runs. A hook that raises or returns something unusable changes
 //! nothing: its last answer holds, everything is sent, and then the flush raises.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use crate::python::prelude::*;
-use pyo3::ffi;
 
 use super::arrays::GhostArrays;
 use super::relevancy;
 use super::rows::GhostRows;
 use super::world::World;
-use crate::python::buffers::Raw;
-use crate::python::events::ClientHandle;
 use crate::python::exit;
 use crate::replication::Interests;
 
@@ -26,13 +21,7 @@ pub(super) struct Hooks {
     pub(super) condition: Option<Py<PyAny>>,
 }
 
-impl Hooks {
-    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.relevancy)?;
-        visit.call(&self.priority)?;
-        visit.call(&self.condition)
-    }
-}
+holds!(Hooks: relevancy, priority, condition);
 
 /// Marks that hooks run, also until one of them panics.
 struct Asking<'a>(&'a AtomicBool);

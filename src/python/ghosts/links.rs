@@ -6,8 +6,7 @@
 //! Promises: a number is one ghost's, and never a later one's (of the next four thousand million). What a peer or a column has in
 //! place of one is of no ghost, or of one that may stand there.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::OnceLock;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::python::prelude::*;
 

@@ -4,8 +4,6 @@ use super::core;
 use super::ghost::{Ghost, Live};
 use super::population::Population;
 use crate::python::prelude::*;
-use crate::python::shared::Shared;
-use crate::python::state::State;
 use crate::replication::{GhostName, Named};
 use crate::session::Ghosts;
 

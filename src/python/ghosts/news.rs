@@ -1,7 +1,7 @@
 //! What arrived for a client's ghosts: written to the columns, and as events of those classes that come as
 //! objects.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use crate::python::prelude::*;
 
@@ -13,8 +13,6 @@ use super::links::{Links, Relinked};
 use super::old::Before;
 use super::population::Population;
 use super::rows::{GhostRows, NOBODY};
-use crate::python::shared::Shared;
-use crate::python::state::State;
 use crate::replication::{GhostEvent, GhostEventKind};
 
 /// The rows of a class to which something happened in the last tick.

@@ -3,8 +3,6 @@
 //! Promises: cells are copied, and objects made only on demand. A game that never looks pays for a copy of
 //! the cells that changed, and their memory as long as an event of that tick is kept.
 
-use std::collections::HashMap;
-
 use crate::python::prelude::*;
 
 use super::links::NOTHING;

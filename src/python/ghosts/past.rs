@@ -3,7 +3,6 @@
 use super::view::WorldView;
 use super::world::World;
 use crate::python::errors::GhostError;
-use crate::python::events::ClientHandle;
 use crate::python::prelude::*;
 
 impl World {

@@ -7,8 +7,6 @@ use super::links::{Links, References};
 use super::properties::Properties;
 use super::rows::GhostRows;
 use crate::python::errors::GhostError;
-use crate::python::shared::Shared;
-use crate::python::state::State;
 
 /// The ghosts of all classes of a protocol, on one side.
 pub(in crate::python) struct Population {
@@ -148,11 +146,9 @@ impl Population {
         write(&mut columns.collect::<Vec<_>>())
     }
 
-    pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.classes.iter().try_for_each(|rows| rows.traverse(visit))
-    }
-
     pub(super) fn forget_objects(&self) {
         self.classes.iter().for_each(|rows| rows.forget_objects());
     }
 }
+
+holds!(Population: classes);

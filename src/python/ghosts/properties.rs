@@ -1,15 +1,12 @@
 //! The compiled form of a ghost class: its properties, and the descriptors by which objects access them.
 
-use std::collections::HashMap;
-use std::sync::OnceLock;
-
 use crate::python::prelude::*;
 use pyo3::exceptions::PyAttributeError;
 
 use super::ghost::Ghost;
 use super::links::{NOTHING, wrong_class};
 use super::store::store;
-use crate::python::fields::{FieldType, bounded};
+use crate::python::fields::FieldType;
 use crate::python::shape::Shape;
 use crate::replication::{Condition, GhostClass, Rule, Velocity};
 use crate::wire::{self, BitReader, BitWriter, Kind, Property as CoreProperty, Schema};

@@ -1,10 +1,8 @@
 //! Relevancy rules as the game gives them: which clients are sent which ghosts.
 
 use crate::python::prelude::*;
-use pyo3::ffi;
 
 use super::properties::Properties;
-use crate::python::buffers::Raw;
 use crate::python::hooks;
 use crate::replication::{GridConfig, Relevancy};
 

@@ -5,10 +5,9 @@
 //! changed since the last flush is known by property, so idle properties cost nothing. No lock is held while
 //! Python runs.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::MutexGuard;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 
 use crate::python::prelude::*;
 
@@ -20,9 +19,7 @@ use super::memory::Memory;
 use super::news::News;
 use super::properties::Properties;
 use crate::python::errors::GhostError;
-use crate::python::shared::Shared;
 use crate::python::slots::Slots;
-use crate::python::state::State;
 use crate::replication::SavedClass;
 
 /// The owner of rows that have none.
@@ -542,20 +539,13 @@ impl GhostRows {
 
     // --- the garbage collector ---------------------------------------------------------------------------
 
-    /// Visits the objects, for the world that owns them.
-    pub(super) fn traverse(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.class)?;
-        self.slots.traverse(visit)?;
-        visit.call(&self.properties)?;
-        match self.held.try_lock() {
-            Ok(held) => held.objects.values().try_for_each(|object| visit.call(object)),
-            Err(_) => Ok(()),
-        }
-    }
-
     /// Drops all objects: they refer to this, and this to them.
     pub(super) fn forget_objects(&self) {
         let objects = ::core::mem::take(&mut lock(&self.held).objects);
         drop(objects);
     }
 }
+
+// Visited by the world that owns them.
+holds!(GhostRows: class, slots, properties, held);
+holds!(Held: objects);

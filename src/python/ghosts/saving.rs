@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use super::core;
 use super::links::NOTHING;
 use super::world::World;
-use crate::python::arguments::argument;
 use crate::python::errors::{BadWorldError, GhostError};
 use crate::python::prelude::*;
 use crate::replication::{BadWorld, Column, SavedWorld};

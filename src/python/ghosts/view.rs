@@ -13,8 +13,6 @@ use super::memory::{Memory, cells};
 use super::population::Population;
 use super::rows::GhostRows;
 use crate::python::errors::{GhostError, closed_error};
-use crate::python::shared::Shared;
-use crate::python::state::State;
 use crate::replication::{Frames, Rule, TickArrival, WorldFrames, WorldTime};
 use crate::store::sequence::nearest;
 use crate::timeline::{Playout, PlayoutConfig};
@@ -175,9 +173,7 @@ impl WorldView {
         cells(py, &memory, count, true, (c"?", None))
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.population.traverse(visit)
-    }
+    traverses!(self.population);
 
     fn __clear__(&self) {
         self.population.forget_objects();

@@ -3,28 +3,18 @@
 //! Promises: a refused spawn has changed nothing. A row with a value that can't be sent keeps its former state without
 //! affecting others; the flush raises after everything is sent.
 
-use std::collections::HashMap;
-use std::sync::OnceLock;
-use std::sync::atomic::AtomicBool;
-
 use crate::python::prelude::*;
 
 use super::arrays::{GhostArrays, numbers, rows_of};
 use super::client_world::{counted, objects};
-use super::core;
 use super::ghost::{Ghost, Live};
 use super::hooks::Hooks;
-use super::names;
 use super::population::Population;
 use super::properties::DEFAULT_RATE;
-use super::relevancy;
 use super::rows::{Checked, GhostRows, NOBODY};
+use super::{core, names, relevancy};
 use crate::python::errors::{GhostError, closed_error, stale_client};
-use crate::python::events::ClientHandle;
-use crate::python::hooks;
-use crate::python::shared::Shared;
-use crate::python::state::State;
-use crate::python::time;
+use crate::python::{hooks, time};
 use crate::replication::{GhostName, Interests, MAX_PAST, Publisher, Relevancy};
 
 #[pyclass(frozen, module = "tickwire.world")]
@@ -315,19 +305,7 @@ impl World {
         ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.population.traverse(visit)?;
-        if let Ok(hooks) = self.hooks.try_lock() {
-            hooks.iter().try_for_each(|hooks| hooks.traverse(&visit))?;
-        }
-        if let Some(judgements) = self.judgements.get() {
-            visit.call(judgements)?;
-        }
-        match self.owners.try_lock() {
-            Ok(owners) => owners.values().try_for_each(|handle| visit.call(handle)),
-            Err(_) => Ok(()),
-        }
-    }
+    traverses!(self.population, self.hooks, self.judgements, self.owners);
 
     fn __clear__(&self) {
         self.population.forget_objects();

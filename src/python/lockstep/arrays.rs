@@ -1,10 +1,8 @@
 //! Arrays of numbers that are compared after each turn, without an object for any of them.
 
 use crate::python::prelude::*;
-use pyo3::ffi;
 
 use crate::lockstep::checks::{FIRST_CLASS, MAX_WORDS, TurnLog};
-use crate::python::buffers::Raw;
 
 /// Elements of a row: what is hashed, and asked for, at once.
 const ROW: usize = 32;

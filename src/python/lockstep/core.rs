@@ -1,7 +1,6 @@
 //! The lockstep machine, as `tickwire.lockstep` uses it.
 
 use crate::python::prelude::*;
-use pyo3::types::PyFloat;
 
 use crate::lockstep::checks::{FIRST_CLASS, TurnLog};
 use crate::lockstep::config::{MAX_DELAY, MAX_STEPS, members};
@@ -11,7 +10,6 @@ use crate::lockstep::{
 };
 use crate::python::checks::LATEST;
 use crate::python::errors::{ChannelFullError, MessageTooLargeError};
-use crate::python::fields::{bounded, within};
 use crate::python::parts::counts;
 use crate::python::peer::Peer;
 use crate::python::protocol::seconds;
@@ -52,13 +50,13 @@ impl LockstepCore {
         master: &Bound<'_, PyAny>,
         #[number] start: f64,
         #[number] step: f64,
-        #[int] steps: i128,
-        #[int] delay: i128,
+        #[within(1, MAX_STEPS)] steps: u8,
+        #[within(1, MAX_DELAY)] delay: u8,
         #[truth] adapt: bool,
-        #[int] max_steps: Option<i128>,
-        #[int] max_delay: Option<i128>,
+        max_steps: Option<&Bound<'_, PyAny>>,
+        max_delay: Option<&Bound<'_, PyAny>>,
         #[number] resend: Option<f64>,
-        #[int] log_turns: i128,
+        #[within(8, 256)] log_turns: usize,
         joins: bool,
         admits: bool,
         heals: bool,
@@ -66,11 +64,9 @@ impl LockstepCore {
         let (me, master) = (bounded("me", me, 0, 15)?, bounded("master", master, 0, 15)?);
         let mut config = LockstepConfig::new(me, players, master);
         config.step = seconds("step", step, 1.0)?;
-        let steps = within("steps", steps, 1, MAX_STEPS)?;
-        let delay = within("delay", delay, 1, MAX_DELAY)?;
         config.pace = Pace { steps, delay };
-        let max_steps = max_steps.map(|most| within("max_steps", most, steps, MAX_STEPS)).transpose()?;
-        let max_delay = max_delay.map(|most| within("max_delay", most, delay, MAX_DELAY)).transpose()?;
+        let max_steps = max_steps.map(|most| bounded("max_steps", most, steps, MAX_STEPS)).transpose()?;
+        let max_delay = max_delay.map(|most| bounded("max_delay", most, delay, MAX_DELAY)).transpose()?;
         config.adapt = adapt;
         let most = config.max_pace;
         config.max_pace = Pace {
@@ -78,7 +74,7 @@ impl LockstepCore {
             delay: max_delay.unwrap_or(most.delay.max(delay)),
         };
         config.resend = resend.map(|resend| seconds("resend", resend, 10.0)).transpose()?;
-        config.log_turns = within("log_turns", log_turns, 8, 256)?;
+        config.log_turns = log_turns;
         (config.joins, config.admits, config.heals) = (joins, admits, heals);
         let core =
             Lockstep::new(config, Instant::ZERO + seconds("start", start, LATEST)?).map_err(value_error)?;

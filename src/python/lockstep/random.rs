@@ -2,11 +2,9 @@
 
 use crate::python::prelude::*;
 use pyo3::exceptions::PyIndexError;
-use pyo3::ffi;
 
 use crate::lockstep::SharedRandom;
 use crate::python::arguments::wrong;
-use crate::python::fields::bounded;
 
 #[pyclass(frozen, module = "tickwire.lockstep")]
 #[derive(Debug)]

@@ -6,15 +6,13 @@ use crate::python::prelude::*;
 
 use super::counts;
 use super::fragments::{Fragments, MAX_BYTES};
-use crate::python::arguments::argument;
 use crate::python::errors::MessageTooLargeError;
-use crate::python::fields::within;
+use crate::transport;
 use crate::transport::ack_endpoint::{self, AckEndpointConfig};
 use crate::transport::acks::{Acked, RttSampling};
 use crate::transport::fragment::FRAGMENT_HEADER_SIZE;
 use crate::transport::header::Header;
 use crate::transport::packet::LossBound;
-use crate::transport::{self};
 
 /// A day: a longer time until a packet counts as lost is a mistake.
 pub(super) const MAX_LOSS: f64 = 86_400.0;
@@ -78,7 +76,10 @@ impl AckEndpoint {
         }
         let one_packet = reassembly.fragment_size * reassembly.max_fragments;
         reassembly.max_bytes = match fragments.and_then(|given| given.reassembly_bytes) {
-            Some(bytes) => within("reassembly_bytes", bytes as i128, one_packet, MAX_BYTES)?,
+            Some(bytes) if bytes < one_packet => {
+                refuse!(PyValueError, "reassembly_bytes must be {one_packet} to {MAX_BYTES}, not {bytes}");
+            }
+            Some(bytes) => bytes,
             None => reassembly.max_bytes.max(one_packet),
         };
         acks.rtt_smoothing = rtt_smoothing.unwrap_or(acks.rtt_smoothing);

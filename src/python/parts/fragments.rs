@@ -2,7 +2,6 @@
 
 use crate::python::prelude::*;
 
-use crate::python::fields::bounded;
 use crate::transport::fragment::MAX_FRAGMENTS;
 
 /// The maximum of packet sizes and memory bounds, in bytes.
@@ -21,19 +20,11 @@ pub(crate) struct Fragments {
 impl Fragments {
     #[new]
     fn new(
-        above: Option<&Bound<'_, PyAny>>,
-        size: Option<&Bound<'_, PyAny>>,
-        count: Option<&Bound<'_, PyAny>>,
-        reassembly_bytes: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let within = |name, given: Option<&Bound<'_, PyAny>>, most| {
-            given.map(|given| bounded::<usize>(name, given, 1, most)).transpose()
-        };
-        Ok(Fragments {
-            above: within("above", above, MAX_BYTES)?,
-            size: within("size", size, usize::from(u16::MAX))?,
-            count: within("count", count, MAX_FRAGMENTS)?,
-            reassembly_bytes: within("reassembly_bytes", reassembly_bytes, MAX_BYTES)?,
-        })
+        #[within(1, MAX_BYTES)] above: Option<usize>,
+        #[within(1, usize::from(u16::MAX))] size: Option<usize>,
+        #[within(1, MAX_FRAGMENTS)] count: Option<usize>,
+        #[within(1, MAX_BYTES)] reassembly_bytes: Option<usize>,
+    ) -> Self {
+        Fragments { above, size, count, reassembly_bytes }
     }
 }

@@ -4,8 +4,7 @@ use crate::python::prelude::*;
 use pyo3::types::PyByteArray;
 
 use super::{counts, to_seconds};
-use crate::netsim::conditions;
-use crate::netsim::link;
+use crate::netsim::{conditions, link};
 use crate::python::conditions::Conditions;
 
 /// A terabyte: larger items are mistakes.

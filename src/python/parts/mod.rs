@@ -35,8 +35,6 @@ pub(super) use virtual_connection::VirtualConnection;
 
 use crate::python::prelude::*;
 
-use crate::time::{Duration, Instant};
-
 /// Seconds that [`Instant`] turns into this instant or the next nanosecond, never an earlier one.
 fn to_seconds(at: Instant) -> f64 {
     let nearest = at.as_secs_f64();
@@ -46,11 +44,11 @@ fn to_seconds(at: Instant) -> f64 {
 /// Counters by name, as a dict.
 pub(super) fn counts<'py>(
     py: Python<'py>,
-    counters: impl Iterator<Item = (&'static str, u64)>,
+    counters: impl Iterator<Item = (impl AsRef<str>, u64)>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let counted = PyDict::new(py);
     for (name, count) in counters {
-        counted.set_item(name, count)?;
+        counted.set_item(name.as_ref(), count)?;
     }
     Ok(counted)
 }

@@ -2,7 +2,6 @@
 
 use crate::python::prelude::*;
 
-use crate::python::fields::bounded;
 use crate::store::sequence;
 
 #[pyfunction]

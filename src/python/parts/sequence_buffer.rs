@@ -5,7 +5,6 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::types::PyIterator;
 
 use super::sequence::number;
-use crate::python::fields::bounded;
 use crate::store;
 use crate::store::sequence::{ahead, unwrap};
 

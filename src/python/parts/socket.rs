@@ -6,8 +6,7 @@ use crate::python::prelude::*;
 
 use super::counts;
 use crate::driver::udp::{UdpConfig, UdpCounters, UdpSocket, number};
-use crate::python::address::{Address, AddressLike};
-use crate::python::errors::{ClosedError, os_error};
+use crate::python::errors::ClosedError;
 use crate::store::Datagrams;
 
 /// The longest datagram that UDP over IPv4 carries.

@@ -2,16 +2,10 @@
 
 use core::hash::{Hash, Hasher};
 use std::collections::hash_map::DefaultHasher;
-use std::sync::Mutex;
 
 use crate::python::prelude::*;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyTuple, PyType};
 
 use crate::mesh::LeaveReason;
-use crate::python::address::Address;
-use crate::python::lock;
 
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
@@ -27,29 +21,12 @@ pub(crate) struct Player {
 
 #[pymethods]
 impl Player {
-    #[getter]
-    fn number(&self) -> u8 {
-        self.number
-    }
-
-    #[getter]
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    #[getter]
-    fn client_id(&self) -> u64 {
-        client_id((self.number, self.joined))
-    }
-
-    #[getter]
-    fn address(&self) -> Option<Address> {
-        self.address
-    }
-
-    #[getter]
-    fn data(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        lock(&self.data).as_ref().map(|data| data.clone_ref(py))
+    properties! {
+        number: u8 = self.number;
+        name: &str = &self.name;
+        client_id: u64 = client_id((self.number, self.joined));
+        address: Option<Address> = self.address;
+        data: Option<Py<PyAny>> = lock(&self.data).as_ref().map(|data| data.clone_ref(py));
     }
 
     #[setter]
@@ -100,9 +77,7 @@ impl PlayerJoined {
         ("player",)
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.player)
-    }
+    traverses!(self.player);
 
     fn __repr__(&self) -> String {
         format!("PlayerJoined(player={})", self.player.get().__repr__())
@@ -129,9 +104,7 @@ impl PlayerLeft {
         reason_to_python(py, self.reason)
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.player)
-    }
+    traverses!(self.player);
 
     fn __repr__(&self) -> String {
         format!("PlayerLeft(player={}, reason={})", self.player.get().__repr__(), reason_name(self.reason))
@@ -152,9 +125,7 @@ impl MasterChanged {
         ("player",)
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.player)
-    }
+    traverses!(self.player);
 
     fn __repr__(&self) -> String {
         format!("MasterChanged(player={})", self.player.get().__repr__())
@@ -202,13 +173,9 @@ impl Started {
         ("seed", "at")
     }
 
-    #[getter]
-    fn players<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, (0..16u8).filter(|player| self.players >> player & 1 == 1).collect::<Vec<_>>())
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Started(seed={:#x}, at={:.3})", self.seed, self.at)
+    properties! {
+        players: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, (0..16u8).filter(|player| self.players >> player & 1 == 1).collect::<Vec<_>>());
+        __repr__: String = format!("Started(seed={:#x}, at={:.3})", self.seed, self.at);
     }
 }
 
@@ -225,13 +192,9 @@ impl GameEnded {
         ("reason",)
     }
 
-    #[getter]
-    fn reason<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        reason_to_python(py, self.reason)
-    }
-
-    fn __repr__(&self) -> String {
-        format!("GameEnded(reason={})", reason_name(self.reason))
+    properties! {
+        reason: PyResult<Bound<'py, PyAny>> = reason_to_python(py, self.reason);
+        __repr__: String = format!("GameEnded(reason={})", reason_name(self.reason));
     }
 }
 

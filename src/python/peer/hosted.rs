@@ -1,21 +1,14 @@
 //! The game that players host, on a peer: its server while this player hosts, and this player's client.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use crate::python::prelude::*;
 
 use super::Peer;
 use super::events::{HostChanged, client_id};
 use crate::endpoint::DisconnectReason;
 use crate::mesh::{LeaveReason, Phase};
 use crate::python::client::Client;
-use crate::python::endpoint::Endpoint;
-use crate::python::errors::{BadWorldError, not_connected, value_error};
-use crate::python::lock;
+use crate::python::errors::{BadWorldError, not_connected};
 use crate::python::log::{Level, log};
-use crate::python::protocol::Protocol;
 use crate::python::reconnect::Seat;
 use crate::python::server::Server;
 use crate::python::settings::{Debugging, Given, Tuning};
@@ -88,6 +81,9 @@ fn changed<T: pyo3::PyTypeInfo>(
     }
 }
 
+holds!(HostedGame: client, settings, serving);
+holds!(Serving: server);
+
 impl HostedGame {
     pub(super) fn new<'py>(
         py: Python<'py>,
@@ -123,12 +119,6 @@ impl HostedGame {
     pub(super) fn close(&self, py: Python<'_>) -> PyResult<()> {
         let stopped = self.stop(py);
         self.client.get().close_hosted(py).and(stopped)
-    }
-
-    pub(super) fn traverse(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
-        visit.call(&self.client)?;
-        visit.call(&self.settings)?;
-        self.serving.try_lock().map_or(Ok(()), |serving| visit.call(&serving.server))
     }
 }
 

@@ -6,14 +6,10 @@ mod open;
 mod path;
 mod states;
 
-use std::collections::HashMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use crate::python::prelude::*;
 use pyo3::IntoPyObjectExt;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyDict, PyTuple};
 
 use self::events::reason_to_python;
 pub(crate) use self::events::{
@@ -22,28 +18,21 @@ pub(crate) use self::events::{
 use self::hosted::HostedGame;
 use self::open::{Opening, open};
 pub(crate) use self::path::PlayerPath;
-use super::address::{Address, AddressLike};
 use super::arguments::a_protocol;
-use super::chunks::{Chunk, Transfer};
 use super::client::Client;
-use super::endpoint::Endpoint;
-use super::errors::value_error;
-use super::fields::within;
+use super::facade::Facade;
 use super::inbox::{Inbox, Pending};
-use super::lock;
 use super::log::{Level, log};
-use super::network::SimulatedNetwork;
-use super::protocol::{Protocol, seconds};
+use super::protocol::seconds;
 use super::rendezvous::{self, Rendezvous};
+use super::sending::{Sending, Sent};
 use super::server::Server;
 use super::settings::{Given, Settings};
-use super::setup::{class_name, entropy, random, send_options};
+use super::setup::{class_name, entropy, random};
 use super::stats::ConnectionStats;
-use crate::endpoint::{ChunkLimits, Event, PeerHandle};
-use crate::mesh::{Happening, Phase, Start};
-use crate::python::tick::{Tick, Ticking};
+use crate::endpoint::{ChunkLimits, Event};
+use crate::mesh::{Happening, MAX_PLAYERS, Phase, Start};
 use crate::session::{Carried, PeerPart};
-use crate::time::Instant;
 
 /// The longest countdown, in seconds.
 const MAX_COUNTDOWN: f64 = 60.0;
@@ -77,7 +66,7 @@ impl Peer {
         py: Python<'py>,
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         name: &str,
-        #[int] players: i128,
+        #[within(1, MAX_PLAYERS as u8)] players: u8,
         #[truth] late_joining: bool,
         key: Option<&Bound<'py, PyAny>>,
         ghosts: Option<&Bound<'py, PyAny>>,
@@ -127,29 +116,9 @@ impl Peer {
         Self::over(py, open(py, protocol, opening, settings)?, hosted, ghosts)
     }
 
-    #[getter]
-    fn address(&self) -> Address {
-        self.endpoint.address
-    }
-
-    #[getter]
-    fn code(&self) -> PyResult<Option<String>> {
-        rendezvous::code(&self.endpoint)
-    }
-
-    #[getter]
-    fn code_error(&self) -> PyResult<Option<String>> {
-        rendezvous::code_error(&self.endpoint)
-    }
-
-    #[getter]
-    fn network(&self, py: Python<'_>) -> Option<Py<SimulatedNetwork>> {
-        self.endpoint.network.as_ref().map(|network| network.clone_ref(py))
-    }
-
-    #[getter]
-    fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
-        self.endpoint.protocol.clone_ref(py)
+    properties! {
+        code: PyResult<Option<String>> = rendezvous::code(&self.endpoint);
+        code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint);
     }
 
     #[getter]
@@ -205,58 +174,10 @@ impl Peer {
         self.part(|_, now| now.as_secs_f64())
     }
 
-    #[getter]
-    fn closed(&self) -> PyResult<bool> {
-        self.endpoint.closed()
-    }
-
-    #[getter]
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.endpoint.counters(py)
-    }
-
-    fn tick(slf: Py<Self>) -> Tick {
-        Tick(Ticking::Peer(slf))
-    }
-
-    pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
-        self.endpoint.receive(py, || Ok(()), |pending, ends| self.make_objects(py, pending, &ends))
-    }
-
-    fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.endpoint.flush(py)
-    }
-
-    fn pump(&self, py: Python<'_>) -> PyResult<()> {
-        self.endpoint.pump(py)
-    }
-
-    fn _step(&self, py: Python<'_>) -> PyResult<f64> {
-        self.endpoint.step(py)
-    }
-
-    #[getter]
-    fn _moves_chunks(&self) -> PyResult<bool> {
-        self.endpoint.moves_chunks()
-    }
-
-    #[getter]
-    fn _has_news(&self) -> PyResult<bool> {
-        let told = self.part(|part, _| part.has_news())?;
-        Ok(told || self.endpoint.has_news()?)
-    }
-
-    fn _fileno(&self, py: Python<'_>) -> PyResult<i64> {
-        self.endpoint.fileno(py)
-    }
-
-    fn start(&self, #[number] countdown: f64, #[int] seed: Option<i128>) -> PyResult<bool> {
+    fn start(&self, #[number] countdown: f64, #[within(0, u64::MAX)] seed: Option<u64>) -> PyResult<bool> {
         let countdown = seconds("countdown", countdown, MAX_COUNTDOWN)?.as_micros() as u32;
         let network = self.endpoint.network.as_ref().map(|network| network.get().0.clone());
-        let seed = match seed {
-            Some(seed) => within("seed", seed, 0, u64::MAX)?,
-            None => random(&mut *entropy(network)),
-        };
+        let seed = seed.unwrap_or_else(|| random(&mut *entropy(network)));
         self.part(|part, now| part.mesh_mut().start(now, Start { seed, countdown, players: 0 }))
     }
 
@@ -283,39 +204,33 @@ impl Peer {
         }))
     }
 
+    #[pyo3(signature = (player, message, channel = None, *, key = None, tag = None, notify = false))]
+    #[pyo3(text_signature = "($self, player, message, channel=None, *, key=0, tag=0, notify=False)")]
     fn send(
         &self,
         player: &Bound<'_, Player>,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
-        #[int] key: i128,
-        #[int] tag: i128,
+        key: Option<&Bound<'_, PyAny>>,
+        tag: Option<&Bound<'_, PyAny>>,
         #[truth] notify: bool,
     ) -> PyResult<Py<PyAny>> {
-        let options = send_options(key, tag, notify)?;
-        let player = self.check(player.get())?;
-        let encoded = self.endpoint.protocol.get().encode_message(message)?;
-        let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
-        let handle = self.handle_of(player)?;
-        let sent =
-            self.endpoint.with(|core, driver| core.send(driver.now(), handle, channel, encoded, options))?;
-        self.endpoint.answer(message.py(), sent, channel, || class_name(message))
+        self.endpoint.send(self.peer(player)?, Sending { message, channel, key, tag, notify })
     }
 
+    #[pyo3(signature = (message, channel = None, *, key = None, tag = None, notify = false))]
+    #[pyo3(text_signature = "($self, message, channel=None, *, key=0, tag=0, notify=False)")]
     fn broadcast(
         &self,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
-        #[int] key: i128,
-        #[int] tag: i128,
+        key: Option<&Bound<'_, PyAny>>,
+        tag: Option<&Bound<'_, PyAny>>,
         #[truth] notify: bool,
     ) -> PyResult<Vec<Py<Player>>> {
-        use crate::endpoint::SendError;
-        use crate::transport::SendError as Refused;
         let py = message.py();
-        let options = send_options(key, tag, notify)?;
-        let encoded = self.endpoint.protocol.get().encode_message(message)?;
-        let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
+        let outgoing = self.endpoint.encode(Sending { message, channel, key, tag, notify })?;
+        let (channel, messages) = outgoing.messages();
         let mut others: Vec<(PeerHandle, Py<Player>)> = {
             let known = lock(&self.players);
             known.by_handle.iter().map(|(handle, player)| (*handle, player.clone_ref(py))).collect()
@@ -326,13 +241,14 @@ impl Peer {
         let sent = self.endpoint.with(|core, driver| {
             let now = driver.now();
             for (handle, player) in &others {
-                match core.send(now, *handle, channel, encoded.clone(), options) {
-                    Ok(()) | Err(SendError::NotConnected) => {}
-                    Err(SendError::Channel(Refused::Full { .. } | Refused::TickFull { .. })) => {
-                        left_out.push(player.clone_ref(py));
-                    }
+                let mut all = messages.iter();
+                let sent =
+                    all.try_for_each(|(it, options)| core.send(now, *handle, channel, it.clone(), *options));
+                match sent.as_ref().err().map(|error| Sent::of_refusal(error, Sent::Gone)) {
+                    None | Some(Some(Sent::Gone)) => {}
+                    Some(Some(_)) => left_out.push(player.clone_ref(py)),
                     // The message is too large, for this and all other players.
-                    Err(error) => return Err(error),
+                    Some(None) => return sent,
                 }
             }
             Ok(())
@@ -341,45 +257,9 @@ impl Peer {
         Ok(left_out)
     }
 
-    fn send_chunk(
-        &self,
-        player: &Bound<'_, Player>,
-        data: &Bound<'_, PyAny>,
-        label: &str,
-        #[truth] burst: bool,
-        #[truth] ask_first: bool,
-    ) -> PyResult<Transfer> {
-        let handle = self.handle_of(self.check(player.get())?)?;
-        self.endpoint.check_open(handle)?;
-        self.endpoint.send_chunk(handle, None, &Chunk::given(data)?, label, burst, ask_first)
-    }
-
     fn stats(&self, player: &Bound<'_, Player>) -> PyResult<ConnectionStats> {
         let handle = self.handle_of(self.check(player.get())?)?;
         self.endpoint.stats(handle, None)
-    }
-
-    fn close(&self, py: Python<'_>, #[number] linger: f64, #[truth] wait: bool) -> PyResult<()> {
-        self.close_hosted(py)?;
-        self.endpoint.close(py, linger, None, wait)
-    }
-
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (kind, value, traceback, /))]
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let _ = (kind, value, traceback);
-        let closed = self.close_hosted(py);
-        self.endpoint.state.close();
-        closed
     }
 
     fn __repr__(&self) -> String {
@@ -397,17 +277,29 @@ impl Peer {
         format!("<Peer at {}, {state}>", self.endpoint.address.0)
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // A locked mutex is in use, so its objects are reachable anyway.
-        if let Ok(known) = self.players.try_lock() {
-            known
-                .by_number
-                .values()
-                .chain(known.by_handle.values())
-                .try_for_each(|player| visit.call(player))?;
-        }
-        self.hosted.as_ref().map_or(Ok(()), |game| game.traverse(visit))?;
-        self.endpoint.traverse(visit)
+    traverses!(self.players, self.hosted, self.endpoint);
+
+    endpoint!(player: Player);
+}
+
+holds!(Known: by_number, by_handle);
+
+impl Facade for Peer {
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn receive_tick(&self, py: Python<'_>) -> PyResult<Inbox> {
+        self.endpoint.receive(py, || Ok(()), |pending, ends| self.make_objects(py, pending, &ends))
+    }
+
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        let closed = self.hosted.as_ref().map_or(Ok(()), |game| game.close(py));
+        self.endpoint.end_calls(py).and(closed)
+    }
+
+    fn has_own_news(&self) -> PyResult<bool> {
+        self.part(|part, _| part.has_news())
     }
 }
 
@@ -439,10 +331,6 @@ impl Peer {
         })
     }
 
-    fn close_hosted(&self, py: Python<'_>) -> PyResult<()> {
-        self.hosted.as_ref().map_or(Ok(()), |game| game.close(py))
-    }
-
     /// Runs `work` on the mesh part at the current time.
     pub(super) fn part<T>(&self, work: impl FnOnce(&mut PeerPart, Instant) -> T) -> PyResult<T> {
         let mut state = self.endpoint.state.lock()?;
@@ -469,14 +357,9 @@ impl Peer {
         lock(&self.players).by_number.get(&number).map(|player| player.clone_ref(py))
     }
 
-    /// [`Endpoint::run_calls`] for this peer.
-    pub(super) fn run_calls(&self, py: Python<'_>) -> PyResult<()> {
-        self.endpoint.run_calls(py)
-    }
-
-    /// [`Endpoint::transmit`] for this peer.
-    pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
-        self.endpoint.transmit(py)
+    /// The core's handle of a player: see `endpoint!()`.
+    fn peer(&self, player: &Bound<'_, Player>) -> PyResult<PeerHandle> {
+        self.handle_of(self.check(player.get())?)
     }
 
     /// Checks that a player belongs to this peer's game.

@@ -1,20 +1,16 @@
 //! Makes a peer: a host that listens and dials on one port, and its mesh.
 
-use core::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
+use core::net::{IpAddr, Ipv4Addr};
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
-use crate::driver::{OsEntropy, VirtualNetwork};
-use crate::endpoint::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, ServerConfig};
+use crate::driver::OsEntropy;
+use crate::endpoint::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, ServerConfig};
 use crate::mesh::{MAX_NAME_BYTES, MAX_PLAYERS, Mesh, MeshConfig};
 use crate::netcode;
 use crate::python::capture::Secrets;
 use crate::python::development;
-use crate::python::endpoint::{Endpoint, PEER};
-use crate::python::errors::value_error;
-use crate::python::fields::within;
-use crate::python::protocol::Protocol;
+use crate::python::endpoint::PEER;
 use crate::python::rendezvous::Rendezvous;
 use crate::python::settings::Settings;
 use crate::python::setup::open_driver;
@@ -23,7 +19,6 @@ use crate::rendezvous::MemberRelay;
 use crate::rng::Entropy;
 use crate::session::hosting::Hosting;
 use crate::session::{PeerConfig, PeerPart};
-use crate::time::Duration;
 use crate::transport;
 
 /// Connections kept free for newcomers, beside those of players.
@@ -39,7 +34,7 @@ const TIMEOUT: u32 = 5;
 pub(super) struct Opening<'a, 'py> {
     pub(super) key: Option<&'a Bound<'py, PyAny>>,
     pub(super) name: &'a str,
-    pub(super) places: i128,
+    pub(super) places: u8,
     pub(super) late: bool,
     /// An address of a member; None: this is the game's first peer.
     pub(super) contact: Option<SocketAddr>,
@@ -66,7 +61,6 @@ pub(super) fn open(
     if timeout > MAX_TIMEOUT {
         return Err(value_error(format!("timeout must be 1 to {MAX_TIMEOUT} between peers, not {timeout}")));
     }
-    let places: u8 = within("players", places, 1, MAX_PLAYERS as u8)?;
     let has_key = key.is_some();
     let join_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
     let network = settings.network.clone();

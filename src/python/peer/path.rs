@@ -1,12 +1,8 @@
 //! How a player is reached.
 
-use core::net::SocketAddr;
-
 use crate::python::prelude::*;
-use pyo3::gc::{PyTraverseError, PyVisit};
 
 use super::events::Player;
-use crate::driver::Driver;
 use crate::rendezvous::{PathKind, member_of};
 
 #[pyclass(frozen, module = "tickwire.peers")]
@@ -38,9 +34,7 @@ impl PlayerPath {
         format!("PlayerPath(kind='{}', through={through})", self.kind())
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.through)
-    }
+    traverses!(self.through);
 }
 
 /// How the peer at this address is reached, and the number of the player who carries.

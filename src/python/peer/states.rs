@@ -2,11 +2,9 @@
 
 use std::collections::VecDeque;
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use super::Peer;
-use crate::endpoint::PeerHandle;
-use crate::python::lock;
 use crate::session::SharedLockstep;
 use crate::transport::chunks::{ChunkEvent, Stored};
 

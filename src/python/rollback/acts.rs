@@ -151,15 +151,7 @@ impl Acts {
                 .map_or(Vec::new(), |saved| Arrays::differences(arrays, saved)),
         )
     }
-
-    pub(super) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        if let StateKind::Calls { save, load, check } = &self.states {
-            visit.call(save)?;
-            visit.call(load)?;
-            visit.call(check)?;
-        }
-        // A locked mutex is in use, so its objects are reachable anyway.
-        let kept = self.kept.try_lock();
-        kept.map_or(Ok(()), |kept| kept.saved.iter().try_for_each(|saved| visit.call(saved)))
-    }
 }
+
+holds!(Acts: states, kept);
+holds!(StateStore: saved);

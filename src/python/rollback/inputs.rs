@@ -1,10 +1,8 @@
 //! The players' inputs, as bits and as objects: small ints, or objects of a message class.
 
 use crate::python::prelude::*;
-use pyo3::types::{PyBool, PyInt};
 
 use crate::python::codec::Class;
-use crate::python::fields::bounded;
 use crate::rollback::{GameInput, InputShape, MAX_INPUT_BITS};
 use crate::transport::{Body, MessageType};
 use crate::wire::{BitReader, BitWriter, Schema};

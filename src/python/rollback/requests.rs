@@ -1,9 +1,8 @@
 //! The requests that a rollback game gets: save, load, advance.
 
 use crate::python::prelude::*;
-use pyo3::types::{PyFloat, PyInt, PyMapping};
+use pyo3::types::PyMapping;
 
-use crate::python::buffers::Raw;
 use crate::rollback::{MAX_FIELDS, hash};
 
 #[pyclass(frozen, module = "tickwire.rollback")]
@@ -92,13 +91,7 @@ impl Save {
         Ok(())
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // A locked mutex is in use, so its objects are reachable anyway.
-        for held in [&self.state, &self.checksum] {
-            held.try_lock().map_or(Ok(()), |held| visit.call(&*held))?;
-        }
-        Ok(())
-    }
+    traverses!(self.state, self.checksum);
 
     fn __clear__(&self) {
         for held in [&self.state, &self.checksum] {

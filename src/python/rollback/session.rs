@@ -1,7 +1,6 @@
 //! A rollback game for Python: converts inputs, copies states, and carries out the core's requests.
 
 use crate::python::prelude::*;
-use pyo3::types::PyInt;
 
 use super::acts::Acts;
 use super::events::{Desync, PlayerOut, SpectatorLost};
@@ -10,8 +9,6 @@ use super::moment;
 use super::requests::Sums;
 use super::states::StateKind;
 use super::timing::Timing;
-use crate::python::arguments::argument;
-use crate::python::fields::{bounded, within};
 use crate::python::parts::counts;
 use crate::python::peer::Peer;
 use crate::rollback::{self as core, Config, GameEvent, GameInput, MAX_DELAY, MAX_PLAYERS, Request, Status};
@@ -41,7 +38,7 @@ struct Inner {
 pub(super) fn seats(
     peer: Option<&Py<Peer>>,
     players: Option<&Bound<'_, PyAny>>,
-    me: Option<i128>,
+    me: Option<u8>,
 ) -> PyResult<(u16, u8)> {
     let roster = peer.map(|peer| peer.get().part(|part, _| (part.mesh().at_start(), part.mesh().me())));
     let roster = roster.transpose()?;
@@ -64,7 +61,7 @@ pub(super) fn seats(
         }
     };
     let me = match (me, &roster) {
-        (Some(me), _) => within("me", me, 0, most - 1)?,
+        (Some(me), _) => me,
         (None, Some((_, Some(me)))) if mask >> me & 1 == 1 => *me,
         (None, Some((_, Some(me)))) => {
             let why = "players who joined later or don't play use Spectator";
@@ -167,7 +164,7 @@ impl Rollback {
         peer: Option<Py<Peer>>,
         inputs: &Bound<'_, PyAny>,
         players: Option<&Bound<'_, PyAny>>,
-        #[int] me: Option<i128>,
+        #[within(0, MAX_PLAYERS as u8 - 1)] me: Option<u8>,
         timing: Option<&Bound<'_, PyAny>>,
         state: Option<&Bound<'_, PyAny>>,
         save: Option<&Bound<'_, PyAny>>,
@@ -315,10 +312,7 @@ impl Rollback {
         stats: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.inner).game.lock().counters().iter());
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.peer)?;
-        self.acts.traverse(&visit)
-    }
+    traverses!(self.peer, self.acts);
 
     fn __repr__(&self) -> String {
         let inner = lock(&self.inner);

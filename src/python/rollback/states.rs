@@ -1,11 +1,8 @@
 //! How a game's states are kept: arrays copied here, callables, or by the game itself.
 
 use crate::python::prelude::*;
-use pyo3::ffi;
 use pyo3::types::PyMapping;
 
-use crate::python::arguments::argument;
-use crate::python::buffers::Raw;
 use crate::rollback::{MAX_FIELDS, hash, hash_strided};
 
 /// How states are saved and loaded.
@@ -271,4 +268,13 @@ pub(super) fn differing(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> PyR
         }
     }
     Ok(if equal(one, other)? { Vec::new() } else { vec!["state".into()] })
+}
+
+impl Traverse for StateKind {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let StateKind::Calls { save, load, check } = self else { return Ok(()) };
+        visit.call(save)?;
+        visit.call(load)?;
+        check.traverse(visit)
+    }
 }

@@ -2,7 +2,6 @@
 
 use crate::python::prelude::*;
 
-use crate::python::fields::within;
 use crate::rollback::{MAX_DELAY, MAX_WINDOW};
 
 #[pyclass(frozen, eq, get_all, module = "tickwire.rollback")]
@@ -16,12 +15,12 @@ pub(crate) struct Timing {
 #[pymethods]
 impl Timing {
     #[new]
-    fn new(#[int] delay: i128, #[int] window: i128, #[int] rate: i128) -> PyResult<Self> {
-        Ok(Timing {
-            delay: within("delay", delay, 0, MAX_DELAY)?,
-            window: within("window", window, 1, MAX_WINDOW)?,
-            rate: within("rate", rate, 1, 1_000)?,
-        })
+    fn new(
+        #[within(0, MAX_DELAY)] delay: u32,
+        #[within(1, MAX_WINDOW)] window: u32,
+        #[within(1, 1_000)] rate: u32,
+    ) -> Self {
+        Timing { delay, window, rate }
     }
 
     fn __repr__(&self) -> String {

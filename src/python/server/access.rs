@@ -3,8 +3,7 @@
 use crate::python::prelude::*;
 
 use crate::netcode;
-use crate::python::address::{Address, AddressList};
-use crate::python::fields::within;
+use crate::python::address::AddressList;
 use crate::python::hooks;
 
 /// The maximum lifetime of tokens in seconds: a year.
@@ -30,24 +29,21 @@ impl Access {
         py: Python<'_>,
         admission: Option<Py<PyAny>>,
         public_addresses: Option<AddressList>,
-        #[int] max_token_lifetime: Option<i128>,
-        #[int] clock_skew: i128,
+        #[within(1, MAX_TOKEN_LIFETIME)] max_token_lifetime: Option<u64>,
+        #[within(0, MAX_CLOCK_SKEW)] clock_skew: u64,
         #[truth] replace_duplicates: bool,
     ) -> PyResult<Self> {
         hooks::check(py, "admission", admission.as_ref())?;
-        let lifetime = |seconds| within("max_token_lifetime", seconds, 1, MAX_TOKEN_LIFETIME);
         Ok(Access {
             admission,
             public_addresses: public_addresses.map(|given| given.0.into_iter().map(Address).collect()),
-            max_token_lifetime: max_token_lifetime.map(lifetime).transpose()?,
-            clock_skew: within("clock_skew", clock_skew, 0, MAX_CLOCK_SKEW)?,
+            max_token_lifetime,
+            clock_skew,
             replace_duplicates,
         })
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.admission)
-    }
+    traverses!(self.admission);
 }
 
 impl Access {

@@ -1,15 +1,11 @@
 //! Calls of a server, for one client or several.
 
-use pyo3::exceptions::PyTypeError;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use crate::python::prelude::*;
 
 use super::{Audience, Server};
-use crate::endpoint::{Host, PeerHandle, SendError};
+use crate::endpoint::SendError;
 use crate::python::arrays::Recipients;
-use crate::python::events::ClientHandle;
-use crate::python::lock;
-use crate::python::sent::Sent;
+use crate::python::sending::Sent;
 use crate::transport::SendOptions;
 
 impl Server {

@@ -6,53 +6,41 @@ mod objects;
 mod retained;
 mod rooms;
 
-use core::net::SocketAddr;
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::AtomicU64;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyValueError;
-use pyo3::gc::{PyTraverseError, PyVisit};
-use pyo3::types::{PyDict, PyTuple};
 
 pub(crate) use self::access::Access;
 use self::retained::Retained;
 pub(crate) use self::rooms::Room;
 use self::rooms::{Members, Rooms};
-use super::address::{Address, AddressLike};
 use super::arguments::a_protocol;
-use super::arrays::{Recipients, Rows};
+use super::arrays::{Batch, Recipients};
 use super::capture::Secrets;
-use super::chunks::{Chunk, IncomingChunk, Transfer};
 use super::congestion::Congestion;
 use super::development;
-use super::endpoint::{Endpoint, SERVER};
-use super::errors::{stale_client, value_error};
-use super::events::ClientHandle;
-use super::fields::within;
+use super::endpoint::SERVER;
+use super::errors::stale_client;
+use super::facade::Facade;
 use super::ghosts::World;
 use super::goodbye::goodbye;
-use super::inbox::{Inbox, payload};
-use super::lock;
-use super::network::SimulatedNetwork;
-use super::protocol::Protocol;
+use super::inbox::Inbox;
 use super::rendezvous::{self, Rendezvous};
+use super::sending::{EncodedMessages, Sending, Sent};
 use super::settings::{Given, Settings};
-use super::setup::{class_name, entropy, open_driver, send_options};
+use super::setup::{class_name, entropy, open_driver};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::time::Inputs;
 use super::token::extract_key;
-use crate::driver::{Driver, Recorded, VirtualNetwork};
+use crate::driver::Recorded;
 use crate::endpoint::{
-    BudgetError, ChunkLimits, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host, PeerHandle, SendError, ServerConfig,
+    BudgetError, ChunkLimits, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig,
 };
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode;
-use crate::python::tick::{Tick, Ticking};
 use crate::rng::Entropy;
-use crate::time::{Instant, UnixSeconds};
-use crate::transport::{self, BudgetConfig, Message, SendOptions};
+use crate::time::UnixSeconds;
+use crate::transport::{BudgetConfig, Message, SendOptions};
 
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Server {
@@ -98,11 +86,10 @@ impl Server {
         address: AddressLike,
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
-        #[int] max_clients: i128,
+        #[within(1, MAX_CLIENT_SLOTS)] max_clients: usize,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let private_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
-        let max_clients = within("max_clients", max_clients, 1, MAX_CLIENT_SLOTS)?;
         let given = Given::new(py, "Server.__new__", settings)?;
         let access: Bound<'py, Access> = given.settings("access")?;
         let access = access.get();
@@ -159,34 +146,10 @@ impl Server {
         Self::over(py, (host, driver), protocol, settings, max_clients, admission)
     }
 
-    #[getter]
-    fn address(&self) -> Address {
-        self.endpoint.address
-    }
-
-    #[getter]
-    fn code(&self) -> PyResult<Option<String>> {
-        rendezvous::code(&self.endpoint)
-    }
-
-    #[getter]
-    fn code_error(&self) -> PyResult<Option<String>> {
-        rendezvous::code_error(&self.endpoint)
-    }
-
-    #[getter]
-    fn network(&self, py: Python<'_>) -> Option<Py<SimulatedNetwork>> {
-        self.endpoint.network.as_ref().map(|network| network.clone_ref(py))
-    }
-
-    #[getter]
-    fn protocol(&self, py: Python<'_>) -> Py<Protocol> {
-        self.endpoint.protocol.clone_ref(py)
-    }
-
-    #[getter]
-    fn world(&self, py: Python<'_>) -> Py<World> {
-        self.world.clone_ref(py)
+    properties! {
+        code: PyResult<Option<String>> = rendezvous::code(&self.endpoint);
+        code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint);
+        world: Py<World> = self.world.clone_ref(py);
     }
 
     #[getter]
@@ -207,114 +170,22 @@ impl Server {
         Ok(state.host().connected().filter_map(known).collect())
     }
 
-    #[getter]
-    fn closed(&self) -> PyResult<bool> {
-        self.endpoint.closed()
-    }
-
-    #[getter]
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.endpoint.counters(py)
-    }
-
-    fn tick(slf: Py<Self>) -> Tick {
-        Tick(Ticking::Server(slf))
-    }
-
-    pub(super) fn receive(&self, py: Python<'_>) -> PyResult<Inbox> {
-        let make = |pending: &mut _, events| self.make_objects(py, pending, events);
-        self.endpoint.receive(py, || self.admit(py), make)
-    }
-
-    fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        let asked = self.ask_world(py);
-        self.endpoint.flush(py).and(asked)
-    }
-
-    fn pump(&self, py: Python<'_>) -> PyResult<()> {
-        self.endpoint.pump(py)
-    }
-
-    fn _step(&self, py: Python<'_>) -> PyResult<f64> {
-        self.endpoint.step(py)
-    }
-
-    #[getter]
-    fn _moves_chunks(&self) -> PyResult<bool> {
-        self.endpoint.moves_chunks()
-    }
-
-    #[getter]
-    fn _has_news(&self) -> PyResult<bool> {
-        self.endpoint.has_news()
-    }
-
-    fn _fileno(&self, py: Python<'_>) -> PyResult<i64> {
-        self.endpoint.fileno(py)
-    }
-
+    #[pyo3(signature = (client, message, channel = None, *, key = None, tag = None, notify = false))]
+    #[pyo3(text_signature = "($self, client, message, channel=None, *, key=0, tag=0, notify=False)")]
     fn send(
         &self,
-        client: &Bound<'_, ClientHandle>,
+        client: &Bound<'_, PyAny>,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
-        #[int] key: i128,
-        #[int] tag: i128,
+        key: Option<&Bound<'_, PyAny>>,
+        tag: Option<&Bound<'_, PyAny>>,
         #[truth] notify: bool,
     ) -> PyResult<Py<PyAny>> {
-        let options = send_options(key, tag, notify)?;
-        let encoded = self.endpoint.protocol.get().encode_message(message)?;
-        let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
-        let client = self.core_handle(client.get());
-        let sent = self.endpoint.with(|core, driver| {
-            client.map(|client| core.send(driver.now(), client, channel, encoded, options))
-        })??;
-        self.endpoint.answer(message.py(), sent, channel, || class_name(message))
-    }
-
-    fn send_payload(
-        &self,
-        client: &Bound<'_, ClientHandle>,
-        data: &[u8],
-        channel: &Bound<'_, PyAny>,
-        #[int] tag: i128,
-    ) -> PyResult<Py<PyAny>> {
-        let tag = within("tag", tag, 0, u32::MAX)?;
-        let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
-        let handle = self.core_handle(client.get());
-        let sent = self.endpoint.with(|core, driver| {
-            handle.map(|client| core.send_payload(driver.now(), client, channel, payload(data), tag))
-        })??;
-        self.endpoint.answer(client.py(), sent, channel, || "the payload".into())
-    }
-
-    fn send_chunk(
-        &self,
-        client: &Bound<'_, ClientHandle>,
-        data: &Bound<'_, PyAny>,
-        label: &str,
-        #[truth] burst: bool,
-        #[truth] ask_first: bool,
-    ) -> PyResult<Transfer> {
-        let handle = self.core_handle(client.get())?;
-        self.endpoint.check_open(handle)?;
-        self.endpoint.send_chunk(
-            handle,
-            Some(client.clone().unbind()),
-            &Chunk::given(data)?,
-            label,
-            burst,
-            ask_first,
-        )
-    }
-
-    fn incoming_chunks(
-        &self,
-        py: Python<'_>,
-        client: &Bound<'_, ClientHandle>,
-    ) -> PyResult<Vec<IncomingChunk>> {
-        let handle = self.core_handle(client.get())?;
-        self.endpoint.incoming_chunks(py, handle, Some(client.as_unbound()))
+        let sending = Sending { message, channel, key, tag, notify };
+        match client.cast::<ClientHandle>() {
+            Ok(client) => self.endpoint.send(self.core_handle(client.get())?, sending),
+            Err(_) => self.send_rows(client, sending),
+        }
     }
 
     fn set_budget(
@@ -346,99 +217,28 @@ impl Server {
         }
     }
 
-    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
+    #[pyo3(signature = (message, channel = None, *, clients = None, exclude = None, key = None, tag = None,
+                        notify = false))]
+    #[pyo3(
+        text_signature = "($self, message, channel=None, *, clients=None, exclude=None, key=0, tag=0, notify=False)"
+    )]
     fn broadcast(
         &self,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
         clients: Option<&Bound<'_, PyAny>>,
         exclude: Option<&Bound<'_, ClientHandle>>,
-        #[int] key: i128,
-        #[int] tag: i128,
-        #[truth] notify: bool,
-    ) -> PyResult<Vec<Py<ClientHandle>>> {
-        let options = send_options(key, tag, notify)?;
-        let (clients, retained) = self.audience(clients)?;
-        self.broadcast_message(message, channel, clients, exclude, options, retained)
-    }
-
-    #[pyo3(signature = (clients, class_, rows, channel = None, *, arena = None, key = None, tag = None, notify = false))]
-    #[pyo3(
-        text_signature = "($self, clients, class_, rows, channel=None, *, arena=None, key=0, tag=0, notify=False)"
-    )]
-    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
-    fn send_columns(
-        &self,
-        clients: &Bound<'_, PyAny>,
-        class_: &Bound<'_, PyAny>,
-        rows: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
-        arena: Option<&Bound<'_, PyAny>>,
-        key: Option<&Bound<'_, PyAny>>,
-        tag: Option<&Bound<'_, PyAny>>,
-        #[truth] notify: bool,
-    ) -> PyResult<Vec<usize>> {
-        let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
-        let clients = self.recipients(clients)?;
-        clients.check_count(&rows)?;
-        self.endpoint.with(|core, driver| {
-            let now = driver.now();
-            rows.queue(|row, channel, message, options| {
-                let client = clients.0.get(row).copied().flatten().ok_or(SendError::NotConnected)?;
-                core.send(now, client, channel, message, options)
-            })
-        })?
-    }
-
-    #[pyo3(signature = (client, class_, rows, channel = None, *, arena = None, key = None, tag = None, notify = false))]
-    #[pyo3(
-        text_signature = "($self, client, class_, rows, channel=None, *, arena=None, key=0, tag=0, notify=False)"
-    )]
-    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
-    fn send_rows(
-        &self,
-        client: &Bound<'_, ClientHandle>,
-        class_: &Bound<'_, PyAny>,
-        rows: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
-        arena: Option<&Bound<'_, PyAny>>,
-        key: Option<&Bound<'_, PyAny>>,
-        tag: Option<&Bound<'_, PyAny>>,
-        #[truth] notify: bool,
-    ) -> PyResult<Vec<usize>> {
-        let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
-        let client = self.core_handle(client.get())?;
-        self.endpoint.with(|core, driver| {
-            if self.endpoint.strict && !core.is_connected(client) {
-                return Err(stale_client());
-            }
-            let now = driver.now();
-            rows.queue(|_, channel, message, options| core.send(now, client, channel, message, options))
-        })?
-    }
-
-    #[pyo3(signature = (class_, rows, channel = None, *, arena = None, clients = None, exclude = None, key = None,
-                        tag = None, notify = false))]
-    #[pyo3(
-        text_signature = "($self, class_, rows, channel=None, *, arena=None, clients=None, exclude=None, key=0, \
-                             tag=0, notify=False)"
-    )]
-    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
-    fn broadcast_rows(
-        &self,
-        class_: &Bound<'_, PyAny>,
-        rows: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
-        arena: Option<&Bound<'_, PyAny>>,
-        clients: Option<&Bound<'_, PyAny>>,
-        exclude: Option<&Bound<'_, ClientHandle>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
         #[truth] notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
-        let rows = Rows::new(self.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
-        let (clients, retained) = self.audience(clients)?;
-        self.queue_rows_for(class_.py(), &rows, clients, exclude, retained)
+        let sending = Sending { message, channel, key, tag, notify };
+        let outgoing = self.endpoint.encode(sending)?;
+        let (clients, retained) = match clients {
+            Some(clients) => (Audience::These(self.recipients(clients)?), None),
+            None => (Audience::Everybody, Some(&self.retained)),
+        };
+        self.broadcast_to(message, clients, exclude, &outgoing, retained)
     }
 
     #[pyo3(signature = (client, call, /, *args, **kwargs))]
@@ -463,28 +263,12 @@ impl Server {
         self.call_several(py, None, call, args, kwargs)
     }
 
-    fn request<'py>(
-        &self,
-        py: Python<'py>,
-        client: &Bound<'py, ClientHandle>,
-        call: &Bound<'py, PyAny>,
-        args: &Bound<'py, PyTuple>,
-        kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.endpoint.request(py, self.core_handle(client.get())?, call, args, kwargs)
-    }
-
-    fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.endpoint.implement(call, function)
-    }
-
     fn room(slf: Py<Self>) -> Room {
         Room::new(slf)
     }
 
-    fn forget(&self, channel: &Bound<'_, PyAny>, #[int] key: Option<i128>) -> PyResult<usize> {
+    fn forget(&self, channel: &Bound<'_, PyAny>, #[within(0, u32::MAX)] key: Option<u32>) -> PyResult<usize> {
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
-        let key = key.map(|key| within("key", key, 0, u32::MAX)).transpose()?;
         Ok(lock(&self.retained).forget(channel, key))
     }
 
@@ -530,34 +314,6 @@ impl Server {
         Ok(ChannelSnapshot(Arc::new(snapshot)))
     }
 
-    fn close(
-        &self,
-        py: Python<'_>,
-        #[number] linger: f64,
-        reason: Option<&Bound<'_, PyAny>>,
-        #[truth] wait: bool,
-    ) -> PyResult<()> {
-        self.endpoint.close(py, linger, reason, wait)?;
-        self.endpoint.end_calls(py)
-    }
-
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (kind, value, traceback, /))]
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        let _ = (kind, value, traceback);
-        self.endpoint.state.close();
-        self.endpoint.end_calls(py)
-    }
-
     fn __repr__(&self) -> String {
         let Ok(state) = self.endpoint.state.lock() else { return "<Server (unusable after fork)>".into() };
         let clients = state.host().connected().count();
@@ -568,15 +324,31 @@ impl Server {
         )
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.admission)?;
-        visit.call(&self.world)?;
-        // A locked mutex is in use, so its objects are reachable anyway.
-        if let Ok(players) = self.players.try_lock() {
-            let mut handles = players.handles.values().chain(players.newcomers.values());
-            handles.try_for_each(|handle| visit.call(handle))?;
+    traverses!(self.admission, self.world, self.players, self.endpoint);
+
+    endpoint!(client: ClientHandle);
+}
+
+holds!(Players: handles, newcomers);
+
+impl Facade for Server {
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn receive_tick(&self, py: Python<'_>) -> PyResult<Inbox> {
+        let make = |pending: &mut _, events| self.make_objects(py, pending, events);
+        self.endpoint.receive(py, || self.admit(py), make)
+    }
+
+    /// Calls the world's hooks, if it has any.
+    fn ask(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.world.get().has_hooks() || self.endpoint.closed()? {
+            return Ok(());
         }
-        self.endpoint.traverse(visit)
+        let clients = self.clients(py)?;
+        let clock = |name: &'static str, hook: &mut dyn FnMut()| self.endpoint.clocked(py, name, hook);
+        self.world.get().ask_hooks(py, &clients, &clock)
     }
 }
 
@@ -645,77 +417,50 @@ impl Server {
         self.endpoint.end_calls(py)
     }
 
-    /// [`Endpoint::run_calls`] for this server.
-    pub(super) fn run_calls(&self, py: Python<'_>) -> PyResult<()> {
-        self.endpoint.run_calls(py)
-    }
-
-    /// [`Endpoint::transmit`] for this server.
-    pub(super) fn transmit(&self, py: Python<'_>) -> PyResult<bool> {
-        let asked = self.ask_world(py);
-        self.endpoint.transmit(py).and_then(|sent| asked.map(|()| sent))
-    }
-
-    /// Calls the world's hooks, if it has any.
-    fn ask_world(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.world.get().has_hooks() || self.endpoint.closed()? {
-            return Ok(());
-        }
-        let clients = self.clients(py)?;
-        let clock = |name: &'static str, hook: &mut dyn FnMut()| self.endpoint.clocked(py, name, hook);
-        self.world.get().ask_hooks(py, &clients, &clock)
-    }
-
-    /// [`Endpoint::break_thread`] for this server.
-    #[cfg(feature = "faults")]
-    pub(super) fn break_thread(&self) -> PyResult<()> {
-        self.endpoint.break_thread()
-    }
-
-    /// The given clients, or everybody; for everybody, also the store of retained values.
-    fn audience(
-        &self,
-        clients: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<(Audience<'_>, Option<&Mutex<Retained>>)> {
-        match clients {
-            Some(clients) => Ok((Audience::These(self.recipients(clients)?), None)),
-            None => Ok((Audience::Everybody, Some(&self.retained))),
-        }
+    /// The core's handle of a client: see `endpoint!()`.
+    fn peer(&self, client: &Bound<'_, ClientHandle>) -> PyResult<PeerHandle> {
+        self.core_handle(client.get())
     }
 
     fn recipients(&self, clients: &Bound<'_, PyAny>) -> PyResult<Recipients> {
         Recipients::new(clients, |client| self.core_handle(client).ok())
     }
 
-    /// Encodes a message once and queues it for each of `clients`.
-    fn broadcast_message(
-        &self,
-        message: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
-        clients: Audience<'_>,
-        exclude: Option<&Bound<'_, ClientHandle>>,
-        options: SendOptions,
-        retained: Option<&Mutex<Retained>>,
-    ) -> PyResult<Vec<Py<ClientHandle>>> {
-        let encoded = self.endpoint.protocol.get().encode_message(message)?;
-        let channel = self.endpoint.protocol.get().channel(channel, Some(encoded.message_type))?;
-        let messages = [(encoded, options)];
-        let sent = self.send_all(message.py(), clients, exclude, channel, &messages, retained)?;
-        sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))
+    /// Queues a row of a batch for each client.
+    fn send_rows(&self, clients: &Bound<'_, PyAny>, sending: Sending<'_, '_>) -> PyResult<Py<PyAny>> {
+        let py = clients.py();
+        if !sending.message.is_instance_of::<Batch>() {
+            let class = clients.get_type().name()?;
+            refuse!(
+                PyTypeError,
+                "client must be a ClientHandle, not {class}: several get a Batch, a row each"
+            );
+        }
+        let EncodedMessages::Rows(rows) = self.endpoint.encode(sending)? else { return Ok(py.None()) };
+        let clients = self.recipients(clients)?;
+        clients.check_count(&rows)?;
+        let left_out = self.endpoint.with(|core, driver| {
+            let now = driver.now();
+            rows.queue(|row, channel, message, options| {
+                let client = clients.0.get(row).copied().flatten().ok_or(SendError::NotConnected)?;
+                core.send(now, client, channel, message, options)
+            })
+        })??;
+        Ok(left_out.into_pyobject(py)?.unbind())
     }
 
-    /// Queues rows for each of `clients`.
-    fn queue_rows_for(
+    /// Queues a message or a batch for each of `clients`.
+    fn broadcast_to(
         &self,
-        py: Python<'_>,
-        rows: &Rows,
+        message: &Bound<'_, PyAny>,
         clients: Audience<'_>,
         exclude: Option<&Bound<'_, ClientHandle>>,
+        outgoing: &EncodedMessages,
         retained: Option<&Mutex<Retained>>,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
-        let (channel, messages) = rows.messages();
-        let sent = self.send_all(py, clients, exclude, channel, messages, retained)?;
-        sent.map_err(|error| self.endpoint.send_error("the rows", channel, error))
+        let (channel, messages) = outgoing.messages();
+        let sent = self.send_all(message.py(), clients, exclude, channel, messages, retained)?;
+        sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))
     }
 
     /// Queues messages for each of `clients`, or for everybody that the game knows, and retains those of a retaining
@@ -751,17 +496,12 @@ impl Server {
             let (now, mut left_out) = (driver.now(), Vec::new());
             for client in clients.into_iter().filter(|client| Some(*client) != exclude) {
                 match send(core, now, client) {
-                    Err(
-                        SendError::NotConnected
-                        | SendError::Channel(
-                            transport::SendError::Full { .. } | transport::SendError::TickFull { .. },
-                        ),
-                    ) => {
+                    Ok(()) => (),
+                    Err(error) if Sent::of_refusal(&error, Sent::Gone).is_some() => {
                         left_out.extend(players.handles.get(&client).map(|handle| handle.clone_ref(py)));
                     }
                     // The message is too large, for this and all other clients.
                     Err(error) => return Ok(Err(error)),
-                    Ok(()) => (),
                 }
             }
             Ok(Ok(left_out))

@@ -1,23 +1,17 @@
 //! A server's Python objects: arrivals and departures, the admission hook's decisions, and messages with their senders.
 
-use core::net::SocketAddr;
 use std::collections::HashSet;
-use std::sync::{Mutex, OnceLock};
 
-use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use crate::python::prelude::*;
 
 use super::{Players, Server};
-use crate::endpoint::{Event, Host, PeerHandle};
+use crate::endpoint::Event;
 use crate::netcode::USER_DATA_BYTES;
-use crate::python::address::Address;
-use crate::python::events::{ClientHandle, Connected, Disconnected};
+use crate::python::events::{Connected, Disconnected};
 use crate::python::hooks;
 use crate::python::inbox::Pending;
-use crate::python::lock;
 use crate::python::log::{Level, log, log_end};
 use crate::store::Datagrams;
-use crate::time::Instant;
 
 impl Server {
     /// Asks the admission hook about the newcomers, and admits all that it doesn't refuse.

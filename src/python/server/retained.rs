@@ -6,11 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use pyo3::prelude::*;
+use crate::python::prelude::*;
 
 use crate::python::arrays::check_message;
 use crate::python::errors::{MessageTooLargeError, channel_error};
-use crate::python::protocol::Protocol;
 use crate::transport::{Message, SendOptions};
 
 /// The kept values of one channel.

@@ -4,20 +4,13 @@
 //! room is sent the room's retained values. A room keeps its server alive, but no server its rooms.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, Weak};
 
 use crate::python::prelude::*;
-use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::types::PyIterator;
 
 use super::retained::Retained;
 use super::{Audience, Server};
-use crate::endpoint::PeerHandle;
-use crate::python::arrays::Rows;
-use crate::python::events::ClientHandle;
-use crate::python::fields::within;
-use crate::python::lock;
-use crate::python::setup::send_options;
+use crate::python::sending::Sending;
 
 /// The members of a room. Locked alone and briefly, or inside the endpoint's lock.
 pub(super) type Members = Mutex<BTreeMap<PeerHandle, Py<ClientHandle>>>;
@@ -111,54 +104,24 @@ impl Room {
         drop(left);
     }
 
-    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
+    #[pyo3(signature = (message, channel = None, *, exclude = None, key = None, tag = None, notify = false))]
+    #[pyo3(text_signature = "($self, message, channel=None, *, exclude=None, key=0, tag=0, notify=False)")]
     fn broadcast(
         &self,
         message: &Bound<'_, PyAny>,
         channel: Option<&Bound<'_, PyAny>>,
-        exclude: Option<&Bound<'_, ClientHandle>>,
-        #[int] key: i128,
-        #[int] tag: i128,
-        #[truth] notify: bool,
-    ) -> PyResult<Vec<Py<ClientHandle>>> {
-        let options = send_options(key, tag, notify)?;
-        self.server.get().broadcast_message(
-            message,
-            channel,
-            Audience::Room(&self.members),
-            exclude,
-            options,
-            Some(&self.retained),
-        )
-    }
-
-    #[pyo3(signature = (class_, rows, channel = None, *, arena = None, exclude = None, key = None, tag = None,
-                        notify = false))]
-    #[pyo3(
-        text_signature = "($self, class_, rows, channel=None, *, arena=None, exclude=None, key=0, tag=0, \
-                             notify=False)"
-    )]
-    #[allow(clippy::too_many_arguments)] // Options, nearly all by keyword.
-    fn broadcast_rows(
-        &self,
-        class_: &Bound<'_, PyAny>,
-        rows: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
-        arena: Option<&Bound<'_, PyAny>>,
         exclude: Option<&Bound<'_, ClientHandle>>,
         key: Option<&Bound<'_, PyAny>>,
         tag: Option<&Bound<'_, PyAny>>,
         #[truth] notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let server = self.server.get();
-        let rows = Rows::new(server.endpoint.protocol.get(), class_, rows, arena, channel, key, tag, notify)?;
-        let (room, retained) = (Audience::Room(&self.members), Some(&self.retained));
-        server.queue_rows_for(class_.py(), &rows, room, exclude, retained)
+        let outgoing = server.endpoint.encode(Sending { message, channel, key, tag, notify })?;
+        server.broadcast_to(message, Audience::Room(&self.members), exclude, &outgoing, Some(&self.retained))
     }
 
-    fn forget(&self, channel: &Bound<'_, PyAny>, #[int] key: Option<i128>) -> PyResult<usize> {
+    fn forget(&self, channel: &Bound<'_, PyAny>, #[within(0, u32::MAX)] key: Option<u32>) -> PyResult<usize> {
         let channel = self.server.get().endpoint.protocol.get().channel(Some(channel), None)?;
-        let key = key.map(|key| within("key", key, 0, u32::MAX)).transpose()?;
         Ok(lock(&self.retained).forget(channel, key))
     }
 
@@ -181,10 +144,5 @@ impl Room {
         format!("<Room of {} clients>", lock(&self.members).len())
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.server)?;
-        // A locked mutex is in use, so its objects are reachable anyway.
-        let Ok(members) = self.members.try_lock() else { return Ok(()) };
-        members.values().try_for_each(|member| visit.call(member))
-    }
+    traverses!(self.server, self.members);
 }

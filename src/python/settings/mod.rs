@@ -8,29 +8,27 @@ mod tuning;
 pub(crate) use debugging::Debugging;
 pub(crate) use tuning::Tuning;
 
+use core::cell::RefCell;
+use core::fmt::Write as _;
+
+use crate::python::prelude::*;
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::PyTypeError;
-use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyType};
 use pyo3::{PyClass, PyTypeInfo};
 
-use super::arguments::argument;
-use super::chunks::{Arrivals, TransferSettings};
-use super::endpoint::Endpoint;
-use super::errors::value_error;
+use super::chunks::{Arrivals, Transfers};
 use super::ghosts::check_columns;
-use super::hooks::HookClock;
 use super::inbox::Pending;
 use super::network::SimulatedNetwork;
-use super::protocol::Protocol;
 use super::setup::check_network;
-use crate::driver::VirtualNetwork;
+use crate::driver::reports::HookClock;
 use crate::transport::ConnectionConfig;
 
 /// The keyword arguments of a call.
 pub(super) struct Given<'py> {
     function: &'static str,
     left: Bound<'py, PyDict>,
+    /// The arguments that were taken as objects of settings, with their classes.
+    groups: RefCell<Vec<(&'static str, Bound<'py, PyType>)>>,
 }
 
 impl<'py> Given<'py> {
@@ -40,7 +38,7 @@ impl<'py> Given<'py> {
         given: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let left = given.map_or_else(|| Ok(PyDict::new(py)), |given| given.copy())?;
-        Ok(Given { function, left })
+        Ok(Given { function, left, groups: RefCell::default() })
     }
 
     /// Takes one argument; `what` says what it must be.
@@ -51,40 +49,43 @@ impl<'py> Given<'py> {
     }
 
     /// Takes an object of settings, or makes the default one.
-    pub(super) fn settings<T: PyClass + PyTypeInfo>(&self, name: &str) -> PyResult<Bound<'py, T>> {
+    pub(super) fn settings<T: PyClass + PyTypeInfo>(&self, name: &'static str) -> PyResult<Bound<'py, T>> {
         let class = <T as PyTypeInfo>::type_object(self.left.py());
+        self.groups.borrow_mut().push((name, class.clone()));
         match self.take(name, &format!("a {} or None", class.name()?))? {
             Some(given) => Ok(given),
             None => Ok(class.call0()?.cast_into()?),
         }
     }
 
-    /// Refuses arguments that nobody took.
+    /// Refuses arguments that nobody took. A setting of another object is named with its place.
     fn finish(self) -> PyResult<()> {
-        match self.left.keys().get_item(0) {
-            Err(_) => Ok(()),
-            Ok(name) => {
-                let sentence = format!("{}() got an unexpected keyword argument '{name}'", self.function);
-                Err(PyTypeError::new_err(sentence))
+        let Ok(name) = self.left.keys().get_item(0) else { return Ok(()) };
+        let mut sentence = format!("{}() got an unexpected keyword argument '{name}'", self.function);
+        for (group, class) in &*self.groups.borrow() {
+            if class.hasattr(name.cast::<PyString>()?)? {
+                let (module, class) = (class.module()?, class.name()?);
+                write!(sentence, ": give {group}={module}.{class}({name}=...)").map_err(value_error)?;
             }
         }
+        Err(PyTypeError::new_err(sentence))
     }
 }
 
 /// Makes an object of settings anew with some of its fields changed.
-fn replaced<'py, T: PyClass>(
-    settings: &Bound<'py, T>,
+pub(super) fn replaced<'py>(
+    settings: &Bound<'py, PyAny>,
     fields: &[&str],
     changes: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let all = PyDict::new(settings.py());
     for field in fields {
-        all.set_item(field, settings.as_any().getattr(*field)?)?;
+        all.set_item(field, settings.getattr(*field)?)?;
     }
     if let Some(changes) = changes {
         all.update(changes.as_mapping())?;
     }
-    settings.as_any().get_type().call((), Some(&all))
+    settings.get_type().call((), Some(&all))
 }
 
 /// The settings of an endpoint: a server, a client or a peer.
@@ -133,7 +134,7 @@ impl<'py> Settings<'py> {
         let py = given.left.py();
         let tuning: Bound<'py, Tuning> = given.settings("tuning")?;
         let debugging: Bound<'py, Debugging> = given.settings("debugging")?;
-        let transfers: Bound<'py, TransferSettings> = given.settings("transfers")?;
+        let transfers: Bound<'py, Transfers> = given.settings("transfers")?;
         let simulated: Option<Py<SimulatedNetwork>> =
             given.take("network", "a SimulatedNetwork or None")?.unwrap_or_default();
         given.finish()?;
@@ -150,7 +151,7 @@ impl<'py> Settings<'py> {
             replayed: network.as_ref().is_some_and(|network| network.recorded().is_some()),
             ..ConnectionConfig::default()
         };
-        let hooks = HookClock::new(debugging.get().slow_hook)?;
+        let hooks = debugging.get().hook_clock()?;
         let arrivals = transfers.get().open(py, chunk_memory)?;
         Ok(Settings { tuning, debugging, hooks, pending, arrivals, made, network, simulated, connection })
     }

@@ -2,28 +2,14 @@
 
 use crate::python::prelude::*;
 
-use super::replaced;
-use crate::python::address::{Address, AddressLike};
-use crate::python::arguments::{argument, driver_name};
-use crate::python::fields::within;
+use crate::limits::{DEFAULT_MTU, MIN_MTU};
+use crate::python::arguments::driver_name;
 use crate::python::hooks;
-use crate::python::setup::packets_within;
+use crate::transport::ConnectionConfig;
 use crate::transport::ack_endpoint::AckEndpointConfig;
 
 /// Bounds of the seconds that a reliable channel may stay full: no game waits longer for one player.
 const STALLED_TIMEOUT: core::ops::RangeInclusive<f64> = 0.1..=3600.0;
-
-const FIELDS: [&str; 9] = [
-    "driver",
-    "bind",
-    "timeout",
-    "mtu",
-    "stalled_timeout",
-    "packet_notifications",
-    "priority",
-    "factory",
-    "columns",
-];
 
 #[pyclass(frozen, get_all, module = "tickwire")]
 #[derive(Debug)]
@@ -31,7 +17,7 @@ pub(crate) struct Tuning {
     driver: String,
     pub(in crate::python) bind: Option<Address>,
     pub(in crate::python) timeout: Option<u32>,
-    mtu: u16,
+    mtu: usize,
     stalled_timeout: Option<f64>,
     pub(in crate::python) packet_notifications: bool,
     pub(in crate::python) priority: Option<Py<PyAny>>,
@@ -46,8 +32,8 @@ impl Tuning {
         py: Python<'_>,
         #[pyo3(from_py_with = driver_name)] driver: String,
         bind: Option<AddressLike>,
-        #[int] timeout: Option<i128>,
-        #[int] mtu: i128,
+        #[within(1, i32::MAX.unsigned_abs())] timeout: Option<u32>,
+        #[within(MIN_MTU, DEFAULT_MTU)] mtu: usize,
         #[number] stalled_timeout: Option<f64>,
         #[truth] packet_notifications: bool,
         priority: Option<Py<PyAny>>,
@@ -57,9 +43,6 @@ impl Tuning {
         if !matches!(&*driver, "polled" | "thread") {
             return Err(value_error(format!("driver must be 'polled' or 'thread', not '{driver}'")));
         }
-        let timeout =
-            timeout.map(|seconds| within("timeout", seconds, 1, i32::MAX.unsigned_abs())).transpose()?;
-        packets_within(mtu)?;
         if let Some(seconds) = stalled_timeout.filter(|seconds| !STALLED_TIMEOUT.contains(seconds)) {
             let (low, high) = (STALLED_TIMEOUT.start(), STALLED_TIMEOUT.end());
             return Err(PyValueError::new_err(format!(
@@ -80,7 +63,7 @@ impl Tuning {
             driver,
             bind: bind.map(|bind| Address(bind.0)),
             timeout,
-            mtu: mtu as u16,
+            mtu,
             stalled_timeout,
             packet_notifications,
             priority,
@@ -89,18 +72,9 @@ impl Tuning {
         })
     }
 
-    fn replace<'py>(
-        slf: &Bound<'py, Self>,
-        changes: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        replaced(slf, &FIELDS, changes)
-    }
+    replaces!();
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.priority)?;
-        visit.call(&self.factory)?;
-        self.columns.iter().try_for_each(|class| visit.call(class))
-    }
+    traverses!(self.priority, self.factory, self.columns);
 }
 
 impl Tuning {
@@ -118,6 +92,6 @@ impl Tuning {
 
     /// The packet sizes that fit the largest IP packets.
     pub(super) fn packets(&self) -> PyResult<AckEndpointConfig> {
-        packets_within(self.mtu.into())
+        ConnectionConfig::default().packets.with_mtu(self.mtu).map_err(value_error)
     }
 }

@@ -1,4 +1,4 @@
-"""Messages as rows of arrays, out by send_columns and in by inbox.columns."""
+"""Messages as rows of arrays, out by send and in by inbox.columns."""
 
 from typing import Any
 
@@ -37,7 +37,9 @@ class Columns(Feature):
         if links:
             rows = np.zeros(len(links), tw.columns.dtype(Down))
             rows["number"] = [numbered(link, "down", "rows") for link in links]
-            failed = self.game.server.send_columns([link.handle for link in links], Down, rows, "rows")
+            failed = self.game.server.send(
+                [link.handle for link in links], tw.columns.Batch(Down, rows), "rows"
+            )
             for index, link in enumerate(links):
                 if index not in failed:
                     link.flow("down", "rows").send(int(rows["number"][index]), 0, False)

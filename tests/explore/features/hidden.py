@@ -26,8 +26,8 @@ class Hidden(Feature):
         self.game.world.set_relevancy(Secret, rule)
 
     def joined(self, link: Link) -> None:
-        # Numbers of secrets that were ever shown, also over earlier connections, whose ghosts the client keeps;
-        # whose plan may be known; and that are shown now.
+        # Numbers of secrets that were ever shown, also over earlier connections, whose ghosts the client
+        # keeps; whose plan may be known; and that are shown now.
         known = link.player.notes
         link.notes |= {name: known.setdefault(name, set()) for name in ("shown", "told")} | {"now": set()}
         self.due.add(link.handle)

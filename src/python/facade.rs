@@ -1,0 +1,89 @@
+//! Servers, clients and peers as Python sees them: what each adds to an [`Endpoint`]. Their common methods are made by
+//! `endpoint!()`.
+
+use crate::python::prelude::*;
+
+use super::client::Client;
+use super::inbox::Inbox;
+use super::peer::Peer;
+use super::server::Server;
+
+/// An endpoint with its own kind of work around a tick.
+pub(super) trait Facade: Send + Sync {
+    fn endpoint(&self) -> &Endpoint;
+
+    /// Receives a tick.
+    fn receive_tick(&self, py: Python<'_>) -> PyResult<Inbox>;
+
+    /// Does what is due before the endpoint works.
+    fn prepare(&self, _: Python<'_>) -> PyResult<()> {
+        Ok(())
+    }
+
+    /// Seconds until [`Facade::prepare`] has work, at most.
+    fn next_work(&self) -> PyResult<f64> {
+        Ok(f64::INFINITY)
+    }
+
+    /// Asks the hooks that decide what is sent.
+    fn ask(&self, _: Python<'_>) -> PyResult<()> {
+        Ok(())
+    }
+
+    /// Whether the next tick has something beside what the endpoint received.
+    fn has_own_news(&self) -> PyResult<bool> {
+        Ok(false)
+    }
+
+    /// Ends the calls of a closed endpoint, and what else goes on.
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        self.endpoint().end_calls(py)
+    }
+
+    /// Sends what is queued.
+    fn flush_tick(&self, py: Python<'_>) -> PyResult<()> {
+        let asked = self.ask(py);
+        self.endpoint().flush(py).and(asked)
+    }
+
+    /// Sends what is queued, unless the endpoint is closed.
+    fn transmit(&self, py: Python<'_>) -> PyResult<()> {
+        let asked = self.ask(py);
+        self.endpoint().transmit(py).and(asked)
+    }
+
+    /// Works between ticks; returns the seconds until the next turn.
+    fn step(&self, py: Python<'_>) -> PyResult<f64> {
+        self.prepare(py)?;
+        let wait = self.endpoint().step(py)?;
+        Ok(wait.min(self.next_work()?))
+    }
+}
+
+/// Any endpoint.
+#[derive(FromPyObject)]
+pub(super) enum AnyEndpoint {
+    Server(Py<Server>),
+    Client(Py<Client>),
+    Peer(Py<Peer>),
+}
+
+impl AnyEndpoint {
+    pub(super) fn get(&self) -> &dyn Facade {
+        match self {
+            AnyEndpoint::Server(server) => server.get(),
+            AnyEndpoint::Client(client) => client.get(),
+            AnyEndpoint::Peer(peer) => peer.get(),
+        }
+    }
+}
+
+impl Traverse for AnyEndpoint {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self {
+            AnyEndpoint::Server(server) => visit.call(server),
+            AnyEndpoint::Client(client) => visit.call(client),
+            AnyEndpoint::Peer(peer) => visit.call(peer),
+        }
+    }
+}
