@@ -512,10 +512,9 @@ impl Client {
         py: Python<'py>,
         protocol: Py<Protocol>,
         given: Given<'py>,
-        ghosts: Option<&Bound<'py, PyAny>>,
         (peer, seat): (&Endpoint, Seat),
     ) -> PyResult<Self> {
-        let mut settings = Self::settings(given, ghosts, &protocol)?;
+        let mut settings = Self::settings(given, None, &protocol)?;
         settings.simulated = peer.network.as_ref().map(|network| network.clone_ref(py));
         settings.network = settings.simulated.as_ref().map(|network| network.get().0.clone());
         let driver = peer.with(|_, driver| driver.open_hosted(false, driver.local_address()))?;

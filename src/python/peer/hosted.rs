@@ -85,15 +85,10 @@ holds!(HostedGame: client, settings, serving);
 holds!(Serving: server);
 
 impl HostedGame {
-    pub(super) fn new<'py>(
-        py: Python<'py>,
-        peer: &Endpoint,
-        settings: Bound<'py, PyDict>,
-        ghosts: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Self> {
+    pub(super) fn new<'py>(py: Python<'py>, peer: &Endpoint, settings: Bound<'py, PyDict>) -> PyResult<Self> {
         let seat = Seat::default();
         let given = Given::new(py, "Peer", Some(settings.clone()))?;
-        let client = Client::hosted(py, peer.protocol.clone_ref(py), given, ghosts, (peer, seat.clone()))?;
+        let client = Client::hosted(py, peer.protocol.clone_ref(py), given, (peer, seat.clone()))?;
         Ok(HostedGame {
             client: Py::new(py, client)?,
             seat,

@@ -59,8 +59,8 @@ struct Known {
 #[pymethods]
 impl Peer {
     #[staticmethod]
-    #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, key = None, ghosts = None, **settings))]
-    #[pyo3(text_signature = "(protocol, *, name='', players=4, late_joining=False, key=None, ghosts=None, \
+    #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, key = None, **settings))]
+    #[pyo3(text_signature = "(protocol, *, name='', players=4, late_joining=False, key=None, \
                              rendezvous=None, network=None, transfers=None, tuning=None, debugging=None)")]
     fn host<'py>(
         py: Python<'py>,
@@ -69,7 +69,6 @@ impl Peer {
         #[within(1, MAX_PLAYERS as u8)] players: u8,
         #[truth] late_joining: bool,
         key: Option<&Bound<'py, PyAny>>,
-        ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let hosted = hosted::settings_of(py, settings.as_ref(), protocol.get())?;
@@ -79,14 +78,14 @@ impl Peer {
         let (places, contact) = (players, None);
         let opening =
             Opening { key, name, places, late: late_joining, contact, rendezvous: rendezvous.get() };
-        let peer = Self::over(py, open(py, protocol, opening, settings)?, hosted, ghosts)?;
+        let peer = Self::over(py, open(py, protocol, opening, settings)?, hosted)?;
         peer.host_game(py)?;
         Ok(peer)
     }
 
     #[staticmethod]
-    #[pyo3(signature = (address, protocol, *, name = "", key = None, ghosts = None, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, name='', key=None, ghosts=None, rendezvous=None, \
+    #[pyo3(signature = (address, protocol, *, name = "", key = None, **settings))]
+    #[pyo3(text_signature = "(address, protocol, *, name='', key=None, rendezvous=None, \
                              network=None, transfers=None, tuning=None, debugging=None)")]
     fn join<'py>(
         py: Python<'py>,
@@ -94,7 +93,6 @@ impl Peer {
         #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
         name: &str,
         key: Option<&Bound<'py, PyAny>>,
-        ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let hosted = hosted::settings_of(py, settings.as_ref(), protocol.get())?;
@@ -113,7 +111,7 @@ impl Peer {
         let settings = Self::settings(given, &protocol)?;
         let contact = Some(address);
         let opening = Opening { key, name, places: 1, late: false, contact, rendezvous: meeting };
-        Self::over(py, open(py, protocol, opening, settings)?, hosted, ghosts)
+        Self::over(py, open(py, protocol, opening, settings)?, hosted)
     }
 
     properties! {
@@ -311,17 +309,9 @@ impl Peer {
         Ok(settings)
     }
 
-    fn over<'py>(
-        py: Python<'py>,
-        endpoint: Endpoint,
-        hosted: Option<Bound<'py, PyDict>>,
-        ghosts: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Self> {
+    fn over<'py>(py: Python<'py>, endpoint: Endpoint, hosted: Option<Bound<'py, PyDict>>) -> PyResult<Self> {
         static PEERS: AtomicU64 = AtomicU64::new(0);
-        if ghosts.is_some() && hosted.is_none() {
-            return Err(value_error("ghosts must be None with a protocol without ghosts"));
-        }
-        let hosted = hosted.map(|settings| HostedGame::new(py, &endpoint, settings, ghosts)).transpose()?;
+        let hosted = hosted.map(|settings| HostedGame::new(py, &endpoint, settings)).transpose()?;
         Ok(Peer {
             id: PEERS.fetch_add(1, Ordering::Relaxed),
             endpoint,
