@@ -155,7 +155,8 @@ mod tests {
         transfers.note_paused(PEER, 0, true);
         assert!(lock(&first).progress.paused);
         transfers.apply_events(&[(PEER, ChunkEvent::Sent { number: 0 })]);
-        assert_eq!((lock(&first).progress.bytes, lock(&first).progress.paused), (7, false));
+        let Progress { bytes, paused, .. } = lock(&first).progress;
+        assert_eq!((bytes, paused), (7, false));
         transfers.note_cancelled(PEER, 0);
         assert_eq!(lock(&first).end, Some(Ok(())));
         assert!(!transfers.are_over());
