@@ -4851,8 +4851,8 @@ class ChunkSender:
         """Queues a chunk.
 
         Args:
-            burst: whether to send all slices at once, whatever the rate, and after a wait the missing slices at the
-                usual rate. For loading screens, while nothing else is urgent. The socket buffers at both ends
+            burst: whether to send all slices at once, whatever the rate. After a wait, missing slices are sent again at the usual
+                rate. For loading screens, while nothing else is urgent. The socket buffers at both ends
                 should hold twice the chunk.
 
         Returns:
@@ -5072,7 +5072,7 @@ class Link(Generic[_T]):
 
         Args:
             now: seconds, of a clock that doesn't go back.
-            item: any object, usually a datagram. A second copy is the same object.
+            item: any object, usually a datagram. If the link duplicates the item, both copies are the same object.
             size: the item's bytes on a link with a rate, without the overhead; None: the length of ``bytes`` and
                 ``bytearray``, 0 for other objects.
 
@@ -5275,7 +5275,7 @@ class Conditions:
         """Returns a copy with other values for the named settings."""
     @property
     def latency(self) -> float:
-        """Seconds, one way, after the queue."""
+        """The one-way delay in seconds, added after the time in the queue."""
     @property
     def jitter(self) -> float:
         """The most seconds by which a packet is early or late."""
@@ -5610,7 +5610,7 @@ class Proxy:
 
     Raises:
         OSError: the address can't be bound; see errno.
-        ValueError: naming the argument, its value and its bound, or the proxy would forward to itself.
+        ValueError: an argument is out of its bounds, or the proxy would forward to itself.
 
     Example:
         >>> with Socket("127.0.0.1:0") as server, Socket("127.0.0.1:0") as client:
@@ -5756,7 +5756,7 @@ class Desync:
         """The other player's index."""
     @property
     def frame(self) -> int:
-        """The first frame before which the compared states differed."""
+        """The first frame whose starting states were compared and differed."""
     @property
     def last_equal(self) -> int | None:
         """The newest frame before which the compared states were equal; None: never."""
