@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
@@ -226,3 +227,83 @@ def test_a_room_of_a_dead_process_is_claimed_when_its_lease_ends() -> None:
 
     assert claim(store, "attic", wait).epoch == 2
     assert 100 + LEASE <= clock.now <= 100 + LEASE + 0.5
+
+
+@tw.message
+class Shout:
+    loud: bool
+
+
+class Played:
+    """What the rooms of a test do."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.act: Callable[[], bool] = lambda: False
+
+
+played = Played()
+
+
+@fleet.room(tw.Protocol(0xF1EE, [Shout], tick_rate=100))
+class Hall:
+    """A room without ghosts."""
+
+    def __init__(self, _server: tw.Server) -> None:
+        played.begun += 1
+
+    def tick(self, _inbox: Any) -> bool:
+        return played.act()
+
+
+@pytest.fixture
+def hall() -> Iterator[fleet.Local]:
+    played.begun, played.act = 0, lambda: False
+    rooms = fleet.Local(Hall)
+    yield rooms
+    rooms.close()
+
+
+def test_a_room_without_ghosts_goes_on_too(hall: fleet.Local) -> None:
+    place = hall.find_or_create("hall")
+    hall.close()
+    assert hall.find_or_create("hall") != place
+    assert played.begun == 2
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_room_that_failed_is_begun_again_at_once(hall: fleet.Local) -> None:
+    failed = threading.Event()
+
+    def fail() -> bool:
+        played.act = lambda: False
+        failed.set()
+        raise OSError("boom")
+
+    hall.find_or_create("hall")
+    played.act = fail
+    assert failed.wait(10)
+    begun = time.monotonic()
+    while played.begun < 2:
+        hall.find_or_create("hall")
+    assert time.monotonic() - begun < LEASE - MARGIN
+
+
+def test_a_room_may_look_for_another_while_all_are_closed(hall: fleet.Local) -> None:
+    looked = threading.Event()
+
+    def look() -> bool:
+        hall.find_or_create("hall")
+        looked.set()
+        return False
+
+    played.act = look
+    hall.find_or_create("attic")
+    assert looked.wait(10)
+    hall.close()
+    played.act = lambda: False
+
+
+def test_a_class_that_is_no_room_is_refused() -> None:
+    with pytest.raises(TypeError, match="class_ must be decorated with @fleet.room"):
+        fleet.Local(int)

@@ -85,6 +85,15 @@ class Keeper:
             self._failing = True
             self._due = min(self._due, self._clock() + RETRY)
 
+    def release(self) -> None:
+        """Gives the room up as it was saved last."""
+        try:
+            self._store.release(self._claim)
+        except OSError as error:
+            LOG.warning("room %s isn't given up: %s", self._claim.room, error)
+        finally:
+            self._executor.shutdown(wait=False)
+
     def close(self, world: bytes | None) -> None:
         """Gives the room up: with its last world, so that a successor goes on from there; or None: it is
         over."""

@@ -101,7 +101,7 @@ def options_of(class_: type) -> Options:
     """What :func:`room` was given for this class."""
     options = getattr(class_, "_tickwire_room", None)
     if not isinstance(options, Options):
-        raise TypeError(f"{class_.__name__} must be decorated with @fleet.room(protocol)")
+        raise TypeError(f"class_ must be decorated with @fleet.room(protocol), not {class_!r}")
     return options
 
 
@@ -121,20 +121,25 @@ class Running:
         options = options_of(class_)
         network = simulated.pop("network", None)
         self.keeper = Keeper(store, claim, options.save_every, **simulated)
-        self.server = Server(
-            address,
-            options.protocol,
-            key=options.key,
-            max_clients=options.max_clients,
-            access=Access(public_addresses=public),
-            network=network,
-        )
-        if claim.world is not None:
-            self.server.world.load(claim.world)
-        self.room: Playing = class_(self.server)
-        self.place = Place(Address(public[0]) if public else self.server.address, options.protocol.id)
+        self.has_left = False
         self._over = False
         self._leaves = threading.Event()
+        try:
+            self.server = Server(
+                address,
+                options.protocol,
+                key=options.key,
+                max_clients=options.max_clients,
+                access=Access(public_addresses=public),
+                network=network,
+            )
+            if claim.world:  # a protocol without ghosts saves nothing
+                self.server.world.load(claim.world)
+            self.room: Playing = class_(self.server)
+        except BaseException:
+            self.keeper.release()
+            raise
+        self.place = Place(Address(public[0]) if public else self.server.address, options.protocol.id)
 
     def tick(self, inbox: Any) -> bool:
         """Plays a tick; False: the room ends here, and :meth:`leave` is next."""
@@ -143,6 +148,7 @@ class Running:
 
     def leave(self) -> None:
         """Gives the room up, with its world, unless the match is over."""
+        self.has_left = True
         self.keeper.close(None if self._over else self.server.world.save())
 
     def ask_to_leave(self) -> None:
@@ -152,9 +158,15 @@ class Running:
     def run(self, health: Any = None) -> None:
         """Plays until the match is over, the process is to end, or another process has the room."""
         with run(self.server, health=health, linger=LINGER, reason=MOVED) as ticks:
-            for _, inbox in ticks:
-                if not self.tick(inbox):
-                    break
+            try:
+                for _, inbox in ticks:
+                    if not self.tick(inbox):
+                        break
+            except BaseException:
+                # It goes on from its last save: what it has now may be half of a tick.
+                self.has_left = True
+                self.keeper.release()
+                raise
             self.leave()
 
 
@@ -226,8 +238,8 @@ class Local:
     def find_or_create(self, room: str) -> Place:
         """See :meth:`Engine.find_or_create`."""
         with self._lock:
-            running, thread = self._rooms.get(room, (None, None))
-            if running is None or thread is None or not thread.is_alive():
+            running, _ = self._rooms.get(room, (None, None))
+            if running is None or running.has_left:
                 claimed = claim(self._store, room, threading.Event().wait)
                 running = Running(self._class, claimed, Address((self._host, 0)), self._store)
                 thread = threading.Thread(target=running.run, name=f"room {room}", daemon=True)
@@ -238,8 +250,10 @@ class Local:
     def close(self) -> None:
         """Ends all rooms, and keeps their worlds in the store."""
         with self._lock:
-            for running, _ in self._rooms.values():
-                running.ask_to_leave()
-            for _, thread in self._rooms.values():
-                thread.join()
+            rooms = list(self._rooms.values())
             self._rooms.clear()
+        for running, _ in rooms:
+            running.ask_to_leave()
+        for _, thread in rooms:
+            if thread is not threading.current_thread():
+                thread.join()
