@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import hashlib
 import random
@@ -472,6 +473,48 @@ class Move:
 @tw.ghost
 class Runner:
     x: Annotated[float, tw.quantized(-500, 500, 1 / 256)] = 0.0
+
+
+@dataclasses.dataclass
+class Body:
+    x: float = 0.0
+
+
+def stride(body: Any, move: Move) -> Any:
+    body.x += move.x / 16
+    return body
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_prediction_goes_on_in_a_world_that_is_four_seconds_old(seed: int) -> None:
+    network = tw.testing.SimulatedNetwork(seed=seed, conditions=tw.Conditions(latency=0.05, jitter=0.01))
+    protocol: tw.Protocol[Any] = tw.Protocol(9, ghosts=[Runner], inputs=Move, tick_rate=60)
+    server, data = tw.Server("10.0.0.1:4000", protocol, network=network), b""
+    again = tw.connections.Reconnect(first_delay=0.1, max_delay=0.3)
+    client = tw.Client.connect(server.address, protocol, network=network, reconnect=again)
+    mine = tw.predict.Prediction(stride, Body(), tolerance={"x": 0.01})
+    for frame in range(900):
+        network.advance(1 / 60)
+        with server.tick() as inbox:
+            for player, what in inbox:
+                if isinstance(what, tw.Connected) and not server.world.objects(Runner):
+                    server.world.spawn(Runner(), owner=player)
+            for _, move in server.inputs:
+                if move is not None:
+                    stride(server.world.objects(Runner)[0], move)
+        if frame == 180:
+            data = server.world.save()
+        if frame == 420:
+            server.close()
+            server = tw.Server("10.0.0.1:4000", protocol, network=network)
+            server.world.load(data)
+        with client.tick() as inbox:
+            if any(isinstance(what, tw.Connected) for what in inbox):
+                mine.reset()
+            if client.connected:
+                mine.advance(client, Move(1), client.world.mine(Runner))
+        if frame > 500 and mine.tick is not None:
+            assert mine.tick < client.clock.tick + 20
 
 
 def test_a_predicted_avatar_goes_on() -> None:

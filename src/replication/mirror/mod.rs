@@ -284,7 +284,8 @@ impl Mirror {
     /// of all of them.
     pub fn owned_ages(&self, class: usize, id: u32) -> Option<(u32, u32)> {
         let is_it = |owned: &&(u16, u32, u32)| usize::from(owned.0) == class && owned.1 == id;
-        let tick = self.owned.iter().find(is_it)?.2;
+        // What is kept of an earlier visit is of its ticks.
+        let tick = self.owned.iter().find(|owned| !self.awaits_visit && is_it(owned))?.2;
         let newest = self.owned.iter().map(|owned| owned.2).max().unwrap_or(tick);
         Some((self.tick.saturating_sub(tick), self.tick.saturating_sub(newest)))
     }
