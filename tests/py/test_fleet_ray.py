@@ -23,8 +23,8 @@ import psutil  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 from tickwire.fleet.ray import Rooms  # noqa: E402
 
-BACK = 10.0
-"""Seconds after which the rooms of a lost node must be back."""
+BACK = 40.0
+"""Seconds after which the rooms of a lost node must be back, on a machine however busy; it takes six."""
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_rooms_of_a_lost_node_are_back_with_their_worlds(cluster: Any) -> None:
         cluster.remove_node(node, allow_graceful=False)
         died = time.monotonic()
         lost: set[tw.Client[Any]] = set()
-        for _ in paced(30, 3 * BACK):
+        for _ in paced(30, BACK):
             for client in clients:
                 with client.tick() as inbox:
                     lost.update(client for what in inbox if isinstance(what, tw.connections.Reconnecting))
