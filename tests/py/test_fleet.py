@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +18,10 @@ import tickwire as tw
 from tickwire import fleet
 from tickwire.fleet import MemoryStore
 from tickwire.fleet._keeper import LEASE, MARGIN, Keeper
-from tickwire.fleet._rooms import claim
+from tickwire.fleet._rooms import Running, claim
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benches" / "fleet"))
+from simulated import AtOnce
 
 
 class Clock:
@@ -28,18 +32,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
-
-
-class AtOnce(Executor):
-    """Calls at once, in the caller's thread."""
-
-    def submit(self, call: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(call(*given, **named))
-        except Exception as error:
-            future.set_exception(error)
-        return future
 
 
 @pytest.fixture(scope="module")
@@ -302,6 +294,69 @@ def test_a_room_may_look_for_another_while_all_are_closed(hall: fleet.Local) -> 
     assert looked.wait(10)
     hall.close()
     played.act = lambda: False
+
+
+def test_a_process_that_stood_still_plays_no_tick_more() -> None:
+    clock = Clock()
+    store = MemoryStore(clock)
+    claimed = store.claim("hall", LEASE)
+    assert claimed is not None
+    acts: list[float] = []
+    played.act = lambda: acts.append(clock.now) or False  # type: ignore[func-returns-value]
+    network = tw.testing.SimulatedNetwork()
+    stopped = Running(Hall, claimed, "10.0.0.1:1", store, network=network, clock=clock, executor=AtOnce())
+    with stopped.server.tick() as inbox:
+        assert stopped.tick(inbox)
+    clock.now += LEASE
+    successor = store.claim("hall", LEASE)
+    assert successor is not None
+    with stopped.server.tick() as inbox:
+        assert not stopped.tick(inbox)
+    stopped.leave()
+    assert acts == [100.0]
+    assert store.keep(successor, LEASE)
+
+
+class Late(Executor):
+    """Calls when it is asked to."""
+
+    def __init__(self) -> None:
+        self.calls: list[Callable[[], None]] = []
+
+    def submit(self, call: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.calls.append(lambda: future.set_result(call(*given, **named)))
+        return future
+
+
+def test_a_save_under_way_does_not_take_a_room_again_that_was_given_up() -> None:
+    clock, late = Clock(), Late()
+    store = MemoryStore(clock)
+    claimed = store.claim("attic", LEASE)
+    assert claimed is not None
+    keeper = Keeper(store, claimed, 1.0, clock, late)
+    clock.now += 1
+    assert keeper.tick(lambda: b"world")
+    ends = threading.Thread(target=keeper.release)
+    ends.start()
+    late.calls.pop()()
+    ends.join()
+    successor = store.claim("attic", LEASE)
+    assert successor is not None
+    assert successor.world == b"world"
+
+
+def test_a_room_that_can_not_begin_leaves_neither_claim_nor_server() -> None:
+    network = tw.testing.SimulatedNetwork()
+    store = MemoryStore()
+    claimed = store.claim("hall", 60)
+    assert claimed is not None
+    spoilt = fleet.Claim("hall", claimed.epoch, b"spoilt")
+    with pytest.raises(tw.errors.BadWorldError):
+        Running(Hall, spoilt, "10.0.0.1:1", store, network=network)
+    again = store.claim("hall", 60)
+    assert again is not None
+    Running(Hall, again, "10.0.0.1:1", store, network=network).leave()
 
 
 def test_a_class_that_is_no_room_is_refused() -> None:

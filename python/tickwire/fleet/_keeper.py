@@ -87,23 +87,22 @@ class Keeper:
 
     def release(self) -> None:
         """Gives the room up as it was saved last."""
-        try:
-            self._store.release(self._claim)
-        except OSError as error:
-            LOG.warning("room %s isn't given up: %s", self._claim.room, error)
-        finally:
-            self._executor.shutdown(wait=False)
+        self._end(self._store.release)
 
     def close(self, world: bytes | None) -> None:
         """Gives the room up: with its last world, so that a successor goes on from there; or None: it is
         over."""
+        self._end(self._store.forget if world is None else self._store.release, world)
+
+    def _end(self, give_up: Callable[[Claim], None], world: bytes | None = None) -> None:
         if self._answer is not None:
+            # A save that is under way would take the lease again.
             with suppress(OSError, TimeoutError):
                 self._answer.result(MARGIN)
         try:
             if self.acts and (world is None or self._store.keep(self._claim, LEASE, world)):
-                (self._store.forget if world is None else self._store.release)(self._claim)
+                give_up(self._claim)
         except OSError as error:
-            LOG.warning("room %s isn't saved at its end: %s", self._claim.room, error)
+            LOG.warning("room %s isn't given up: %s", self._claim.room, error)
         finally:
             self._executor.shutdown(wait=False)

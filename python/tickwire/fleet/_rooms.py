@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -124,7 +125,8 @@ class Running:
         self.has_left = False
         self._over = False
         self._leaves = threading.Event()
-        try:
+        with ExitStack() as undo:
+            undo.callback(self.keeper.release)
             self.server = Server(
                 address,
                 options.protocol,
@@ -133,16 +135,17 @@ class Running:
                 access=Access(public_addresses=public),
                 network=network,
             )
+            undo.callback(self.server.close)
             if claim.world:  # a protocol without ghosts saves nothing
                 self.server.world.load(claim.world)
             self.room: Playing = class_(self.server)
-        except BaseException:
-            self.keeper.release()
-            raise
+            undo.pop_all()
         self.place = Place(Address(public[0]) if public else self.server.address, options.protocol.id)
 
     def tick(self, inbox: Any) -> bool:
         """Plays a tick; False: the room ends here, and :meth:`leave` is next."""
+        if not self.keeper.acts:
+            return False  # the process stood still, and another may have the room
         self._over = bool(self.room.tick(inbox))
         return self.keeper.tick(self.server.world.save) and not self._over and not self._leaves.is_set()
 
@@ -249,11 +252,16 @@ class Local:
 
     def close(self) -> None:
         """Ends all rooms, and keeps their worlds in the store."""
+        while rooms := self._copied():
+            for running, _ in rooms.values():
+                running.ask_to_leave()
+            for _, thread in rooms.values():
+                if thread is not threading.current_thread():
+                    thread.join()
+            with self._lock:
+                # A room may have begun another one meanwhile.
+                self._rooms = {name: each for name, each in self._rooms.items() if rooms.get(name) != each}
+
+    def _copied(self) -> dict[str, tuple[Running, threading.Thread]]:
         with self._lock:
-            rooms = list(self._rooms.values())
-            self._rooms.clear()
-        for running, _ in rooms:
-            running.ask_to_leave()
-        for _, thread in rooms:
-            if thread is not threading.current_thread():
-                thread.join()
+            return self._rooms.copy()
