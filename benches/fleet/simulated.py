@@ -1,5 +1,5 @@
 """A fleet in virtual time: machines that die, are cut off or updated, with the library's own rooms, stores
-and clients.
+and clients, and the matchmaker's game.
 
 Only the engine is simulated: it sees a lost machine after some seconds, and takes a second to begin a room.
 Players walk; a pause is the time in which a player's own avatar doesn't.
@@ -8,18 +8,20 @@ Players walk; a pause is the time in which a player's own avatar doesn't.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import tickwire as tw
 from tickwire import fleet
 from tickwire.fleet._keeper import LEASE
+from tickwire.fleet._load import quantile
 from tickwire.fleet._rooms import LINGER, MOVED, Running
+from tickwire.samples.matchmaker.game import KEY, PROTOCOL, Attic, Walk, Walker
+from tickwire.samples.matchmaker.game import TICKS_PER_SECOND as RATE
 
-RATE = 20
-KEY = bytes(range(32))
 TIMEOUT = 2
 """Seconds of silence that end a player's connection, as in its token."""
 DETECTION = 2.0
@@ -28,41 +30,6 @@ START = 1.0
 """Seconds until a room's process has begun."""
 RESTART = 5.0
 """Seconds that a machine's update takes once it is empty."""
-
-
-@tw.message
-class Walk:
-    """A player's step."""
-
-    x: tw.i8
-
-
-@tw.ghost
-class Walker:
-    """A player."""
-
-    x: tw.i32 = 0
-
-
-PROTOCOL = tw.Protocol(0xF1EE7, [], ghosts=[Walker], inputs=Walk, tick_rate=RATE)
-
-
-@fleet.room(PROTOCOL, key=KEY, max_clients=64)
-class Room:
-    """The game."""
-
-    def __init__(self, server: tw.Server) -> None:
-        self.server = server
-        self.walkers = {number: walker for walker, number in server.world.waiting(Walker).items()}
-
-    def tick(self, inbox: Any) -> None:
-        """Moves everybody."""
-        for client, what in inbox:
-            if isinstance(what, tw.Connected) and client.id not in self.walkers:
-                self.walkers[client.id] = self.server.world.spawn(Walker(), owner=client)
-        for client, walk in self.server.inputs:
-            if walk is not None:
-                self.walkers[client.id].x += walk.x
 
 
 class AtOnce(Executor):
@@ -100,7 +67,7 @@ class Machine:
             return False
         self._port += 1
         self.running[name] = Running(
-            Room,
+            Attic,
             claim,
             (self.host, self._port),
             self,
@@ -329,7 +296,7 @@ class Fleet:
         for each in [*(running.server for running in machine.running.values()), *machine.closing]:
             self.network.unplug(each.address)
 
-    def update(self, machines: Iterator[Machine] | list[Machine]) -> None:
+    def update(self, machines: list[Machine]) -> None:
         """A rolling update: each machine is emptied, restarted and filled again."""
         for machine in machines:
             machine.accepts = False
@@ -348,19 +315,15 @@ class Fleet:
             players=len(self.players),
             lost=sum(player.lost for player in self.players) + len(still),
             affected=len(pauses),
-            pause_p50=_at(pauses, 0.5),
-            pause_p99=_at(pauses, 0.99),
-            pause_max=_at(pauses, 1.0),
+            pause_p50=quantile(pauses, 0.5),
+            pause_p99=quantile(pauses, 0.99),
+            pause_max=quantile(pauses, 1.0),
             steps_back=max(player.went_back for player in self.players) / RATE,
             doubled=self.doubled,
         )
 
     def _stands(self, player: Player) -> bool:
         return player.walked_at is None or self.network.now - player.walked_at > 2
-
-
-def _at(pauses: list[float], share: float) -> float:
-    return pauses[min(len(pauses) - 1, int(share * len(pauses)))] if pauses else 0.0
 
 
 def begun(machines: int, rooms: int, players: int, seed: int) -> Fleet:
@@ -384,19 +347,10 @@ def machine_dies(made: Fleet) -> None:
     made.run(12)
 
 
-def cut_off_from_the_store(made: Fleet) -> None:
-    """One machine that its players still reach, for ten seconds."""
+def cut_off(made: Fleet, *, from_players: bool) -> None:
+    """One machine without the store and the engine for ten seconds. It comes back with its rooms."""
     machine = made.random.choice(made.machines)
-    made.cut(machine, from_players=False)
-    made.run(10)
-    made.mend(machine)
-    made.run(5)
-
-
-def declared_dead(made: Fleet) -> None:
-    """One machine that nobody reaches for ten seconds, and that comes back with its rooms."""
-    machine = made.random.choice(made.machines)
-    made.cut(machine, from_players=True)
+    made.cut(machine, from_players)
     made.run(10)
     made.mend(machine)
     made.run(5)
@@ -405,8 +359,8 @@ def declared_dead(made: Fleet) -> None:
 SCENES: dict[str, Callable[[Fleet], None]] = {
     "rolling update of all machines": rolling_update,
     "a machine dies": machine_dies,
-    "a machine is cut off from the store": cut_off_from_the_store,
-    "a machine that was declared dead returns": declared_dead,
+    "a machine is cut off from the store": partial(cut_off, from_players=False),
+    "a machine that was declared dead returns": partial(cut_off, from_players=True),
 }
 
 
@@ -415,6 +369,3 @@ def play(scene: str, machines: int, rooms: int, players: int, seed: int) -> Outc
     made = begun(machines, rooms, players, seed)
     SCENES[scene](made)
     return made.outcome()
-
-
-__all__ = ["SCENES", "Fleet", "Outcome", "begun", "play"]

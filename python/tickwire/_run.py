@@ -81,7 +81,8 @@ def run(
     slow, ticks are skipped, and their numbers show it. Signals are handled in the main thread only,
     within the block.
 
-    What arrives between ticks is acked and resent at once. The game gets it in its next tick.
+    Between ticks it acks what arrives, within 4 ms, and resends what was lost. The game gets its inbox in
+    the next tick.
 
     On a :class:`SimulatedNetwork` it doesn't sleep, but advances virtual time from tick to tick. Loops
     that take turns (``zip``) share this time.

@@ -162,21 +162,7 @@ impl RendezvousServer {
         py.detach(|| self.running.close());
     }
 
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (kind, value, traceback, /))]
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) {
-        let _ = (kind, value, traceback);
-        self.close(py);
-    }
+    closes!();
 
     fn __repr__(&self, py: Python<'_>) -> String {
         let closed = if self.closed(py) { ", closed" } else { "" };
@@ -233,21 +219,7 @@ impl Relay {
         py.detach(|| self.running.close());
     }
 
-    fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    #[pyo3(signature = (kind, value, traceback, /))]
-    fn __exit__(
-        &self,
-        py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
-    ) {
-        let _ = (kind, value, traceback);
-        self.close(py);
-    }
+    closes!();
 
     fn __repr__(&self, py: Python<'_>) -> String {
         let closed = if self.closed(py) { ", closed" } else { "" };

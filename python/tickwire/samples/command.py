@@ -6,6 +6,8 @@ import argparse
 import importlib
 import secrets
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -22,6 +24,7 @@ DEFAULT = tw.Address("127.0.0.1:40000")
 NETWORKS = ("none", "3g", "4g", "wifi-bad", "transatlantic", "satellite")
 # Seconds: patience with a server that doesn't answer. Short, as the samples' servers are usually near.
 TIMEOUT = 5
+MAX_TOKEN_BYTES = 2048
 
 DIAL = tw.Tuning()
 
@@ -83,6 +86,35 @@ def local_address(server: tw.Server) -> tw.Address:
     if address.host not in ("0.0.0.0", "::"):
         return address
     return tw.Address(("::1" if address.is_ipv6 else "127.0.0.1", address.port))
+
+
+def fetch_token(
+    kind: str, url: str, asked: urllib.request.Request, timeout: float, refused: Callable[[int, str], str]
+) -> tw.ConnectToken:
+    """Asks a web application for a token.
+
+    Args:
+        kind: what it is called, in sentences.
+        url: where it is, in sentences.
+        asked: the request.
+        timeout: seconds that it may take.
+        refused: makes the sentence of a refusal from its status and its text.
+
+    Raises:
+        SampleError: there is no token; the text says why.
+    """
+    try:
+        with urllib.request.urlopen(asked, timeout=timeout) as answer:
+            return tw.ConnectToken.from_bytes(answer.read(MAX_TOKEN_BYTES + 1))
+    except urllib.error.HTTPError as error:
+        with error:
+            text = refused(error.code, error.read(200).decode(errors="replace").strip())
+    except OSError as error:
+        reason = getattr(error, "reason", error)
+        text = f"no {kind} at {url} ({reason}): start one there, or name another with --backend"
+    except ValueError as error:
+        text = f"{url} sent no token ({error}): is it this sample's {kind}?"
+    raise SampleError(text) from None
 
 
 def local_clients(

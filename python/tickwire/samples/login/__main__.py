@@ -7,7 +7,6 @@ import getpass
 import json
 import ssl
 import sys
-import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +18,6 @@ from tickwire.samples.login import game
 
 BACKEND = "http://127.0.0.1:8000"
 TIMEOUT = 10.0
-MAX_TOKEN_BYTES = 2048
 
 
 def make_key(parsed: argparse.Namespace) -> None:
@@ -93,22 +91,14 @@ def log_in(backend: str, name: str, password: str) -> tw.ConnectToken:
     """
     body = json.dumps({"name": name, "password": password}).encode()
     headers = {"Content-Type": "application/json"}
+
+    def refused(code: int, _said: str) -> str:
+        if code == 401:
+            return f"{backend} doesn't let {name} in: wrong name or password; try again"
+        return f"{backend} answered {code}: is it this sample's backend?"
+
     asked = urllib.request.Request(f"{backend}/login", body, headers)
-    try:
-        with urllib.request.urlopen(asked, timeout=TIMEOUT) as answer:
-            return tw.ConnectToken.from_bytes(answer.read(MAX_TOKEN_BYTES + 1))
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code == 401:
-            text = f"{backend} doesn't let {name} in: wrong name or password; try again"
-        else:
-            text = f"{backend} answered {error.code}: is it this sample's backend?"
-    except OSError as error:
-        reason = getattr(error, "reason", error)
-        text = f"no backend at {backend} ({reason}): start one there, or name another with --backend"
-    except ValueError as error:
-        text = f"{backend} sent no token ({error}): is it this sample's backend?"
-    raise command.SampleError(text) from None
+    return command.fetch_token("backend", backend, asked, TIMEOUT, refused)
 
 
 def _key(parsed: argparse.Namespace) -> bytes:

@@ -7,7 +7,6 @@ import json
 import os
 import sys
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from functools import partial
@@ -21,7 +20,6 @@ from tickwire.samples.matchmaker import game
 BACKEND = "http://127.0.0.1:8001"
 TICKET_SECONDS = 3600
 TIMEOUT = 20.0
-MAX_TOKEN_BYTES = 2048
 
 
 def _secret() -> bytes:
@@ -91,18 +89,7 @@ def ask(url: str, room: str, ticket: str) -> tw.ConnectToken:
     """
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {ticket}"}
     asked = urllib.request.Request(f"{url}/join", json.dumps({"room": room}).encode(), headers)
-    try:
-        with urllib.request.urlopen(asked, timeout=TIMEOUT) as answer:
-            return tw.ConnectToken.from_bytes(answer.read(MAX_TOKEN_BYTES + 1))
-    except urllib.error.HTTPError as error:
-        text = f"{url} refuses: {error.read(200).decode(errors='replace').strip()}"
-        error.close()
-    except OSError as error:
-        reason = getattr(error, "reason", error)
-        text = f"no matchmaker at {url} ({reason}): start one there, or name another with --backend"
-    except ValueError as error:
-        text = f"{url} sent no token ({error}): is it this sample's matchmaker?"
-    raise command.SampleError(text) from None
+    return command.fetch_token("matchmaker", url, asked, TIMEOUT, lambda _, said: f"{url} refuses: {said}")
 
 
 def play(parsed: argparse.Namespace) -> None:
