@@ -81,8 +81,12 @@ impl HostedPorts {
         true
     }
 
+    fn side(&mut self, is_server: bool) -> &mut Option<Queues> {
+        if is_server { &mut self.server } else { &mut self.client }
+    }
+
     fn deliver(&mut self, from: SocketAddr, datagram: &[u8], to_server: bool) {
-        let queues = if to_server { &self.server } else { &self.client };
+        let queues = self.side(to_server);
         let fits = queues.as_ref().is_some_and(|queues| queues.incoming.push(from, datagram));
         self.counters.overflowed += u64::from(!fits);
     }
@@ -90,16 +94,11 @@ impl HostedPorts {
     /// Passes on what the server and the client have sent: to each other, or into a batch for the network.
     pub(super) fn take_outgoing(&mut self, out: &mut Datagrams) {
         for is_server in [true, false] {
-            let queues = if is_server { &mut self.server } else { &mut self.client };
-            let Some(outgoing) = queues.as_ref().map(|queues| queues.outgoing.clone()) else { continue };
-            while let Some((to, datagram)) = outgoing.pop() {
+            let Some(queues) = self.side(is_server).take() else { continue };
+            while let Some((to, datagram)) = queues.outgoing.pop() {
                 self.send(to, &datagram, !is_server, out);
             }
-            drop(outgoing);
-            let queues = if is_server { &mut self.server } else { &mut self.client };
-            if queues.as_ref().is_some_and(|queues| queues.outgoing.is_over()) {
-                *queues = None;
-            }
+            *self.side(is_server) = Some(queues).filter(|queues| !queues.outgoing.is_over());
         }
     }
 

@@ -13,9 +13,14 @@ impl Bucket {
     pub fn take(&mut self, now: Instant, cost: Duration, whole: Duration) -> bool {
         let allowed = self.has(now, cost, whole);
         if allowed {
-            self.full_at = self.full_at.max(now) + cost;
+            self.spend(now, cost);
         }
         allowed
+    }
+
+    /// Takes what the bucket regains in `cost`, also if it holds less: then it owes the rest.
+    pub fn spend(&mut self, now: Instant, cost: Duration) {
+        self.full_at = self.full_at.max(now) + cost;
     }
 
     /// Whether [`Bucket::take`] would be allowed.
@@ -46,5 +51,8 @@ mod tests {
         bucket.refund(cost);
         assert!(bucket.take(Instant::from_millis(10_000), cost, whole));
         assert!(!bucket.has(Instant::from_millis(10_000), cost, whole));
+        bucket.spend(Instant::from_millis(10_000), whole);
+        assert!(!bucket.has(Instant::from_millis(10_499), Duration::ZERO, whole), "it owes");
+        assert!(bucket.has(Instant::from_millis(10_500), Duration::ZERO, whole));
     }
 }

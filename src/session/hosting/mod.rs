@@ -21,6 +21,7 @@ pub use self::worlds::{WorldBytes, WorldId};
 use self::worlds::{WorldInfo, Worlds};
 use super::{Carried, Setting};
 use crate::mesh::{MAX_PLAYERS, Players, bit};
+use crate::store::Bucket;
 use crate::time::{Duration, Instant};
 use crate::transport::chunks::ContentHash;
 use crate::wire::BitWriter;
@@ -29,10 +30,10 @@ use crate::wire::BitWriter;
 const SAVE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Bytes of worlds that a host sends in a second, to all players together.
-const BYTES_PER_SECOND: f64 = 128_000.0;
+const BYTES_PER_SECOND: u64 = 128_000;
 
 /// Bytes that may go out at once beyond that rate.
-const BURST_BYTES: f64 = 32_768.0;
+const BURST_BYTES: usize = 32_768;
 
 /// The maximum bytes of a world.
 pub const MAX_WORLD_BYTES: usize = 4 << 20;
@@ -101,9 +102,13 @@ struct Saves {
     /// The world that is under way to each player, and the newest that each has.
     sending: [Option<ContentHash>; MAX_PLAYERS],
     has: [Option<ContentHash>; MAX_PLAYERS],
-    /// Bytes that may be sent; negative after a large world.
-    allowance: f64,
-    paced_at: Instant,
+    /// It owes after a large world.
+    bucket: Bucket,
+}
+
+/// How long this many bytes take at the rate of worlds.
+fn cost_of(bytes: usize) -> Duration {
+    Duration::from_nanos(bytes as u64 * 1_000_000_000 / BYTES_PER_SECOND)
 }
 
 /// A player's part in hosting: see the module.
@@ -215,7 +220,7 @@ impl Hosting {
         self.told = Default::default();
         self.failed = 0;
         self.handed = None;
-        self.saves = Saves { next_at: self.saves.next_at, paced_at: self.saves.paced_at, ..Saves::default() };
+        self.saves = Saves { next_at: self.saves.next_at, ..Saves::default() };
     }
 
     // --- the other players --------------------------------------------------------------------------------
@@ -332,8 +337,7 @@ impl Hosting {
             };
             let from = self.others().filter(has).find(|player| self.failed & bit(*player) == 0);
             if let Some(player) = from.filter(|_| known.size as usize <= MAX_WORLD_BYTES) {
-                let takes = Duration::from_secs_f64(f64::from(known.size) / BYTES_PER_SECOND);
-                let until = now + ANSWER_TIMEOUT + takes.min(MAX_FETCH);
+                let until = now + ANSWER_TIMEOUT + cost_of(known.size as usize).min(MAX_FETCH);
                 self.phase = Some(Phase::Fetching { id, player, until });
                 return;
             }
@@ -357,8 +361,7 @@ impl Hosting {
             }
             _ => {
                 self.phase = Some(Phase::Running { base });
-                self.saves =
-                    Saves { next_at: now, paced_at: now, allowance: BURST_BYTES, ..Saves::default() };
+                self.saves = Saves { next_at: now, ..Saves::default() };
             }
         }
     }
@@ -368,7 +371,7 @@ impl Hosting {
         let waits = |player: u8| self.saves.sending[usize::from(player)].is_none();
         self.is_running()
             && now >= self.saves.next_at
-            && self.saves.allowance >= 0.0
+            && self.saves.bucket.has(now, Duration::ZERO, cost_of(BURST_BYTES))
             && self.others().take(SUCCESSORS).any(waits)
     }
 
@@ -392,15 +395,12 @@ impl Hosting {
 
     /// Sends the newest world to the next hosts that don't have it.
     fn send_worlds(&mut self, now: Instant) {
-        let elapsed = now - core::mem::replace(&mut self.saves.paced_at, now);
-        let allowance = self.saves.allowance + elapsed.as_secs_f64() * BYTES_PER_SECOND;
-        self.saves.allowance = allowance.min(BURST_BYTES);
         let Some((id, world)) = self.saves.newest.clone() else { return };
         for player in self.others().take(SUCCESSORS) {
             let place = usize::from(player);
             if self.saves.sending[place].is_none() && self.saves.has[place] != Some(world.hash) {
                 self.saves.sending[place] = Some(world.hash);
-                self.saves.allowance -= world.bytes.len() as f64;
+                self.saves.bucket.spend(now, cost_of(world.bytes.len()));
                 self.transfers.push_back(Transfer { player, id, world: world.clone() });
             }
         }
