@@ -266,48 +266,19 @@ impl WordRange {
         }
     }
 
-    /// The word that comes after three in a row, the newest first, on a line as nearly as they lie on one: by least squares, so that
-    /// the rounding of each counts less than in going on from the last two. Floats, choices and words of more than 32 bits stay;
-    /// at the end of its range a word does. In integers, so that both sides find the same.
+    /// The word this many steps from another: at the end of its range a word stays, a circle goes on.
     #[inline]
-    pub fn fit(&self, three: [u64; 3]) -> u64 {
-        // (4 a + b - 2 c) / 3, from a on.
-        self.moved(three, |b, c| (b - 2 * c + 1).div_euclid(3))
-    }
-
-    /// As [`WordRange::fit`], on the parabola through them.
-    #[inline]
-    pub fn bend(&self, three: [u64; 3]) -> u64 {
-        // 3 a - 3 b + c, from a on.
-        self.moved(three, |b, c| c - 3 * b)
-    }
-
-    /// By how much three words in a row, the newest first, aren't on a line: the second difference. That of words of more than 32
-    /// bits isn't looked at.
-    #[inline]
-    pub fn turns(&self, [newest, older, oldest]: [u64; 3]) -> u64 {
-        if self.last > u32::MAX.into() {
-            return u64::MAX;
-        }
-        self.behind(oldest, newest).wrapping_sub(self.behind(older, newest).wrapping_mul(2)).unsigned_abs()
-    }
-
-    #[inline]
-    fn moved(&self, [newest, older, oldest]: [u64; 3], step: impl Fn(i64, i64) -> i64) -> u64 {
-        if self.last > u32::MAX.into() {
-            return newest;
-        }
-        let step = || step(self.behind(older, newest), self.behind(oldest, newest));
+    pub fn moved_by(&self, word: u64, steps: i64) -> u64 {
         match self.metric {
-            Metric::Line => (newest as i64 + step()).clamp(0, self.last as i64) as u64,
-            Metric::Circle => (newest as i64 + step()).rem_euclid(self.last as i64 + 1) as u64,
-            Metric::Float | Metric::Choice => newest,
+            Metric::Line => (word as i64).saturating_add(steps).clamp(0, self.last as i64) as u64,
+            Metric::Circle => (word as i64 + steps).rem_euclid(self.last as i64 + 1) as u64,
+            Metric::Float | Metric::Choice => word,
         }
     }
 
     /// How far a word is from the newest, on a circle by the shorter way.
     #[inline]
-    fn behind(&self, word: u64, newest: u64) -> i64 {
+    pub fn behind(&self, word: u64, newest: u64) -> i64 {
         if self.metric == Metric::Circle {
             let (forth, back) = (self.turned(word, newest) as i64, self.turned(newest, word) as i64);
             return if forth <= back { forth } else { -back };

@@ -1,36 +1,35 @@
-//! The predictions of words.
+//! The predictions of words: where each goes on to from the states that the client has.
+//!
+//! A number goes on by the longest line that these lie on, or the longest parabola if that holds for longer: as far back as
+//! rounding explains what is missing. Where neither holds, by the last steps. A rotation goes on as a whole: its states become
+//! the vectors of how it turned from each to the newest, which are numbers like others, and what these go on to is turned back.
+//!
+//! All is in integers, so that both sides find the same.
 
 use core::ops::Range;
 
-use crate::wire::Property;
+use super::super::class::GhostClass;
+use super::rotation::{Quaternion, Reach, Turn};
+use crate::wire::{Metric, Property, WordRange};
 
-/// The maximum of states that a prediction uses.
-pub(in crate::replication) const WINDOW: usize = 3;
+/// The maximum of states before the newest that words are predicted from.
+pub(in crate::replication) const MAX_RUN: u8 = 12;
 
-/// How a property's words are predicted from the states that the client has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::replication) enum Guess {
-    /// The words stay the same.
-    #[default]
-    Stay,
-    /// Linear: each word continues the last three states if these lie roughly on a line, otherwise the last two.
-    GoOn,
-    /// Quadratic: the words continue the last three states on a parabola.
-    Bend,
-}
+/// States and the newest.
+pub(in crate::replication) const WINDOW: usize = MAX_RUN as usize + 1;
 
-/// The predictions by number.
-pub(in crate::replication) const GUESSES: [Guess; WINDOW] = [Guess::Stay, Guess::GoOn, Guess::Bend];
+/// A number that each count of states divides.
+const PARTS: i64 = 27_720;
 
-/// How many predictions are possible with this many states before the newest.
-#[inline]
-pub(in crate::replication) fn guesses(depth: u8) -> usize {
-    usize::from(depth).min(WINDOW - 1) + 1
-}
+/// What a step of a word is in the units of its motion, and how far off a line it may be for rounding: 0.8 of a step.
+const STEP: i64 = 16;
+const TOLERANCE: i64 = 13;
 
-/// Three states count as a line if none is off by more than this step, which rounding makes of uniform motion. After a
-/// bounce they don't.
-const STRAIGHT: u64 = 2;
+/// Nothing goes on for more ticks than these.
+const MAX_AHEAD: u16 = 255;
+
+/// A parabola is looked for in no fewer states before the newest.
+const LEAST_BENT: usize = 4;
 
 /// The states to predict from, the newest first: rows of `width` words.
 #[derive(Clone, Copy, Debug)]
@@ -38,79 +37,182 @@ pub(in crate::replication) struct States<'s> {
     pub(in crate::replication) rows: &'s [u64],
     pub(in crate::replication) width: usize,
     /// How many states there are before the newest.
-    pub(in crate::replication) depth: u8,
-    /// Ticks between the first two, and from the newest on.
+    pub(in crate::replication) run: u8,
+    /// Ticks from each to the next, and from the newest on.
     pub(in crate::replication) past: u16,
     pub(in crate::replication) ahead: u16,
 }
 
-impl Guess {
-    /// The prediction of a property's words, which are consecutive in a row.
+impl<'s> States<'s> {
+    fn of(self, back: usize, words: &Range<usize>) -> &'s [u64] {
+        &self.rows[back * self.width..][words.clone()]
+    }
+
+    /// How many states before the newest count.
+    fn back(self) -> usize {
+        if self.ahead > MAX_AHEAD { 0 } else { self.run.into() }
+    }
+
+    /// Whether a property is more likely to go on than to stay, by its last two steps.
+    pub(in crate::replication) fn move_on(self, property: &Property, words: &Range<usize>) -> bool {
+        if self.run < 2 {
+            return self.run > 0;
+        }
+        let [newest, older, oldest] = [0, 1, 2].map(|back| self.of(back, words));
+        let (mut stay, mut go) = (0u64, 0u64);
+        for (i, range) in property.words().iter().enumerate() {
+            let (step, before) = (distance(range, newest[i], older[i]), distance(range, older[i], oldest[i]));
+            stay = stay.saturating_add(step.unsigned_abs());
+            go = go.saturating_add(step.wrapping_sub(before).unsigned_abs());
+        }
+        go < stay
+    }
+}
+
+/// How far a word is from another one that may go on; 0 for others.
+#[inline]
+fn distance(range: &WordRange, word: u64, from: u64) -> i64 {
+    if goes_on(range) { range.behind(word, from) } else { 0 }
+}
+
+/// Whether a word has distances to go on by.
+#[inline]
+fn goes_on(range: &WordRange) -> bool {
+    range.last() <= u32::MAX.into() && matches!(range.metric(), Metric::Line | Metric::Circle)
+}
+
+/// Where a number goes on to from the newest of its states: `back` says how far from there it was as many states before. `ahead` is
+/// in units of `past`.
+#[inline]
+pub(super) fn go_on(
+    states: usize,
+    (past, ahead): (u16, u16),
+    tolerance: i64,
+    mut back: impl FnMut(usize) -> i64,
+) -> i64 {
+    let (past, ahead) = (i64::from(past.max(1)), i64::from(ahead));
+    let (mut least, mut most, mut line) = (i64::MIN, i64::MAX, 0);
+    let (mut were, mut known) = ([0; WINDOW], 0);
+    let mut at = |i: usize, were: &mut [i64; WINDOW]| {
+        while known < i {
+            known += 1;
+            were[known] = back(known);
+        }
+        were[i]
+    };
+    for i in 1..=states {
+        let (went, part) = (-at(i, &mut were), PARTS / i as i64);
+        let (low, high) = (least.max((went - tolerance) * part), most.min((went + tolerance) * part));
+        if low > high {
+            break;
+        }
+        (least, most, line) = (low, high, i);
+    }
+    let divide = |product: i64, by: i64| (product + by / 2).div_euclid(by);
+    if line < states && states >= LEAST_BENT {
+        let mut bent = None;
+        let mut half = LEAST_BENT / 2;
+        while 2 * half <= states {
+            let (middle, last, n) = (at(half, &mut were), at(2 * half, &mut were), half as i64);
+            let (slope, bend) = (n * (last - 4 * middle), last - 2 * middle);
+            let off = |i: i64| 2 * n * n * were[i as usize] + i * slope - i * i * bend;
+            if !(1..2 * n).all(|i| off(i).abs() <= 2 * n * n * tolerance) {
+                break;
+            }
+            (bent, half) = (Some((n, slope, bend)), half + 1);
+        }
+        if let Some((n, slope, bend)) = bent.filter(|(n, ..)| 2 * *n as usize > line) {
+            return divide(ahead * past * slope + ahead * ahead * bend, 2 * n * n * past * past);
+        }
+    }
+    if line < states {
+        // Nothing holds: the last steps, more of them where more lies ahead.
+        let steps = (ahead / past).clamp(1, 3).max(line as i64).min(states as i64);
+        if steps > line as i64 {
+            return divide(-at(steps as usize, &mut were) * ahead, steps * past);
+        }
+    }
+    if line == 0 { 0 } else { divide((least + most) * ahead, 2 * PARTS * past) }
+}
+
+/// What a property is predicted to be.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::replication) struct Guess {
+    /// The rotation that it goes on to, and the largest component's place in its words and among components.
+    rotation: Option<Quaternion>,
+    largest: u64,
+}
+
+/// How the properties of a class are predicted.
+#[derive(Clone, Debug)]
+pub(in crate::replication) struct Motion {
+    /// By property: where its rotation is, if it has one.
+    rotations: Box<[Option<(usize, Reach)>]>,
+}
+
+impl Motion {
+    pub(in crate::replication) fn new(class: &GhostClass) -> Self {
+        let of = |property: &Property| {
+            let at = property.largest_at()?;
+            Some((at, Reach::new(property.words()[at + 1].last() / 2)))
+        };
+        Motion { rotations: class.properties.each().iter().map(of).collect() }
+    }
+
+    /// Where the place of a property's largest component is among its words.
+    #[inline]
+    pub(in crate::replication) fn largest_at(&self, property: usize) -> Option<usize> {
+        self.rotations[property].map(|(at, _)| at)
+    }
+
+    /// Predicts a property's words, which are consecutive in a row: that they stay, or go on.
     #[inline]
     pub(in crate::replication) fn predict(
-        self,
-        property: &Property,
+        &self,
+        (i, property): (usize, &Property),
         words: Range<usize>,
         states: States<'_>,
+        goes: bool,
         guessed: &mut [u64],
-    ) {
-        let of = |back: usize| &states.rows[back * states.width..][words.clone()];
-        let newest = of(0);
-        if self == Guess::Stay || states.depth == 0 {
-            return guessed.copy_from_slice(newest);
+    ) -> Guess {
+        let newest = states.of(0, &words);
+        guessed.copy_from_slice(newest);
+        let rotation = self.rotations[i];
+        let mut guess = Guess { rotation: None, largest: rotation.map_or(0, |(at, _)| newest[at]) };
+        let back = states.back();
+        if !goes || back == 0 {
+            return guess;
         }
-        let older = of(1);
-        let oldest = if states.depth > 1 { of(2) } else { older };
-        for (i, (range, guessed)) in property.words().iter().zip(guessed).enumerate() {
-            let three = [newest[i], older[i], oldest[i]];
-            *guessed = match self {
-                Guess::Bend => range.bend(three),
-                _ if states.depth > 1 && range.turns(three) <= STRAIGHT => range.fit(three),
-                _ => range.extrapolate(older[i], newest[i], states.past, states.ahead),
-            };
+        let turned = rotation.map_or(0..0, |(at, _)| at..at + 4);
+        for (at, (range, guessed)) in property.words().iter().zip(&mut *guessed).enumerate() {
+            if turned.contains(&at) || !goes_on(range) {
+                continue;
+            }
+            let was = |i: usize| STEP * range.behind(states.of(i, &words)[at], newest[at]);
+            let moved = go_on(back, (states.past, states.ahead), TOLERANCE, was);
+            *guessed = range.moved_by(newest[at], (moved + STEP / 2).div_euclid(STEP));
         }
-    }
-}
-
-/// Turns the states of a property so that its words are what they would be if the component at this place had been the largest
-/// of its rotation: one that is to go on turns evenly, whatever is left out. That place itself stays as it was. Whether any
-/// changed.
-pub(in crate::replication) fn turn(
-    property: &Property,
-    words: Range<usize>,
-    (rows, width, depth): (&mut [u64], usize, u8),
-    largest: u64,
-) -> bool {
-    let Some(at) = property.largest_at() else { return false };
-    // Levels are odd in number, and the one in the middle is 0.
-    let reach = (property.words()[at + 1].last() / 2) as i64;
-    let mut turned = false;
-    for back in 0..=usize::from(depth) {
-        let words = &mut rows[back * width + words.start + at..][..4];
-        if words[0] != largest {
-            turned = true;
-            let (from, levels) = (words[0], [words[1], words[2], words[3]].map(|word| word as i64 - reach));
-            for (word, level) in words[1..].iter_mut().zip(left_out(levels, from, largest, reach)) {
-                *word = (level.clamp(-reach, reach) + reach) as u64;
+        if let Some((at, reach)) = rotation {
+            let of = |i: usize| reach.quaternion(&states.of(i, &words)[at..]);
+            if let Some(turned) = Turn::new(of, back).go_on(reach, (states.past, states.ahead)) {
+                guess = Guess { rotation: Some(turned), largest: turned.largest() };
+                guessed[at] = guess.largest;
+                reach.levels(turned, guess.largest, &mut guessed[at + 1..]);
             }
         }
+        guess
     }
-    turned
-}
 
-/// The levels of a rotation's other components with the one at `to` left out in place of the one at `from`. In integers, so
-/// that both sides get the same: what is left out is what is missing to a length of 1, of which the square is twice that of the reach.
-fn left_out(levels: [i64; 3], from: u64, to: u64, reach: i64) -> [i64; 3] {
-    let missing = levels.iter().fold(2 * reach * reach, |left, level| left - level * level).max(0);
-    let root = missing.isqrt();
-    let (mut all, mut levels) = ([0; 4], levels.into_iter());
-    for (i, component) in (0..).zip(&mut all) {
-        let nearest = root + i64::from(missing - root * root > root);
-        *component = if i == from { nearest } else { levels.next().unwrap_or(0) };
+    /// A rotation's largest component is known, and with it what the words behind its place are of: predicts these again, if that
+    /// is another than was predicted.
+    #[inline]
+    pub(in crate::replication) fn turn(&self, property: usize, guess: Guess, guessed: &mut [u64]) {
+        let Some((at, reach)) = self.rotations[property] else { return };
+        let largest = guessed[at];
+        if largest != guess.largest {
+            let levels = [guess.largest, guessed[at + 1], guessed[at + 2], guessed[at + 3]];
+            let rotation = guess.rotation.unwrap_or_else(|| reach.quaternion(&levels));
+            reach.levels(rotation, largest, &mut guessed[at + 1..]);
+        }
     }
-    // At most 3.
-    let to = to as usize;
-    let sign = if all[to] < 0 { -1 } else { 1 };
-    let mut others = all.into_iter().enumerate().filter(|(i, _)| *i != to).map(|(_, level)| sign * level);
-    core::array::from_fn(|_| others.next().unwrap_or(0))
 }

@@ -1,30 +1,42 @@
 //! The heads of records, coded.
 
-use super::super::packet::{Audience, Base, MAX_AGE, MAX_DEPTH, MAX_OLDER};
-use super::{Coder, NUMBER, code_number};
+use super::super::packet::{Audience, Base, MAX_AGE, MAX_OLDER};
+use super::guess::MAX_RUN;
+use super::note::Note;
+use super::{Coder, Listed, NUMBER, code_number};
 
-/// The layout of the models. These first ones exist twice, for listed ghosts and for others.
+/// The layout of the models. Whether more records of listed ghosts follow, at each [`STRIDE`]th place, and of others.
 const MORE: usize = 0;
-/// Whether places are apart, by whether the last two were; and the distance.
-const APART: usize = MORE + 1;
+/// Whether a listed ghost has a record: by how many lists in a row it was in, how far off, and whether that in front of it has one.
+const HAS: usize = MORE + 2;
+const HAS_CONTEXTS: usize = 4 * 4 * 2;
+/// Of others, whether ids are apart, by whether the last two were; and the distance.
+const APART: usize = HAS + HAS_CONTEXTS;
 const GAPS: usize = APART + 2;
-const PLACES: usize = GAPS + NUMBER;
-const UPDATE: usize = 2 * PLACES;
-const CREATE: usize = UPDATE + 1;
+const UPDATE: usize = GAPS + NUMBER;
+const CREATE: usize = UPDATE + 2;
 const OWNER: usize = CREATE + 1;
-const SAME_BASE: usize = OWNER + 1;
-const NEWEST: usize = SAME_BASE + 1;
-const DEPTH: usize = NEWEST + 1;
-const AGES: usize = DEPTH + 2;
-const OLDER: usize = AGES + NUMBER;
-const OLDER_AGES: usize = OLDER + 1;
-const WHOLE: usize = OLDER_AGES + NUMBER;
-const SAME_MASK: usize = WHOLE + 1;
-/// By property, and whether the previous mask had it.
-const MASK: usize = SAME_MASK + 1;
-pub(super) const BODIES: usize = MASK + 2 * u64::BITS as usize;
+/// Whether the base is the newest state, by whether it was in the list and in the record before.
+const RESTED: usize = OWNER + 1;
+/// Whether a named base is that of the named one before, by whether the ghost is listed and whether that was so.
+const SAME_BASE: usize = RESTED + 6;
+const AGES: usize = SAME_BASE + 4;
+/// Whether states follow each other, and ticks between them.
+const STEADY: usize = AGES + NUMBER;
+const PASTS: usize = STEADY + 1;
+/// Whether as many states are in front of the base as expected, by whether the ghost is listed; and how many.
+const RUN: usize = PASTS + NUMBER;
+const RUNS: usize = RUN + 2;
+const WHOLE: usize = RUNS + NUMBER;
+/// By property: whether the mask has it, by whether the list's has it, the one before it, and how far off the ghost was.
+const MASK: usize = WHOLE + 1;
+const MASK_CONTEXTS: usize = 3 * 3 * 2;
+pub(super) const BODIES: usize = MASK + MASK_CONTEXTS * u64::BITS as usize;
 /// How many models heads need.
 pub(super) const HEADS: usize = BODIES + NUMBER;
+
+/// After as many places of a list it is said whether more records follow.
+pub(in crate::replication) const STRIDE: usize = 16;
 
 /// The operation of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,38 +53,51 @@ pub(in crate::replication) enum Op {
 
 /// The position in a section, which the next record is coded against.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::replication) struct Place {
+pub(in crate::replication) struct Place<'l> {
     tick: u32,
     properties: u32,
     is_chosen: bool,
-    /// The index of the first model of places.
-    places: usize,
+    list: Listed<'l>,
+    is_listed: bool,
     next: u32,
-    was_apart: bool,
-    base: Base,
-    mask: u64,
+    /// Whether the listed ghost in front had a record, or the last two ids were apart.
+    was: bool,
+    /// The last named base, whether the last record's was that of the one before it, and whether it was the newest state.
+    baseline: u32,
+    past: u32,
+    run: u8,
+    was_same: bool,
+    was_rested: bool,
 }
 
-impl Place {
-    /// The start of a section; records name ghosts by their place in a list of ids, or by id.
-    pub(in crate::replication) fn new(tick: u32, properties: u32, is_listed: bool) -> Self {
-        let (base, places) = (Base::Newest { depth: 0 }, if is_listed { 0 } else { PLACES });
-        Place { tick, properties, is_chosen: false, places, next: 0, was_apart: false, base, mask: 0 }
-    }
-
-    /// The same, of a class where the game chooses who is sent some properties, or not.
-    pub(in crate::replication) fn with_choice(self, is_chosen: bool) -> Self {
-        Place { is_chosen, ..self }
+impl<'l> Place<'l> {
+    /// The start of a section; records name ghosts by their place in a list of ids, then by id.
+    pub(in crate::replication) fn new(tick: u32, properties: u32, is_chosen: bool, list: Listed<'l>) -> Self {
+        let (baseline, is_listed) = (list.tick, !list.ids.is_empty());
+        Place {
+            tick,
+            properties,
+            is_chosen,
+            list,
+            is_listed,
+            next: 0,
+            was: false,
+            baseline,
+            past: 1,
+            run: 0,
+            was_same: true,
+            was_rested: false,
+        }
     }
 
     /// Whether records name ghosts by their place in a list.
     pub(in crate::replication) fn is_listed(&self) -> bool {
-        self.places == 0
+        self.is_listed
     }
 
     /// From here on records name ghosts by id.
     pub(in crate::replication) fn leave_list(&mut self) {
-        (self.places, self.next, self.was_apart) = (PLACES, 0, false);
+        (self.is_listed, self.next, self.was) = (false, 0, false);
     }
 
     /// Codes a record's place or id, and its op; None at the end of the list or section. A decoded id, mask or age may
@@ -82,75 +107,124 @@ impl Place {
         coder: &mut impl Coder,
         record: Option<(u32, Op)>,
     ) -> Option<(u32, Option<Op>)> {
-        if !coder.code(self.places + MORE, record.is_some()) {
+        let at = record.map(|(at, _)| at);
+        let at = if self.is_listed { self.code_listed(coder, at) } else { self.code_id(coder, at) }?;
+        let op = record.map_or(Op::Destroy, |(_, op)| op);
+        Some((at, self.code_op(coder, self.note(at).copied(), op)))
+    }
+
+    /// What the list knows of the ghost of a record.
+    pub(in crate::replication) fn note(&self, at: u32) -> Option<&'l Note> {
+        if self.is_listed { self.list.notes.get(at as usize) } else { None }
+    }
+
+    /// Codes which is the next listed ghost with a record.
+    fn code_listed(&mut self, coder: &mut impl Coder, at: Option<u32>) -> Option<u32> {
+        while let Some(note) = self.list.notes.get(self.next as usize) {
+            if (self.next as usize).is_multiple_of(STRIDE) && !coder.code(MORE, at.is_some()) {
+                return None;
+            }
+            let context = 8 * usize::from(note.times) + 2 * usize::from(note.far) + usize::from(self.was);
+            self.was = coder.code(HAS + context, at == Some(self.next));
+            self.next += 1;
+            if self.was {
+                return Some(self.next - 1);
+            }
+        }
+        None
+    }
+
+    fn code_id(&mut self, coder: &mut impl Coder, id: Option<u32>) -> Option<u32> {
+        if !coder.code(MORE + 1, id.is_some()) {
             return None;
         }
-        let (id, op) = record.unwrap_or((self.next, Op::Destroy));
-        let gap = u64::from(id.wrapping_sub(self.next));
-        let apart = coder.code(self.places + APART + usize::from(self.was_apart), gap > 0);
-        let gap = if apart { code_number(coder, self.places + GAPS, gap) } else { 0 };
+        let gap = u64::from(id.unwrap_or(0).wrapping_sub(self.next));
+        let apart = coder.code(APART + usize::from(self.was), gap > 0);
+        let gap = if apart { code_number(coder, GAPS, gap) } else { 0 };
         // A gap that is too far is beyond all capacities.
         let id = self.next.saturating_add(gap.min(1 << 20) as u32);
-        (self.next, self.was_apart) = (id.saturating_add(1), apart);
-        if coder.code(UPDATE, matches!(op, Op::Update { .. })) {
+        (self.next, self.was) = (id.saturating_add(1), apart);
+        Some(id)
+    }
+
+    fn code_op(&mut self, coder: &mut impl Coder, note: Option<Note>, op: Op) -> Option<Op> {
+        if coder.code(UPDATE + usize::from(note.is_some()), matches!(op, Op::Update { .. })) {
             let (base, whole, mask) = match op {
                 Op::Update { base, whole, mask } => (base, whole, mask),
-                _ => (self.base, false, self.mask),
+                _ => (Base::default(), false, 0),
             };
-            let base = self.code_base(coder, base);
+            let base = self.code_base(coder, note, base);
             let whole = coder.code(WHOLE, whole);
-            let mask = if whole { coder.raw(mask, self.properties) } else { self.code_mask(coder, mask) };
-            return Some((id, base.map(|base| Op::Update { base, whole, mask })));
+            let mask =
+                if whole { coder.raw(mask, self.properties) } else { self.code_mask(coder, note, mask) };
+            return base.map(|base| Op::Update { base, whole, mask });
         }
         if !coder.code(CREATE, matches!(op, Op::Create { .. })) {
-            return Some((id, Some(Op::Destroy)));
+            return Some(Op::Destroy);
         }
         let Audience { owner, chosen } =
             if let Op::Create(audience) = op { audience } else { Audience::default() };
         let owner = coder.code(OWNER, owner);
         // What clients are to ghosts is alike for either.
         let chosen = self.is_chosen && coder.code(OWNER, chosen);
-        Some((id, Some(Op::Create(Audience { owner, chosen }))))
+        Some(Op::Create(Audience { owner, chosen }))
     }
 
-    fn code_base(&mut self, coder: &mut impl Coder, base: Base) -> Option<Base> {
-        if coder.code(SAME_BASE, base == self.base) {
-            return Some(self.base);
-        }
-        let (depth, baseline, older) = match base {
-            Base::Newest { depth } => (depth, self.tick, 0),
-            Base::Named { baseline, older } => (0, baseline, older),
+    fn code_base(&mut self, coder: &mut impl Coder, note: Option<Note>, base: Base) -> Option<Base> {
+        let of_list = note.map_or(0, |note| 1 + usize::from(note.rested));
+        let context = 2 * of_list + usize::from(self.was_rested);
+        self.was_rested = coder.code(RESTED + context, matches!(base, Base::Newest { .. }));
+        let (baseline, older, run) = match base {
+            Base::Named { baseline, older, run } => (baseline, older, run),
+            Base::Newest { .. } => (self.tick, 0, 0),
         };
-        if coder.code(NEWEST, matches!(base, Base::Newest { .. })) {
-            let some = coder.code(DEPTH, depth > 0);
-            let more = some && coder.code(DEPTH + 1, depth > 1);
-            self.base = Base::Newest { depth: u8::from(some) + u8::from(more) };
-            return Some(self.base);
+        if self.was_rested {
+            return Some(Base::Newest { depth: 0 });
         }
-        let age = code_number(coder, AGES, u64::from(self.tick.wrapping_sub(baseline)));
-        let older = coder
-            .code(OLDER, older != 0)
-            .then(|| code_number(coder, OLDER_AGES, u64::from(baseline.wrapping_sub(older))));
+        let past = if run > 0 { baseline - older } else { self.past };
+        let context = 2 * usize::from(note.is_some()) + usize::from(self.was_same);
+        self.was_same = coder.code(SAME_BASE + context, (baseline, past) == (self.baseline, self.past));
         let before = |tick: u32, age: u64, most: u32| {
             let age = u32::try_from(age).ok().filter(|age| *age <= most)?;
             tick.checked_sub(age).filter(|tick| *tick > 0)
         };
-        let baseline = before(self.tick, age, MAX_AGE)?;
-        let older = older.map_or(Some(0), |age| before(baseline, age, MAX_OLDER))?;
-        self.base = Base::Named { baseline, older };
-        Some(self.base)
+        if !self.was_same {
+            let age = code_number(coder, AGES, u64::from(self.tick.wrapping_sub(baseline)));
+            let past =
+                if coder.code(STEADY, past == 1) { 1 } else { code_number(coder, PASTS, u64::from(past)) };
+            self.baseline = before(self.tick, age, MAX_AGE)?;
+            self.past = u32::try_from(past).ok().filter(|past| *past <= MAX_OLDER)?;
+        }
+        let expected = match note {
+            // As many states more as the base is later.
+            Some(note) => (self.baseline.saturating_sub(note.first) / self.past).min(MAX_RUN.into()) as u8,
+            None => self.run,
+        };
+        let as_expected = coder.code(RUN + usize::from(note.is_some()), run == expected);
+        // At most 12, and 255 is beyond all.
+        self.run = match as_expected {
+            true => expected,
+            false => (code_number(coder, RUNS, u64::from(run) + 1) - 1).min(255) as u8,
+        };
+        if self.run > MAX_RUN {
+            return None;
+        }
+        let past = self.past * u32::from(self.run > 0);
+        let older = if past > 0 { before(self.baseline, u64::from(past), MAX_OLDER)? } else { 0 };
+        before(self.baseline, u64::from(past) * u64::from(self.run), u32::MAX)?;
+        Some(Base::Named { baseline: self.baseline, older, run: self.run })
     }
 
-    fn code_mask(&mut self, coder: &mut impl Coder, mask: u64) -> u64 {
-        if !coder.code(SAME_MASK, mask == self.mask) {
-            let before = self.mask;
-            self.mask = (0..self.properties as usize).fold(0, |all, at| {
-                let model = MASK + 2 * at + (before >> at & 1) as usize;
-                all | u64::from(coder.code(model, mask >> at & 1 == 1)) << at
-            });
+    fn code_mask(&self, coder: &mut impl Coder, note: Option<Note>, mask: u64) -> u64 {
+        let (mut found, mut before) = (0, 0);
+        for at in 0..self.properties as usize {
+            let of_list = note.map_or(0, |note| 1 + (note.mask >> at & 1) as usize);
+            let far = usize::from(note.is_some_and(|note| note.far > 1));
+            let context = (of_list * 3 + before) * 2 + far;
+            let has = coder.code(MASK + MASK_CONTEXTS * at + context, mask >> at & 1 == 1);
+            found |= u64::from(has) << at;
+            before = 1 + usize::from(has);
         }
-        self.mask
+        found
     }
 }
-
-const _: () = assert!(MAX_DEPTH == 2);

@@ -14,12 +14,15 @@
 mod decoder;
 mod guess;
 mod heads;
+mod note;
+mod rotation;
 mod snapshot;
 mod words;
 
 pub(super) use decoder::Decoder;
-pub(super) use guess::{GUESSES, Guess, States, WINDOW, guesses, turn};
-pub(super) use heads::{Op, Place};
+pub(super) use guess::{Guess, MAX_RUN, Motion, States, WINDOW};
+pub(super) use heads::{Op, Place, STRIDE};
+pub(super) use note::Note;
 pub(super) use snapshot::{Listed, Listing, SLOT_BITS, SLOTS, Snapshot};
 pub(super) use words::{Layout, Off, Trail};
 

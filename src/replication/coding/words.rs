@@ -2,6 +2,7 @@
 
 use super::super::class::GhostClass;
 use super::heads::HEADS;
+use super::note::Note;
 use super::{Coder, code_number};
 use crate::wire::Property;
 
@@ -31,8 +32,8 @@ const TRAIL_CONTEXT: usize = 2;
 const CREATED: usize = CONTEXTS * CONTEXT + TRAILS * TRAIL_CONTEXTS * TRAIL_CONTEXT;
 const WORD: usize = CREATED + 1;
 
-/// Models of the choice of prediction: one with one state before the newest, two with two.
-const CHOICES: usize = 3;
+/// Models of whether a property does what it is less likely to: by what it did in the list, and how far the ghost was off.
+const CHOICES: usize = 4 * 2;
 
 /// How far a word may be off that a trail tells apart, in either direction; and how many of these there are.
 const FAR: i64 = 2;
@@ -78,13 +79,23 @@ pub(in crate::replication) struct Off {
 }
 
 impl Off {
-    /// Starts a property with this prediction, which is all the context that its first word has.
+    /// Starts a property that does what is likely, or not, against a base with this many older states: all the context that its
+    /// first word has.
     #[inline]
-    pub(in crate::replication) fn begin(&mut self, depth: u8, guess: usize) {
+    pub(in crate::replication) fn begin(&mut self, run: u8, deviates: bool) {
         if self.context < FIRST {
-            // 0 stays; 1 and 2 go on from two or three states; 3 bends.
-            self.context = if guess == 1 { usize::from(depth.clamp(1, 2)) } else { guess.min(1) * 3 };
+            self.context = match run {
+                _ if deviates => 3,
+                0 => 0,
+                1..4 => 1,
+                _ => 2,
+            };
         }
+    }
+
+    /// The most bits of a distance so far.
+    pub(in crate::replication) fn most(self) -> u32 {
+        self.most
     }
 
     #[inline]
@@ -115,22 +126,27 @@ impl Layout {
         HEADS + CHOICES * self.properties + WORD * word
     }
 
-    /// Codes the number of the prediction for a property, with this many states before the newest.
+    /// Codes whether a property does what it is less likely to do, against a base with this many older states: with none there
+    /// is no choice.
     #[inline]
-    pub(in crate::replication) fn code_guess(
+    pub(in crate::replication) fn code_deviates(
         self,
         coder: &mut impl Coder,
         property: usize,
-        depth: u8,
-        guess: usize,
-    ) -> usize {
-        let models = HEADS + CHOICES * property;
-        match depth {
-            0 => 0,
-            1 => usize::from(coder.code(models, guess > 0)),
-            _ if !coder.code(models + 1, guess > 0) => 0,
-            _ => 1 + usize::from(coder.code(models + 2, guess > 1)),
+        (run, note): (u8, Option<&Note>),
+        deviates: bool,
+    ) -> bool {
+        if run == 0 {
+            return false;
         }
+        let (of_list, far) = match note {
+            Some(note) if note.mask >> property & 1 == 1 => {
+                (2 + (note.deviated >> property & 1) as usize, usize::from(note.far > 1))
+            }
+            Some(note) => (1, usize::from(note.far > 1)),
+            None => (0, 0),
+        };
+        coder.code(HEADS + CHOICES * property + 2 * of_list + far, deviates)
     }
 
     /// A residual of the word at this place of a row: 0, or which side of the prediction it lies on, and how far. What is read

@@ -3,26 +3,22 @@
 //! Promises: a record is read whether its ghost exists or not, so a packet's meaning never depends on another packet's
 //! fate. A payload has at most [`MAX_RECORDS`] records, whatever its bytes.
 
-use core::ops::Range;
-
-use super::super::class::{Classes, GhostClass};
+use super::super::class::{Classes, GhostClass, MAX_GROUPS};
 use super::super::coding::{
-    Coder, Decoder, GUESSES, Layout, Listing, MAX_RECORDS, Model, Off, Op, Place, SLOT_BITS, SLOTS, Snapshot,
-    States, Trail, WINDOW, turn,
+    Coder, Decoder, Guess, Layout, Listing, MAX_RECORDS, Model, Motion, Note, Off, Op, Place, SLOT_BITS,
+    SLOTS, Snapshot, States, Trail, WINDOW,
 };
 use super::super::packet::Violation;
 use super::Mirror;
 use super::ghosts::Against;
 use super::source::{Bases, RecordSource};
 use super::staged::{Staged, StagedOp};
-use crate::wire::{BitReader, BitSink, BitWriter, Property, ReadError};
-
-/// The place of a rotation's largest component is among these many of a property's first words.
-const ROTATION_WORDS: usize = 4;
+use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
 /// The state to read coded packets.
 #[derive(Debug)]
 pub(super) struct CodedReader {
+    motions: Box<[Motion]>,
     first: Snapshot,
     /// The snapshots by number, less 1: their tick and models.
     kept: [Option<(u32, Snapshot)>; SLOTS],
@@ -47,6 +43,7 @@ impl CodedReader {
     pub(super) fn of(classes: &Classes) -> Option<Box<Self>> {
         let has_coded = classes.iter().any(|class| class.coded);
         let new = || CodedReader {
+            motions: classes.iter().map(|class| Motion::new(class)).collect(),
             first: Snapshot::first(classes),
             kept: [const { None }; SLOTS],
             lent: Lent::default(),
@@ -76,8 +73,12 @@ impl Mirror {
         coded: &mut CodedReader,
         staged: &mut Staged,
     ) -> Result<(), Violation> {
-        let CodedReader { first, kept, lent: Lent { bytes, models, created, guessed, bodies, listing } } =
-            coded;
+        let CodedReader {
+            motions,
+            first,
+            kept,
+            lent: Lent { bytes, models, created, guessed, bodies, listing },
+        } = coded;
         bytes.clear();
         while reader.remaining_bits() >= 8 {
             // Eight bits.
@@ -108,10 +109,10 @@ impl Mirror {
             least = class + 1;
             let of = ghosts.class();
             let (allowed, capacity) = (of.updated_for_any(), of.capacity);
+            let created_masks: [u64; MAX_GROUPS] = core::array::from_fn(|group| of.created(group));
             let layout = Layout::new(of);
             let listed = begin.listed(class as usize);
-            let mut place = Place::new(tick, of.properties.each().len() as u32, !listed.ids.is_empty());
-            place = place.with_choice(of.is_chosen());
+            let mut place = Place::new(tick, of.properties.each().len() as u32, of.is_chosen(), listed);
             listing.clear(of.properties.word_count());
             created.clear();
             created.resize(of.properties.word_count(), 0);
@@ -138,10 +139,24 @@ impl Mirror {
                 if id >= capacity {
                     return Err(Violation::Id { class, id });
                 }
-                let (at, decoder) = (id as usize, &mut decoder);
+                let (place_in_list, at, decoder) = (at, id as usize, &mut decoder);
                 let ends = op == Some(Op::Destroy);
                 let trails = if ends { &mut [][..] } else { listing.push(id, trails) };
-                let mut source = Coded { decoder, layout, whole: false, created, guessed, bodies, trails };
+                let (note, motion) = (place.note(place_in_list).copied(), &motions[class as usize]);
+                let (whole, deviated, most) = (false, 0, 0);
+                let mut source = Coded {
+                    decoder,
+                    layout,
+                    motion,
+                    note,
+                    whole,
+                    created,
+                    guessed,
+                    bodies,
+                    trails,
+                    deviated,
+                    most,
+                };
                 match op {
                     None => return Err(Violation::Form),
                     Some(Op::Update { mask, .. }) if mask == 0 || mask & !allowed != 0 => {
@@ -150,13 +165,19 @@ impl Mirror {
                     Some(Op::Update { base, whole, mask }) => {
                         source.whole = whole;
                         ghosts.read_update(at, Against { tick, base }, mask, &mut source, staged)?;
+                        let (deviated, most) = (source.deviated, source.most);
+                        listing.note(Note::of_update(note, (tick, base, mask), (deviated, most)));
                     }
-                    Some(Op::Create(audience)) => ghosts.read_create(at, audience, &mut source, staged)?,
+                    Some(Op::Create(audience)) => {
+                        ghosts.read_create(at, audience, &mut source, staged)?;
+                        let mask = created_masks[usize::from(audience.group(ghosts.class()))];
+                        listing.note(Note::of_create(mask, tick));
+                    }
                     Some(Op::Destroy) => staged.push(class, at, StagedOp::Destroy),
                 }
             }
             if keeps > 0 {
-                after.keep(class as usize, decoder.models(), listing);
+                after.keep(class as usize, tick, decoder.models(), listing);
             }
         }
         if decoder.is_beyond() {
@@ -179,6 +200,9 @@ impl Mirror {
 struct Coded<'s, 'a> {
     decoder: &'s mut Decoder<'a>,
     layout: Layout,
+    motion: &'s Motion,
+    /// What is known of the ghost, if it is listed.
+    note: Option<Note>,
     /// Whether an update's words are whole.
     whole: bool,
     created: &'s mut [u64],
@@ -186,36 +210,9 @@ struct Coded<'s, 'a> {
     bodies: &'s mut BitWriter,
     /// Of the ghost's words.
     trails: &'s mut [Trail],
-}
-
-/// The states that words are read against, and how many of these lie before the newest.
-struct KnownStates<'b> {
-    bases: Bases<'b>,
-    depth: u8,
-    width: usize,
-}
-
-impl KnownStates<'_> {
-    /// Predicts a property's words.
-    fn predict(&self, guess: usize, property: &Property, words: Range<usize>, guessed: &mut [u64]) {
-        let Bases { states: ref rows, past, ahead } = self.bases;
-        let states = States { rows, width: self.width, depth: self.depth, past, ahead };
-        GUESSES[guess].predict(property, words, states, guessed);
-    }
-
-    /// A rotation's largest component is known, and with it what the words behind its place are of: predicts these again, if that
-    /// is another than before.
-    fn turn(&mut self, guess: usize, property: &Property, words: Range<usize>, guessed: &mut [u64]) {
-        let Some(at) = property.largest_at() else { return };
-        let rows = (&mut *self.bases.states, self.width, self.depth);
-        if turn(property, words.clone(), rows, guessed[at]) {
-            // No property has more in front of them.
-            let mut read = [0; ROTATION_WORDS];
-            read[..=at].copy_from_slice(&guessed[..=at]);
-            self.predict(guess, property, words, guessed);
-            guessed[..=at].copy_from_slice(&read[..=at]);
-        }
-    }
+    /// What was read: the properties that don't do what is likely, and the most bits of a distance.
+    deviated: u64,
+    most: u32,
 }
 
 impl Coded<'_, '_> {
@@ -224,8 +221,8 @@ impl Coded<'_, '_> {
         &mut self,
         class: &GhostClass,
         mask: u64,
-        depth: u8,
-        mut into: Option<(KnownStates<'_>, &mut [u64])>,
+        run: u8,
+        mut into: Option<(States<'_>, &mut [u64])>,
     ) -> Result<(), Violation> {
         let (layout, properties, mut off) = (self.layout, &class.properties, Off::default());
         for (i, property) in properties.of(mask) {
@@ -235,12 +232,15 @@ impl Coded<'_, '_> {
             if self.whole {
                 layout.code_whole(self.decoder, property, self.guessed);
             } else {
-                let guess = layout.code_guess(self.decoder, i, depth, 0);
-                if let Some((known, _)) = &into {
-                    known.predict(guess, property, range.clone(), self.guessed);
+                let deviates = layout.code_deviates(self.decoder, i, (run, self.note.as_ref()), false);
+                self.deviated |= u64::from(deviates) << i;
+                let mut guess = Guess::default();
+                if let Some((states, _)) = &into {
+                    let goes = states.move_on(property, &range) != deviates;
+                    guess = self.motion.predict((i, property), range.clone(), *states, goes, self.guessed);
                 }
-                off.begin(depth, guess);
-                let largest_at = property.largest_at();
+                off.begin(run, deviates);
+                let largest_at = self.motion.largest_at(i);
                 for (at, of) in property.words().iter().enumerate() {
                     let word = range.start + at;
                     let residual =
@@ -249,10 +249,8 @@ impl Coded<'_, '_> {
                         return Err(ReadError::OutOfRange { offset: residual, span: of.last() }.into());
                     }
                     self.guessed[at] = of.word(residual, self.guessed[at]);
-                    if let Some((known, _)) = &mut into
-                        && largest_at == Some(at)
-                    {
-                        known.turn(guess, property, range.clone(), self.guessed);
+                    if largest_at == Some(at) && into.is_some() {
+                        self.motion.turn(i, guess, self.guessed);
                     }
                 }
             }
@@ -263,6 +261,7 @@ impl Coded<'_, '_> {
                 words[range].copy_from_slice(self.guessed);
             }
         }
+        self.most = off.most();
         Ok(())
     }
 }
@@ -299,8 +298,9 @@ impl RecordSource for Coded<'_, '_> {
         bases: Bases<'_>,
         words: &mut [u64],
     ) -> Result<(), Violation> {
-        let known = KnownStates { bases, depth, width: words.len() };
-        self.read(class, mask, depth, Some((known, words)))
+        let Bases { states: rows, past, ahead } = bases;
+        let states = States { rows, width: words.len(), run: depth, past, ahead };
+        self.read(class, mask, depth, Some((states, words)))
     }
 
     fn pass_over(&mut self, class: &GhostClass, mask: u64, depth: u8) -> Result<(), Violation> {

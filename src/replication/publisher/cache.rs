@@ -7,7 +7,7 @@
 //! property, for every client that took them.
 
 use super::super::class::{GhostClass, MAX_GROUPS};
-use super::super::coding::{GUESSES, Guess, States, WINDOW, guesses, turn};
+use super::super::coding::{Motion, States, WINDOW};
 use super::super::packet::Base;
 use super::super::table::Table;
 use super::runs::Runs;
@@ -17,7 +17,7 @@ use crate::wire::{BitSink, BitWriter, Property};
 const NONE: u32 = u32::MAX;
 
 /// Stands for bits written without a baseline.
-const WHOLE: Base = Base::Named { baseline: 0, older: 0 };
+const WHOLE: Base = Base::Named { baseline: 0, older: 0, run: 0 };
 
 /// The words of one object, encoded.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +67,7 @@ pub(super) struct Cache {
     /// For coded classes: for each property with words its prediction, then its words' residuals.
     residuals: Vec<u64>,
     coded: bool,
+    motion: Motion,
     /// Updates that several clients get in a row.
     pub(super) runs: Runs,
     tick: u32,
@@ -92,6 +93,7 @@ impl Cache {
             costs: Vec::new(),
             residuals: Vec::new(),
             coded: class.coded,
+            motion: Motion::new(class),
             runs: Runs::default(),
             tick: 0,
             states: vec![0; if class.coded { WINDOW * class.properties.word_count() } else { 0 }].into(),
@@ -233,7 +235,7 @@ impl Cache {
         let (class, of) = (table.class(), usize::from(group));
         let (since, past, ahead) = match base {
             Base::Newest { .. } => (table.turn(of, row).last - 1, 1, 1),
-            Base::Named { baseline, older } => (baseline, baseline - older, self.tick - baseline),
+            Base::Named { baseline, older, .. } => (baseline, baseline - older, self.tick - baseline),
         };
         let mask = table.changed_since(row, since) & class.updated(of);
         let known = table.words_for(of, row, since, &mut self.base);
@@ -243,17 +245,12 @@ impl Cache {
             Base::Named { older, .. } => table.words_for(of, row, older, &mut self.older),
         };
         if self.coded {
-            let (wanted, width) = (base.depth(), self.base.len());
-            let (newest, rest) = self.states.split_at_mut(width);
-            newest.copy_from_slice(&self.base);
-            rest[..width].copy_from_slice(&self.older);
-            let rows = rest.chunks_exact_mut(width.max(1)).zip(1..=wanted).skip(1);
-            let rows = rows.map(|(words, back)| older && table.words_back(row, back + 1, words));
-            let depth = u8::from(older) + rows.take_while(|found| *found).count() as u8;
+            let known = known && self.load_states(table, row, of, base);
             let start = self.residuals.len() as u32;
             let mask = if known { mask } else { 0 };
             // Ages have 16 bits.
-            let whole = self.encode_residuals(table, row, mask, depth, (past as u16, ahead as u16));
+            let ages = (past as u16, ahead as u16);
+            let whole = self.encode_residuals(table, row, mask, base.depth(), ages);
             return self.push(row, CachedBits { mask, start, whole, ..blank(base, group, !known) });
         }
         let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
@@ -302,38 +299,55 @@ impl Cache {
         self.push(row, CachedBits { mask, start, bits, costs, ..blank(base, group, !known) })
     }
 
-    /// Appends the predictions and residuals of the properties, by the nearest prediction. Returns whether their words
+    /// Loads the states that a coded update is predicted from; false where one of them is forgotten.
+    fn load_states(&mut self, table: &Table, row: u32, group: usize, base: Base) -> bool {
+        let width = self.base.len();
+        let (newest, rest) = self.states.split_at_mut(width);
+        newest.copy_from_slice(&self.base);
+        let Base::Named { baseline, older, run } = base else { return true };
+        let mut rows = rest.chunks_exact_mut(width.max(1)).zip(1..=u32::from(run));
+        let past = baseline - older;
+        rows.all(|(words, back)| table.words_for(group, row, baseline - back * past, words))
+    }
+
+    /// Appends what the properties do and their residuals, by the nearer prediction. Returns whether their words
     /// would take fewer bits whole.
     fn encode_residuals(
         &mut self,
         table: &Table,
         row: u32,
         mask: u64,
-        depth: u8,
+        run: u8,
         (past, ahead): (u16, u16),
     ) -> bool {
         let (properties, words) = (&table.class().properties, table.newest(row));
+        let states = States { rows: &self.states, width: self.base.len(), run, past, ahead };
         let (mut delta, mut whole) = (0, 0);
         for (i, property) in properties.of(mask & self.with_words) {
             let range = properties.word_range(i);
             let words = &words[range.clone()];
-            if let Some(at) = property.largest_at() {
-                let width = self.base.len();
-                turn(property, range.clone(), (&mut self.states, width, depth), words[at]);
-            }
-            let states = States { rows: &self.states, width: self.base.len(), depth, past, ahead };
-            let (mut best, mut least) = (0, u32::MAX);
+            let likely = states.move_on(property, &range);
+            let (mut best, mut least) = (false, u32::MAX);
             let [guessed, from] = &mut self.guesses;
             let (guessed, from) = (&mut guessed[range.clone()], &mut from[range.clone()]);
-            for (number, guess) in GUESSES[..guesses(depth)].iter().enumerate() {
-                guess.predict(property, range.clone(), states, guessed);
-                let bits = about(property, words, guessed) + if *guess == Guess::Bend { BENT } else { 0 };
+            for deviates in [false, true] {
+                if deviates && states.run == 0 {
+                    break;
+                }
+                let goes = likely != deviates;
+                let guess = self.motion.predict((i, property), range.clone(), states, goes, guessed);
+                if let Some(at) = self.motion.largest_at(i) {
+                    let turned = core::mem::replace(&mut guessed[at], words[at]);
+                    self.motion.turn(i, guess, guessed);
+                    guessed[at] = turned;
+                }
+                let bits = about(property, words, guessed) + if deviates { DEVIATING } else { 0 };
                 if bits < least {
-                    (best, least) = (number, bits);
+                    (best, least) = (deviates, bits);
                     from.copy_from_slice(guessed);
                 }
             }
-            self.residuals.push(best as u64);
+            self.residuals.push(u64::from(best));
             let each = property.words().iter().zip(words.iter().zip(from));
             self.residuals.extend(each.map(|(range, (word, from))| range.residual(*word, *from)));
             delta += least;
@@ -390,8 +404,8 @@ fn about(property: &Property, words: &[u64], from: &[u64]) -> u32 {
     each.map(|(range, (word, from))| bits(range.residual(*word, *from))).sum()
 }
 
-/// How many quarters of bits a parabola must save: it is sometimes nearer by chance.
-const BENT: u32 = 16;
+/// How many quarters of bits it must save to do what is less likely, which takes some to say.
+const DEVIATING: u32 = 12;
 
 /// Writes to the arena, beginning at a new word.
 struct ArenaSink<'a> {

@@ -2,10 +2,10 @@
 
 use super::super::coding::{Coder, Off};
 use super::super::coding::{
-    Encoder, Layout, Listed, Listing, MAX_DECISION_BITS, MAX_RECORDS, Op, Place, SLOT_BITS, SLOTS, Snapshot,
-    number_bits,
+    Encoder, Layout, Listed, Listing, MAX_DECISION_BITS, MAX_RECORDS, Note, Op, Place, SLOT_BITS, SLOTS,
+    STRIDE, Snapshot, number_bits,
 };
-use super::super::packet::{Base, MAX_DEPTH};
+use super::super::packet::Base;
 use super::super::table::Table;
 use super::cache::Cache;
 use super::costs::ClassCosts;
@@ -15,8 +15,8 @@ use super::scope::{CarriedGhost, CarriedOp, Due, Scope};
 use crate::store::ones;
 use crate::wire::{BitReader, BitSink, BitWriter};
 
-/// Bits reserved for the ends of a section and of the packet.
-const ENDS: usize = 3 * MAX_DECISION_BITS + 16;
+/// Bits reserved for the ends of a section and of the packet, and for the listed ghosts until it is said that none follow.
+const ENDS: usize = (3 + STRIDE) * MAX_DECISION_BITS + 16;
 
 /// The maximum overhead of a packet's first coded record beyond its properties: the start and end of packet and
 /// section, some thirty decisions, a gap, two ages, a mask, and the length of properties without words.
@@ -85,7 +85,7 @@ struct Section<'a> {
     cache: &'a mut Cache,
     coder: &'a mut PacketCoder,
     layout: Layout,
-    place: Place,
+    place: Place<'a>,
     /// The ghosts that are likely to be in it.
     listed: Listed<'a>,
     class: usize,
@@ -131,8 +131,12 @@ impl TickData<'_> {
                 cache: &mut self.caches[class],
                 coder: &mut *coder,
                 layout: Layout::new(table.class()),
-                place: Place::new(self.tick, properties.each().len() as u32, !listed.ids.is_empty())
-                    .with_choice(table.class().is_chosen()),
+                place: Place::new(
+                    self.tick,
+                    properties.each().len() as u32,
+                    table.class().is_chosen(),
+                    listed,
+                ),
                 listed,
                 class,
                 tick: self.tick,
@@ -155,7 +159,7 @@ impl TickData<'_> {
                     averages[class].note_creates((creates.0 >> 16) as usize, creates.1);
                 }
                 if let Some((_, snapshot)) = &mut kept {
-                    snapshot.keep(class, coder.encoder.models(), &mut coder.listing);
+                    snapshot.keep(class, self.tick, coder.encoder.models(), &mut coder.listing);
                 }
             }
             if full {
@@ -227,14 +231,13 @@ impl Section<'_> {
                 let at = listed.map_or(*id, |place| place as u32);
                 let (due, is_first) = (self.due(scope, *id), carried.len() == before);
                 let (op, base, written) = match due {
-                    Due::Update { row, base, group, step } => {
+                    Due::Update { row, base, group, op: carried } => {
                         let entry = self.cache.update(self.table, row, base, group);
                         let (mask, whole) = (self.cache.entry(entry).mask, self.cache.entry(entry).whole);
                         if mask == 0 {
                             scope.clear_due(*id);
                             continue;
                         }
-                        let op = if step { CarriedOp::Step } else { CarriedOp::Update };
                         let mut written =
                             self.put(at, Op::Update { base, whole, mask }, Some((row, entry)), room);
                         if written.is_none() && is_first && !whole {
@@ -245,7 +248,7 @@ impl Section<'_> {
                         if let Some(bits) = written {
                             self.updates = (self.updates.0 + bits, self.updates.1 + 1);
                         }
-                        (op, base, written)
+                        (carried, base, written)
                     }
                     Due::Create { row, .. } if !self.table.has_state(row) => {
                         // It is due again when it has a state.
@@ -279,7 +282,7 @@ impl Section<'_> {
 
     /// The operation for a ghost: a create if its baseline is forgotten.
     fn due(&mut self, scope: &mut Scope, id: u32) -> Due {
-        let due = scope.due(id, self.tick, self.table, MAX_DEPTH);
+        let due = scope.due(id, self.tick, self.table);
         if let Due::Update { row, base, group, .. } = due {
             let entry = self.cache.update(self.table, row, base, group);
             if self.cache.entry(entry).forgotten {
@@ -307,19 +310,21 @@ impl Section<'_> {
             let listed = place.is_listed().then(|| self.listed.trails(at as usize));
             let id = if place.is_listed() { self.listed.ids[at as usize] } else { at };
             let trails = listing.push(id, listed.unwrap_or_default());
+            let noted = self.place.note(at).copied();
             words.clear();
             words.extend_from_slice(self.table.newest(row));
             let depth =
                 if let Op::Update { base, whole: false, .. } = op { Some(base.depth()) } else { None };
             let residuals = depth.map_or(&[][..], |_| self.cache.residuals(self.cache.entry(entry)));
             let mut residuals = residuals.iter();
-            let mut off = Off::default();
+            let (mut off, mut deviated) = (Off::default(), 0);
             for (i, property) in properties.of(mask & properties.with_words()) {
                 let (range, before) = (properties.word_range(i), encoder.spent());
                 if let Some(depth) = depth {
-                    let guess = residuals.next().map_or(0, |guess| *guess as usize);
-                    layout.code_guess(encoder, i, depth, guess);
-                    off.begin(depth, guess);
+                    let deviates = residuals.next() == Some(&1);
+                    layout.code_deviates(encoder, i, (depth, noted.as_ref()), deviates);
+                    deviated |= u64::from(deviates) << i;
+                    off.begin(depth, deviates);
                     for (word, residual) in range.zip(&mut residuals) {
                         layout.code_residual(encoder, word, &mut off, &mut trails[word], *residual);
                     }
@@ -332,6 +337,12 @@ impl Section<'_> {
                 }
                 took.push((i, encoder.spent() - before));
             }
+            listing.note(match op {
+                Op::Update { base, mask, .. } => {
+                    Note::of_update(noted, (self.tick, base, mask), (deviated, off.most()))
+                }
+                _ => Note::of_create(mask, self.tick),
+            });
             let without = mask & properties.all() & !properties.with_words();
             if without != 0 {
                 bodies.clear();

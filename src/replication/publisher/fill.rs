@@ -14,9 +14,6 @@ use crate::wire::BitWriter;
 /// The maximum of bits that an align takes.
 const MAX_ALIGN: usize = 7;
 
-/// How many states before the newest words are predicted from.
-pub(super) const STEPS_BACK: u8 = 1;
-
 /// How many ghosts' records are loaded at a time.
 pub(super) const BATCH: usize = 64;
 
@@ -223,10 +220,9 @@ impl Section<'_> {
 
     #[inline]
     fn write(&mut self, scope: &mut Scope, id: u32, writer: &mut Writer, out: &mut BitWriter) -> Wrote {
-        match scope.due(id, self.tick, self.table, STEPS_BACK) {
-            Due::Update { row, base, group, step } => {
+        match scope.due(id, self.tick, self.table) {
+            Due::Update { row, base, group, op } => {
                 let at = self.cache.update(self.table, row, base, group);
-                let op = if step { CarriedOp::Step } else { CarriedOp::Update };
                 let entry = self.cache.entry(at);
                 // Most records repeat the previous head and are short.
                 if self.begun

@@ -292,6 +292,12 @@ impl Table {
         history.words_since(at, tick, changes, words) || history.words_at(at, tick, words)
     }
 
+    /// The tick of the first state behind that of a tick, of what was sent to a group of clients; 0 if there is none.
+    pub(super) fn next_change(&self, group: usize, row: u32, tick: u32) -> u32 {
+        let row = row as usize;
+        self.histories[group].bracket(row, self.newest_since[row], tick)[2]
+    }
+
     /// When the row changed in what a group of clients may see.
     #[inline]
     pub fn turn(&self, group: usize, row: u32) -> Turn {

@@ -28,7 +28,7 @@ impl Scope {
                 && delivered
                 && record.is_acked_by(*each)
             {
-                record.acknowledge(sent, each.count, each.op == CarriedOp::Step);
+                record.acknowledge(sent, each.count, each.op);
             } else {
                 self.handle_fate(*each, delivered, sent, tick);
             }
@@ -64,13 +64,13 @@ impl Scope {
                 record.hold.set_run(0);
             }
             (CarriedOp::Create, GhostState::Live) if record.since(carried.count) < HISTORY => {
-                record.acknowledge(sent, carried.count, false);
+                record.acknowledge(sent, carried.count, CarriedOp::Create);
             }
             // In any order of arrival, the client had the state that it was written against.
-            (op @ (CarriedOp::Update | CarriedOp::Step), GhostState::Live)
+            (op @ (CarriedOp::Update | CarriedOp::Step | CarriedOp::Coded), GhostState::Live)
                 if record.since(carried.base_count) < HISTORY =>
             {
-                record.acknowledge(sent, carried.count, op == CarriedOp::Step);
+                record.acknowledge(sent, carried.count, op);
             }
             _ => {}
         }

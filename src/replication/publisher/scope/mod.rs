@@ -25,8 +25,8 @@ pub(super) enum Due {
         base: Base,
         /// The client's group in the class.
         group: u8,
-        /// Whether it is sent as a [`CarriedOp::Step`].
-        step: bool,
+        /// As what it is carried.
+        op: CarriedOp,
     },
     Create {
         row: u32,
@@ -330,10 +330,9 @@ impl Scope {
         })
     }
 
-    /// What to write of a ghost in this tick, against its newest state and at most this many before it, if the client
-    /// is known to have these.
+    /// What to write of a ghost in this tick, against states that the client is known to have.
     #[inline]
-    pub(super) fn due(&mut self, id: u32, tick: u32, table: &Table, depth: u8) -> Due {
+    pub(super) fn due(&mut self, id: u32, tick: u32, table: &Table) -> Due {
         let record = &mut self.records[id as usize];
         let (row, group) = (record.row.into(), record.hold.audience().group(table.class()));
         match record.state {
@@ -342,13 +341,21 @@ impl Scope {
                 self.clear_due(id);
                 Due::Later
             }
+            GhostState::Live if table.class().coded => {
+                if tick - record.acked > MAX_AGE {
+                    return self.create_again(id, tick);
+                }
+                let base = record.base_of_coded(tick, table, group.into());
+                Due::Update { row, group, base, op: CarriedOp::Coded }
+            }
             GhostState::Live => {
                 let (since, turn) = (record.since(record.acked_count), table.turn(group.into(), row));
                 // The state before the last change is its newest, whatever else of it is in flight.
                 if record.acked >= turn.before && record.acked < turn.last && record.sent < turn.last {
                     let step = since == 0 && table.has_stepped(row);
-                    let depth = if step { record.hold.run().min(depth) } else { 0 };
-                    return Due::Update { row, group, base: Base::Newest { depth }, step };
+                    let depth = if step { record.hold.run().min(1) } else { 0 };
+                    let op = if step { CarriedOp::Step } else { CarriedOp::Update };
+                    return Due::Update { row, group, base: Base::Newest { depth }, op };
                 }
                 if tick - record.acked > MAX_AGE {
                     return self.create_again(id, tick);
@@ -357,8 +364,8 @@ impl Scope {
                 let near = record.since(record.older_count).saturating_add(since) < HISTORY;
                 let older =
                     if record.older_age > 0 && near { record.acked - u32::from(record.older_age) } else { 0 };
-                let base = Base::Named { baseline: record.acked, older };
-                Due::Update { row, group, base, step: false }
+                let base = Base::Named { baseline: record.acked, older, run: u8::from(older > 0) };
+                Due::Update { row, group, base, op: CarriedOp::Update }
             }
             // Its ack would prove nothing.
             GhostState::Creating if record.acked > tick => Due::Later,
@@ -418,7 +425,9 @@ impl Scope {
         let base_count = match base {
             Base::Newest { depth } => record.acked_count.wrapping_sub(depth),
             Base::Named { older: 0, .. } => record.acked_count,
-            Base::Named { .. } => record.older_count,
+            Base::Named { run: 1, .. } => record.older_count,
+            // In each tick there was one at most.
+            Base::Named { run, .. } => record.acked_count.wrapping_sub(run * record.older_age),
         };
         // Ids are below 2^16, and there are at most 256 classes.
         CarriedGhost { id: id as u16, class: class as u8, op, count: record.count, base_count }

@@ -6,7 +6,9 @@
 //! any link, a ghost waits while [`MAX_IN_FLIGHT`] of its records are in flight.
 
 use super::super::super::class::HISTORY;
-use super::super::super::packet::{Audience, MAX_DEPTH, MAX_OLDER};
+use super::super::super::coding::MAX_RUN;
+use super::super::super::packet::{Audience, Base, MAX_DEPTH, MAX_OLDER};
+use super::super::super::table::Table;
 
 /// The maximum of a ghost's records after its baseline. When the last of them is acked, at most one less may have
 /// followed it.
@@ -28,7 +30,8 @@ pub(in crate::replication::publisher) enum GhostState {
 }
 
 /// In one byte: who the client is to the ghost, and how many of the records before that of the baseline are the states
-/// that the client has before it, one after the other, as the table has them.
+/// that the client has before it: of a plain class, one after the other, as the table has them; of a coded one, of ticks as far
+/// apart as the baseline's and the older one's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hold(u8);
 
@@ -106,6 +109,8 @@ pub(in crate::replication::publisher) enum CarriedOp {
     Update,
     /// An update to the state right after the client's newest known one.
     Step,
+    /// An update of a coded class.
+    Coded,
     Create,
     Destroy,
 }
@@ -136,7 +141,7 @@ impl Record {
     /// Whether the ack of this update proves that the client has its state, and nothing waits for it.
     #[inline]
     pub(super) fn is_acked_by(&self, update: CarriedGhost) -> bool {
-        matches!(update.op, CarriedOp::Update | CarriedOp::Step)
+        matches!(update.op, CarriedOp::Update | CarriedOp::Step | CarriedOp::Coded)
             && self.state == GhostState::Live
             && self.since(self.acked_count) < MAX_IN_FLIGHT
             && self.since(update.base_count) < HISTORY
@@ -156,13 +161,36 @@ impl Record {
         self.hold.set_run(0);
     }
 
+    /// The base of an update of a coded class: the baseline with the states in front of it that are known to be as far apart, where
+    /// the ghost didn't rest behind it.
+    pub(super) fn base_of_coded(&self, tick: u32, table: &Table, group: usize) -> Base {
+        let (row, since, past) = (self.row.into(), self.since(self.acked_count), self.older_age);
+        let (turn, age) = (table.turn(group, row), tick - self.acked);
+        // By the time of the ack, about as many more will have been sent.
+        let room = (HISTORY - 1).saturating_sub(since.saturating_mul(2)).checked_div(past).unwrap_or(0);
+        let run = self.hold.run().min(room);
+        let follows = run > 0 && table.next_change(group, row, self.acked) <= self.acked + u32::from(past);
+        // The state before the last change is its newest, whatever else of it is in flight.
+        let is_newest = self.acked >= turn.before && self.acked < turn.last && self.sent < turn.last;
+        if is_newest && !(follows && age == u32::from(past)) {
+            return Base::Newest { depth: 0 };
+        }
+        let (older, run) = if follows { (self.acked - u32::from(past), run) } else { (0, 0) };
+        Base::Named { baseline: self.acked, older, run }
+    }
+
     #[inline]
-    pub(super) fn acknowledge(&mut self, sent: u32, count: u8, step: bool) {
+    pub(super) fn acknowledge(&mut self, sent: u32, count: u8, op: CarriedOp) {
         if sent <= self.acked {
             return;
         }
-        self.hold.set_run(if step { (self.hold.run() + 1).min(MAX_DEPTH) } else { 0 });
         let age = sent - self.acked;
+        self.hold.set_run(match op {
+            CarriedOp::Step => (self.hold.run() + 1).min(MAX_DEPTH),
+            CarriedOp::Coded if age == u32::from(self.older_age) => (self.hold.run() + 1).min(MAX_RUN),
+            CarriedOp::Coded => 1,
+            _ => 0,
+        });
         // At most 64.
         self.older_age = if age <= MAX_OLDER { age as u8 } else { 0 };
         self.older_count = self.acked_count;

@@ -1,0 +1,49 @@
+//! What a list knows of a ghost from the record that it lists: what the next one is likely to be.
+
+use super::super::packet::Base;
+
+/// As many lists in a row as are told apart.
+const MANY: u8 = 3;
+
+/// A listed ghost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::replication) struct Note {
+    /// The properties that the record had, and those of which it last said that they go on.
+    pub(super) mask: u64,
+    pub(super) deviated: u64,
+    /// From which tick on the client has each state, as far as the record shows.
+    pub(super) first: u32,
+    /// How many lists in a row it is in, at most [`MANY`].
+    pub(super) times: u8,
+    /// The most bits of a distance to a prediction, in steps: 0 to 3.
+    pub(super) far: u8,
+    /// Whether the record was against the newest state, whichever that was.
+    pub(super) rested: bool,
+}
+
+impl Note {
+    /// A ghost that was created by a packet of this tick.
+    pub(in crate::replication) fn of_create(mask: u64, tick: u32) -> Self {
+        Note { mask, first: tick, far: 1, rested: true, ..Note::default() }
+    }
+
+    /// A ghost whose record of this tick had this base and mask, and went on in these properties; `before` is what was known
+    /// of it.
+    pub(in crate::replication) fn of_update(
+        before: Option<Note>,
+        (tick, base, mask): (u32, Base, u64),
+        (deviated, most): (u64, u32),
+    ) -> Self {
+        let far = [0, 1, 1, 2, 2].get(most as usize).copied().unwrap_or(3);
+        let (first, rested) = match base {
+            Base::Newest { .. } => (tick, true),
+            Base::Named { baseline, older, run } if run > 0 => {
+                (baseline.saturating_sub(u32::from(run) * (baseline - older)), false)
+            }
+            Base::Named { .. } => (before.map_or(tick, |before| before.first), false),
+        };
+        let kept = before.map_or(0, |before| before.deviated & !mask);
+        let times = before.map_or(0, |before| (before.times + 1).min(MANY));
+        Note { mask, deviated: kept | deviated, first, times, far, rested }
+    }
+}

@@ -1,0 +1,171 @@
+//! Rotations as quaternions in integers, so that both sides find the same.
+//!
+//! Where a rotation turns evenly, its states lie evenly on a great circle. So the vector of how it turned from a state to the newest,
+//! half the angle along the axis, grows evenly with the state's age: each of its numbers lies on a line.
+
+use super::guess::{WINDOW, go_on};
+
+/// 1 in a quaternion's numbers.
+const BITS: u32 = 30;
+const ONE: i64 = 1 << BITS;
+
+/// States that the newest turned further from than this aren't looked at: 74 degrees, by the cosine of half of it. Behind it the
+/// series are too short.
+const NEAR: i64 = ONE / 5 * 4;
+
+/// Half of how far a rotation goes on is at most 81 degrees, by its square.
+const FAR: i64 = 2 * ONE;
+
+/// A product of two numbers of which the second is a quaternion's.
+#[inline]
+fn times(a: i64, b: i64) -> i64 {
+    (a * b) >> BITS
+}
+
+/// A rotation, of length 1.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Quaternion([i64; 4]);
+
+impl Quaternion {
+    /// The place of its largest component.
+    #[inline]
+    pub(super) fn largest(self) -> u64 {
+        let mut most = 0;
+        for at in 1..4 {
+            if self.0[at].abs() > self.0[most].abs() {
+                most = at;
+            }
+        }
+        most as u64
+    }
+
+    #[inline]
+    fn dot(self, other: Quaternion) -> i64 {
+        let products = self.0.iter().zip(other.0).map(|(a, b)| a * b);
+        products.sum::<i64>() >> BITS
+    }
+
+    /// The vector of how far it is from another one: twice as much turns that to this. None where it is too far.
+    #[inline]
+    fn turned_from(self, other: Quaternion) -> Option<[i64; 3]> {
+        let cosine = self.dot(other);
+        if cosine.abs() < NEAR {
+            return None;
+        }
+        let ([a, b, c, d], [e, f, g, h]) = (self.0, other.0);
+        // The last is the real part.
+        let vector =
+            [a * h - d * e + c * f - b * g, b * h - d * f + a * g - c * e, c * h - d * g + b * e - a * f];
+        let vector = vector.map(|product| (product >> BITS) * cosine.signum());
+        // The angle for its sine.
+        let square = ONE - times(cosine, cosine);
+        let wider = ONE + square / 6 + times(square, square) * 3 / 40;
+        Some(vector.map(|part| times(part, wider)))
+    }
+
+    /// Turned further by such a vector.
+    #[inline]
+    fn turned_by(self, vector: [i64; 3]) -> Option<Quaternion> {
+        let square: i64 = vector.iter().map(|part| times(*part, *part)).sum();
+        if square > FAR {
+            return None;
+        }
+        let (fourth, sixth) = (times(square, square), times(times(square, square), square));
+        let cosine = ONE - square / 2 + fourth / 24 - sixth / 720 + times(fourth, fourth) / 40_320;
+        let sine = ONE - square / 6 + fourth / 120 - sixth / 5_040;
+        let ([e, f, g], h) = (vector.map(|part| times(part, sine)), cosine);
+        let [a, b, c, d] = self.0;
+        let product = [
+            h * a + e * d + f * c - g * b,
+            h * b + f * d + g * a - e * c,
+            h * c + g * d + e * b - f * a,
+            h * d - e * a - f * b - g * c,
+        ];
+        Some(Quaternion(product.map(|part| part >> BITS)))
+    }
+}
+
+/// How levels and the numbers of quaternions go with each other: a reach is the largest level, and stands for the root of a half.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reach {
+    levels: i64,
+    /// What a level is, in 2^-16, and 1 in levels, in 2^-16.
+    level: i64,
+    one: i64,
+}
+
+impl Reach {
+    pub(super) fn new(levels: u64) -> Self {
+        // Few bits.
+        let square = 2 * u128::from(levels.max(1)).pow(2);
+        let one = (square << 32).isqrt();
+        let level = (1u128 << (2 * (BITS + 16))) / square;
+        Reach { levels: levels as i64, level: level.isqrt() as i64, one: one as i64 }
+    }
+
+    /// How far off a line rounding may put a rotation's numbers: 0.8 of a level.
+    fn tolerance(self) -> i64 {
+        (self.level >> 16) * 4 / 5
+    }
+
+    /// Of a place and three levels.
+    #[inline]
+    pub(super) fn quaternion(self, words: &[u64]) -> Quaternion {
+        let mut left = ONE * ONE;
+        let mut numbers = [0; 4];
+        let mut words = words.iter();
+        let largest = words.next().map_or(0, |place| *place as usize);
+        for (at, number) in numbers.iter_mut().enumerate() {
+            if at != largest
+                && let Some(word) = words.next()
+            {
+                *number = ((*word as i64 - self.levels) * self.level) >> 16;
+                left -= *number * *number;
+            }
+        }
+        numbers[largest & 3] = (left.max(0) as u64).isqrt() as i64;
+        Quaternion(numbers)
+    }
+
+    /// The levels of all components but the one at a place.
+    #[inline]
+    pub(super) fn levels(self, of: Quaternion, largest: u64, levels: &mut [u64]) {
+        let sign = if of.0.get(largest as usize).is_some_and(|number| *number < 0) { -1 } else { 1 };
+        let others = of.0.iter().enumerate().filter(|(at, _)| *at as u64 != largest);
+        for (level, (_, number)) in levels.iter_mut().zip(others) {
+            let nearest =
+                (i128::from(sign * number) * i128::from(self.one) + (1 << (BITS + 15))) >> (BITS + 16);
+            *level = ((nearest as i64).clamp(-self.levels, self.levels) + self.levels) as u64;
+        }
+    }
+}
+
+/// How a rotation turned.
+pub(super) struct Turn<F> {
+    of: F,
+    newest: Quaternion,
+    back: usize,
+    vectors: [[i64; 3]; WINDOW],
+    known: usize,
+}
+
+impl<F: Fn(usize) -> Quaternion> Turn<F> {
+    /// Of states by how many are newer, as far back.
+    pub(super) fn new(of: F, back: usize) -> Self {
+        let newest = of(0);
+        Turn { of, newest, back, vectors: [[0; 3]; WINDOW], known: 0 }
+    }
+
+    /// What it goes on to; None where it stays.
+    pub(super) fn go_on(mut self, reach: Reach, ages: (u16, u16)) -> Option<Quaternion> {
+        // As far back as it is near enough.
+        while self.known < self.back {
+            let Some(vector) = (self.of)(self.known + 1).turned_from(self.newest) else { break };
+            self.known += 1;
+            self.vectors[self.known] = vector;
+        }
+        let tolerance = reach.tolerance();
+        let vector = [0, 1, 2].map(|part| go_on(self.known, ages, tolerance, |i| self.vectors[i][part]));
+        if vector == [0; 3] { None } else { self.newest.turned_by(vector) }
+    }
+}
