@@ -143,7 +143,11 @@ impl<R: Rival> Game for Played<R> {
     fn join(&mut self) {
         let (path, seed) = (self.setup.path, 2 * self.lines.len() as u64);
         self.rival.join();
-        self.lines.push(Line { down: Way::new(path, seed), up: Way::new(path, seed + 1), bytes: 0 });
+        self.lines.push(Line {
+            down: Way::new(path.down, path, seed),
+            up: Way::new(path.up, path, seed + 1),
+            bytes: 0,
+        });
         let client = self.lines.len() - 1;
         for packet in self.rival.take_answers(client) {
             self.lines[client].up.send(self.tick, packet);
