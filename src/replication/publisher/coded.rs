@@ -1,5 +1,7 @@
 //! Writes the coded classes' part of a client's packet, after the other sections.
 
+use std::collections::VecDeque;
+
 use super::super::coding::{Coder, Off};
 use super::super::coding::{
     Encoder, Layout, Listed, Listing, MAX_DECISION_BITS, MAX_RECORDS, Note, Op, Place, SLOT_BITS, SLOTS,
@@ -29,35 +31,37 @@ pub(super) struct PeerModels {
     /// The snapshot that the client is known to have, and its number.
     slot: u8,
     snapshot: Snapshot,
-    /// The snapshot that it is to keep of the packet being written, or of the one in flight with this record.
+    /// The snapshot that it is to keep of the packet being written, and those of packets in flight with these records.
     writing: Option<(u8, Snapshot)>,
-    sent: Option<(u32, u8, Snapshot)>,
+    sent: VecDeque<(u32, u8, Snapshot)>,
     last_slot: u8,
 }
 
 impl PeerModels {
     pub(super) fn new(snapshot: Snapshot) -> Self {
-        PeerModels { slot: 0, snapshot, writing: None, sent: None, last_slot: 0 }
+        PeerModels { slot: 0, snapshot, writing: None, sent: VecDeque::new(), last_slot: 0 }
     }
 
-    /// The number under which the client is to keep the next snapshot; None while another packet with one is in flight.
+    /// The number under which the client is to keep the next snapshot; None while as many are in flight as there are.
     /// Never the number in use: a packet that counts as lost may have arrived, and replaced the models there.
     fn next_slot(&self) -> Option<u8> {
         // At most 15.
         let after = |slot: u8| slot % SLOTS as u8 + 1;
         let next = after(self.last_slot);
-        self.sent.is_none().then_some(if next == self.slot { after(next) } else { next })
+        let free = self.sent.len() + 2 < SLOTS;
+        free.then_some(if next == self.slot { after(next) } else { next })
     }
 
     pub(super) fn track_sent(&mut self, record: u32) {
         if let Some((slot, snapshot)) = self.writing.take() {
             self.last_slot = slot;
-            self.sent = Some((record, slot, snapshot));
+            self.sent.push_back((record, slot, snapshot));
         }
     }
 
     pub(super) fn handle_notification(&mut self, record: u32, delivered: bool) {
-        if let Some((_, slot, snapshot)) = self.sent.take_if(|sent| sent.0 == record)
+        if self.sent.front().is_some_and(|sent| sent.0 == record)
+            && let Some((_, slot, snapshot)) = self.sent.pop_front()
             && delivered
         {
             (self.slot, self.snapshot) = (slot, snapshot);
