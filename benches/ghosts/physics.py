@@ -1,9 +1,9 @@
 """Unpacks the recorded physics world for the `worlds` bench: ``physics.npz`` into ``target/physics.words``.
 
-The archive holds 901 cubes of a rigid-body engine, frame by frame at 60 Hz, quantised as in Glenn Fiedler's compression
-challenge: ``pos`` in steps of 1/512 m, the place of the rotation's ``largest`` component, the ``level`` of the other three
-(-255 to 255), and a flag, ``touched``. Each row becomes eight 16-bit little-endian numbers in this order, after a head of
-two 32-bit ones: frames and rows.
+The archive holds 901 cubes of a rigid-body engine, frame by frame at 60 Hz, quantised as in Glenn Fiedler's
+compression challenge: ``pos`` in steps of 1/512 m, the place of the rotation's ``largest`` component, the
+``level`` of the other three (-255 to 255), and a flag, ``touched``. Each row becomes eight 16-bit
+little-endian numbers in this order, after a head of two 32-bit ones: frames and rows.
 
 Takes the archive's path; without one, it looks beside this file and in ``../shared/scenes``.
 """

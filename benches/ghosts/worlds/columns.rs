@@ -27,6 +27,26 @@ impl Columns {
         self.cells[property][row * size..][..size].copy_from_slice(cell);
     }
 
+    pub(crate) fn put_numbers(&mut self, property: usize, row: usize, numbers: &[f64]) {
+        let size = self.sizes[property];
+        let cell = &mut self.cells[property][row * size..][..size];
+        cell.as_chunks_mut()
+            .0
+            .iter_mut()
+            .zip(numbers)
+            .for_each(|(cell, number)| *cell = number.to_le_bytes());
+    }
+
+    pub(crate) fn put_singles(&mut self, property: usize, row: usize, numbers: &[f32]) {
+        let size = self.sizes[property];
+        let cell = &mut self.cells[property][row * size..][..size];
+        cell.as_chunks_mut()
+            .0
+            .iter_mut()
+            .zip(numbers)
+            .for_each(|(cell, number)| *cell = number.to_le_bytes());
+    }
+
     /// Writes the values that these words stand for.
     pub(crate) fn put_words(&mut self, class: &GhostClass, row: usize, words: &[u64], body: &mut [u8]) {
         class.properties.restore(words, body);

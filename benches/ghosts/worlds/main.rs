@@ -22,6 +22,10 @@ mod line;
 mod path;
 mod physics;
 mod replay;
+#[path = "../scene.rs"]
+#[allow(dead_code)] // The other benches use the rest.
+mod scene;
+mod scenes;
 mod world;
 
 use path::Path;

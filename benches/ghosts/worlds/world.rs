@@ -4,7 +4,8 @@ use tickwire::replication::{Condition, GhostClass};
 use tickwire::wire::{Kind, Properties, Schema};
 
 use crate::columns::Columns;
-use crate::physics;
+use crate::scene::SEED;
+use crate::{physics, scenes};
 
 pub(crate) trait World {
     fn class(&self) -> GhostClass;
@@ -21,7 +22,8 @@ pub(crate) trait World {
 /// Makes a world, or says why it can't.
 pub(crate) type Make = fn() -> Result<Box<dyn World>, String>;
 
-pub(crate) const WORLDS: [(&str, Make); 1] = [("physics", physics::make)];
+pub(crate) const WORLDS: [(&str, Make); 2] =
+    [("physics", physics::make), ("C901", || Ok(scenes::cubes(SEED)))];
 
 /// A class of these fields.
 pub(crate) fn class<const N: usize>(fields: [(&str, Kind); N], rows: usize) -> GhostClass {
