@@ -21,13 +21,14 @@ const RESTED: usize = OWNER + 1;
 /// Whether a named base is that of the named one before, by whether the ghost is listed and whether that was so.
 const SAME_BASE: usize = RESTED + 6;
 const AGES: usize = SAME_BASE + 4;
-/// Whether states follow each other, and ticks between them.
-const STEADY: usize = AGES + NUMBER;
+/// Whether as many states are in front of the base as expected, by whether the ghost is listed and the base is as before; and how
+/// many, by the latter.
+const RUN: usize = AGES + NUMBER;
+const RUNS: usize = RUN + 4;
+/// Whether these are as far apart as those before, and how far.
+const STEADY: usize = RUNS + 2 * NUMBER;
 const PASTS: usize = STEADY + 1;
-/// Whether as many states are in front of the base as expected, by whether the ghost is listed; and how many.
-const RUN: usize = PASTS + NUMBER;
-const RUNS: usize = RUN + 2;
-const WHOLE: usize = RUNS + NUMBER;
+const WHOLE: usize = PASTS + NUMBER;
 /// By property: whether the mask has it, by whether the list's has it, the one before it, and how far off the ghost was.
 const MASK: usize = WHOLE + 1;
 const MASK_CONTEXTS: usize = 3 * 3 * 2;
@@ -65,7 +66,6 @@ pub(in crate::replication) struct Place<'l> {
     /// The last named base, whether the last record's was that of the one before it, and whether it was the newest state.
     baseline: u32,
     past: u32,
-    run: u8,
     was_same: bool,
     was_rested: bool,
 }
@@ -84,7 +84,6 @@ impl<'l> Place<'l> {
             was: false,
             baseline,
             past: 1,
-            run: 0,
             was_same: true,
             was_rested: false,
         }
@@ -181,38 +180,41 @@ impl<'l> Place<'l> {
         if self.was_rested {
             return Some(Base::Newest { depth: 0 });
         }
-        let past = if run > 0 { baseline - older } else { self.past };
         let context = 2 * usize::from(note.is_some()) + usize::from(self.was_same);
-        self.was_same = coder.code(SAME_BASE + context, (baseline, past) == (self.baseline, self.past));
+        self.was_same = coder.code(SAME_BASE + context, baseline == self.baseline);
         let before = |tick: u32, age: u64, most: u32| {
             let age = u32::try_from(age).ok().filter(|age| *age <= most)?;
             tick.checked_sub(age).filter(|tick| *tick > 0)
         };
         if !self.was_same {
             let age = code_number(coder, AGES, u64::from(self.tick.wrapping_sub(baseline)));
-            let past =
-                if coder.code(STEADY, past == 1) { 1 } else { code_number(coder, PASTS, u64::from(past)) };
             self.baseline = before(self.tick, age, MAX_AGE)?;
-            self.past = u32::try_from(past).ok().filter(|past| *past <= MAX_OLDER)?;
         }
-        let expected = match note {
-            // As many states more as the base is later.
-            Some(note) => (self.baseline.saturating_sub(note.first) / self.past).min(MAX_RUN.into()) as u8,
-            None => self.run,
-        };
-        let as_expected = coder.code(RUN + usize::from(note.is_some()), run == expected);
+        // As many states more as the base is later.
+        let since = |note: Note| self.baseline.saturating_sub(note.first).min(MAX_RUN.into()) as u8;
+        let expected = note.filter(|_| self.was_same).map_or(0, since);
+        let context = 2 * usize::from(note.is_some()) + usize::from(self.was_same);
+        let as_expected = coder.code(RUN + context, run == expected);
         // At most 12, and 255 is beyond all.
-        self.run = match as_expected {
+        let runs = RUNS + NUMBER * usize::from(self.was_same);
+        let run = match as_expected {
             true => expected,
-            false => (code_number(coder, RUNS, u64::from(run) + 1) - 1).min(255) as u8,
+            false => (code_number(coder, runs, u64::from(run) + 1) - 1).min(255) as u8,
         };
-        if self.run > MAX_RUN {
+        if run > MAX_RUN {
             return None;
         }
-        let past = self.past * u32::from(self.run > 0);
-        let older = if past > 0 { before(self.baseline, u64::from(past), MAX_OLDER)? } else { 0 };
-        before(self.baseline, u64::from(past) * u64::from(self.run), u32::MAX)?;
-        Some(Base::Named { baseline: self.baseline, older, run: self.run })
+        let mut oldest = 0;
+        if run > 0 {
+            let past = u64::from(baseline.wrapping_sub(older));
+            if !coder.code(STEADY, past == u64::from(self.past)) {
+                let past = code_number(coder, PASTS, past);
+                self.past = u32::try_from(past).ok().filter(|past| *past <= MAX_OLDER)?;
+            }
+            oldest = before(self.baseline, u64::from(self.past) * u64::from(run), u32::MAX)?;
+        }
+        let older = if oldest > 0 { self.baseline - self.past } else { 0 };
+        Some(Base::Named { baseline: self.baseline, older, run })
     }
 
     fn code_mask(&self, coder: &mut impl Coder, note: Option<Note>, mask: u64) -> u64 {
@@ -227,4 +229,18 @@ impl<'l> Place<'l> {
         }
         found
     }
+}
+
+#[cfg(feature = "probe")]
+pub fn report() {
+    let of = |name: &str, from: usize, to: usize| {
+        let sum: u64 = super::PROBE[from..to].iter().map(|p| p.swap(0, std::sync::atomic::Ordering::Relaxed)).sum();
+        eprint!("{name} {:.2}  ", sum as f64 / 65536.0 / 8.0 / 2829.0);
+    };
+    of("more", MORE, HAS); of("has", HAS, APART); of("apart", APART, UPDATE); of("op", UPDATE, RESTED); of("rested", RESTED, SAME_BASE);
+    of("same", SAME_BASE, AGES); of("ages", AGES, RUN); of("run", RUN, RUNS); of("runs", RUNS, STEADY);of("steady", STEADY, WHOLE); 
+    of("whole", WHOLE, MASK); of("mask", MASK, BODIES); of("bodies", BODIES, HEADS);
+    of("deviates", HEADS, HEADS + 24);
+    of("words", HEADS + 24, 20000);
+    eprintln!();
 }

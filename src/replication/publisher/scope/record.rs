@@ -169,7 +169,11 @@ impl Record {
         // By the time of the ack, about as many more will have been sent.
         let room = (HISTORY - 1).saturating_sub(since.saturating_mul(2)).checked_div(past).unwrap_or(0);
         let run = self.hold.run().min(room);
-        let follows = run > 0 && table.next_change(group, row, self.acked) <= self.acked + u32::from(past);
+        let change_after = |tick: u32| table.next_change(group, row, tick);
+        // It neither rested behind the baseline nor in front of it.
+        let follows = run > 0
+            && change_after(self.acked) <= self.acked + u32::from(past)
+            && (run > 1 || past == 1 || change_after(self.acked - u32::from(past)) < self.acked);
         // The state before the last change is its newest, whatever else of it is in flight.
         let is_newest = self.acked >= turn.before && self.acked < turn.last && self.sent < turn.last;
         if is_newest && !(follows && age == u32::from(past)) {
