@@ -23,13 +23,13 @@ const PARTS: i64 = 27_720;
 
 /// What a step of a word is in the units of its motion, and how far off a line it may be for rounding: 0.8 of a step.
 const STEP: i64 = 16;
-const TOLERANCE: i64 = 13;
+const TOLERANCE: i64 = 16;
 
 /// Nothing goes on for more ticks than these.
 const MAX_AHEAD: u16 = 255;
 
 /// A parabola is looked for in no fewer states before the newest.
-const LEAST_BENT: usize = 4;
+const LEAST_BENT: usize = 6;
 
 /// The states to predict from, the newest first: rows of `width` words.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +65,7 @@ impl<'s> States<'s> {
             stay = stay.saturating_add(step.unsigned_abs());
             go = go.saturating_add(step.wrapping_sub(before).unsigned_abs());
         }
-        go < stay
+        go / 2 < stay
     }
 }
 
@@ -121,13 +121,13 @@ pub(super) fn go_on(
             }
             (bent, half) = (Some((n, slope, bend)), half + 1);
         }
-        if let Some((n, slope, bend)) = bent.filter(|(n, ..)| 2 * *n as usize > line) {
+        if let Some((n, slope, bend)) = bent.filter(|(n, ..)| 2 * *n as usize > line + 2) {
             return divide(ahead * past * slope + ahead * ahead * bend, 2 * n * n * past * past);
         }
     }
     if line < states {
         // Nothing holds: the last steps, more of them where more lies ahead.
-        let steps = (ahead / past).clamp(1, 3).max(line as i64).min(states as i64);
+        let steps = (ahead / past).clamp(1, 2).max(line as i64).min(states as i64);
         if steps > line as i64 {
             return divide(-at(steps as usize, &mut were) * ahead, steps * past);
         }

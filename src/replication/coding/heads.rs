@@ -191,7 +191,8 @@ impl<'l> Place<'l> {
             self.baseline = before(self.tick, age, MAX_AGE)?;
         }
         // As many states more as the base is later.
-        let since = |note: Note| self.baseline.saturating_sub(note.first).min(MAX_RUN.into()) as u8;
+        let since =
+            |note: Note| (self.baseline.saturating_sub(note.first) / self.past).min(MAX_RUN.into()) as u8;
         let expected = note.filter(|_| self.was_same).map_or(0, since);
         let context = 2 * usize::from(note.is_some()) + usize::from(self.was_same);
         let as_expected = coder.code(RUN + context, run == expected);

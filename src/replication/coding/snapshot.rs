@@ -11,7 +11,7 @@ pub(in crate::replication) const SLOT_BITS: u32 = 4;
 pub(in crate::replication) const SLOTS: usize = (1 << SLOT_BITS) - 1;
 
 /// The maximum of `seen` in a snapshot's models, so that they go on learning.
-const SEEN: u8 = 24;
+const SEEN: u8 = 40;
 
 /// The kept state of a class.
 #[derive(Clone, Debug, Default)]

@@ -405,7 +405,7 @@ fn about(property: &Property, words: &[u64], from: &[u64]) -> u32 {
 }
 
 /// How many quarters of bits it must save to do what is less likely, which takes some to say.
-const DEVIATING: u32 = 12;
+const DEVIATING: u32 = 16;
 
 /// Writes to the arena, beginning at a new word.
 struct ArenaSink<'a> {
