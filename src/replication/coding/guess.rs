@@ -122,7 +122,18 @@ pub(super) fn go_on(
             (bent, half) = (Some((n, slope, bend)), half + 1);
         }
         if let Some((n, slope, bend)) = bent.filter(|(n, ..)| 2 * *n as usize > line + 2) {
-            return divide(ahead * past * slope + ahead * ahead * bend, 2 * n * n * past * past);
+            let last = 2 * n;
+            let (count, at) = (last + 1, i128::from(last * past + 2 * ahead));
+            let (one, four, past) = (i128::from(count * count - 1), i128::from(count * count - 4), i128::from(past));
+            let mut sums = [0i128; 3];
+            for i in 0..=last {
+                let (was, u) = (i128::from(were[i as usize]), i128::from(last - 2 * i));
+                sums = [sums[0] + was, sums[1] + u * was, sums[2] + (3 * u * u - one) * was];
+            }
+            let _ = (slope, bend);
+            let product = 4 * one * four * past * past * sums[0] + 12 * four * past * at * sums[1] + 5 * (3 * at * at - one * past * past) * sums[2];
+            let by = 4 * i128::from(count) * one * four * past * past;
+            return (product + by / 2).div_euclid(by) as i64;
         }
     }
     if line < states {
@@ -132,7 +143,19 @@ pub(super) fn go_on(
             return divide(-at(steps as usize, &mut were) * ahead, steps * past);
         }
     }
-    if line == 0 { 0 } else { divide((least + most) * ahead, 2 * PARTS * past) }
+    if line < 12 {
+        return if line == 0 { 0 } else { divide((least + most) * ahead, 2 * PARTS * past) };
+    }
+    // least squares
+    let last = line as i64;
+    let (count, at) = (last + 1, last * past + 2 * ahead);
+    let one = count * count - 1;
+    let mut sums = [0i64; 2];
+    for i in 0..=last {
+        let (was, u) = (were[i as usize], last - 2 * i);
+        sums = [sums[0] + was, sums[1] + u * was];
+    }
+    divide(one * past * sums[0] + 3 * at * sums[1], count * one * past)
 }
 
 /// What a property is predicted to be.

@@ -105,7 +105,7 @@ impl Reach {
 
     /// How far off a line rounding may put a rotation's numbers: 0.8 of a level.
     fn tolerance(self) -> i64 {
-        (self.level >> 16) * 4 / 5
+        self.level >> 16
     }
 
     /// Of a place and three levels.

@@ -28,9 +28,9 @@ pub(super) const MAX_OVERHEAD: usize =
 /// The models that a client's packets start with.
 #[derive(Debug)]
 pub(super) struct PeerModels {
-    /// The snapshot that the client is known to have, and its number.
-    slot: u8,
-    snapshot: Snapshot,
+    /// The snapshots that the client is known to have of the newest tick of which it has any, and their numbers.
+    tick: u32,
+    acked: Vec<(u8, Snapshot)>,
     /// The snapshot that it is to keep of the packet being written, and those of packets in flight with these records.
     writing: Option<(u8, Snapshot)>,
     sent: VecDeque<(u32, u8, Snapshot)>,
@@ -39,7 +39,7 @@ pub(super) struct PeerModels {
 
 impl PeerModels {
     pub(super) fn new(snapshot: Snapshot) -> Self {
-        PeerModels { slot: 0, snapshot, writing: None, sent: VecDeque::new(), last_slot: 0 }
+        PeerModels { tick: 0, acked: vec![(0, snapshot)], writing: None, sent: VecDeque::new(), last_slot: 0 }
     }
 
     /// The number under which the client is to keep the next snapshot; None while as many are in flight as there are.
@@ -47,9 +47,12 @@ impl PeerModels {
     fn next_slot(&self) -> Option<u8> {
         // At most 15.
         let after = |slot: u8| slot % SLOTS as u8 + 1;
-        let next = after(self.last_slot);
-        let free = self.sent.len() + 2 < SLOTS;
-        free.then_some(if next == self.slot { after(next) } else { next })
+        let mut next = after(self.last_slot);
+        while self.acked.iter().any(|(slot, _)| *slot == next) {
+            next = after(next);
+        }
+        let free = self.sent.len() + self.acked.len() + 1 < SLOTS;
+        free.then_some(next)
     }
 
     pub(super) fn track_sent(&mut self, record: u32) {
@@ -59,12 +62,16 @@ impl PeerModels {
         }
     }
 
-    pub(super) fn handle_notification(&mut self, record: u32, delivered: bool) {
+    pub(super) fn handle_notification(&mut self, record: u32, tick: u32, delivered: bool) {
         if self.sent.front().is_some_and(|sent| sent.0 == record)
             && let Some((_, slot, snapshot)) = self.sent.pop_front()
             && delivered
         {
-            (self.slot, self.snapshot) = (slot, snapshot);
+            if self.tick != tick {
+                self.acked.clear();
+            }
+            self.tick = tick;
+            self.acked.push((slot, snapshot));
         }
     }
 }
@@ -112,10 +119,19 @@ impl TickData<'_> {
         let Peer { scopes, averages, writing, models, .. } = peer;
         coder.encoder.clear();
         let keeps = models.next_slot();
-        coder.encoder.raw(u64::from(models.slot), SLOT_BITS);
+        let first = scopes.iter().zip(self.tables).enumerate().find_map(|(class, (scope, table))| {
+            let mut ids = [0];
+            (table.class().coded && scope.next_ready(&mut 0, &mut ids) > 0).then_some((class, ids[0]))
+        });
+        let covers = |snapshot: &Snapshot| {
+            first.is_some_and(|(class, id)| snapshot.listed(class).ids.first().is_some_and(|least| *least <= id))
+        };
+        let best = models.acked.iter().rposition(|(_, snapshot)| covers(snapshot)).unwrap_or(0);
+        let (slot, begin) = models.acked[best].clone();
+        coder.encoder.raw(u64::from(slot), SLOT_BITS);
         coder.encoder.raw(u64::from(keeps.unwrap_or(0)), SLOT_BITS);
         let (mut known, before) = (0, writing.len());
-        let mut kept = keeps.map(|slot| (slot, models.snapshot.clone()));
+        let mut kept = keeps.map(|slot| (slot, begin.clone()));
         for (class, scope) in scopes.iter_mut().enumerate() {
             let table = &self.tables[class];
             if !table.class().coded || scope.due_count() == 0 {
@@ -128,8 +144,8 @@ impl TickData<'_> {
             let mark = coder.encoder.mark();
             coder.encoder.raw(1, 1);
             coder.encoder.raw(class as u64, self.class_bits);
-            coder.encoder.load(models.snapshot.models(class));
-            let listed = models.snapshot.listed(class);
+            coder.encoder.load(begin.models(class));
+            let listed = begin.listed(class);
             let mut section = Section {
                 table,
                 cache: &mut self.caches[class],

@@ -161,7 +161,7 @@ impl Peer {
         }
         while let Some(sent) = self.in_flight.pop_front() {
             let (is_it, count) = (sent.record == record, sent.count as usize);
-            self.models.handle_notification(sent.record, is_it && delivered);
+            self.models.handle_notification(sent.record, sent.tick, is_it && delivered);
             if is_it && delivered {
                 self.acked = self.acked.max(sent.tick);
                 // Every packet up to now had the visit.
