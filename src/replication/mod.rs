@@ -42,6 +42,3 @@ pub use relevancy::{Changes, ClassRelevancy, GridConfig, Interest, Relevancy, Re
 pub use rules::{Rule, RuleError, Velocity};
 pub use saved::{BadWorld, SavedClass, SavedIdentity, SavedWorld};
 pub use table::{Column, Full, MAX_PAST, Table, Turn, Wrong};
-
-#[cfg(feature = "probe")]
-pub use coding::report;

@@ -16,10 +16,8 @@ const GAPS: usize = APART + 2;
 const UPDATE: usize = GAPS + NUMBER;
 const CREATE: usize = UPDATE + 2;
 const OWNER: usize = CREATE + 1;
-/// Whether the base is the newest state, by whether it was in the list and in the record before.
-const RESTED: usize = OWNER + 1;
-/// Whether a named base is that of the named one before, by whether the ghost is listed and whether that was so.
-const SAME_BASE: usize = RESTED + 6;
+/// Whether the base's tick is that of the one before, by whether the ghost is listed and whether that was so.
+const SAME_BASE: usize = OWNER + 1;
 const AGES: usize = SAME_BASE + 4;
 /// Whether as many states are in front of the base as expected, by whether the ghost is listed and the base is as before; and how
 /// many, by the latter.
@@ -63,11 +61,10 @@ pub(in crate::replication) struct Place<'l> {
     next: u32,
     /// Whether the listed ghost in front had a record, or the last two ids were apart.
     was: bool,
-    /// The last named base, whether the last record's was that of the one before it, and whether it was the newest state.
+    /// The last base, and whether it was of the same tick as the one before it.
     baseline: u32,
     past: u32,
     was_same: bool,
-    was_rested: bool,
 }
 
 impl<'l> Place<'l> {
@@ -85,7 +82,6 @@ impl<'l> Place<'l> {
             baseline,
             past: 1,
             was_same: true,
-            was_rested: false,
         }
     }
 
@@ -170,16 +166,10 @@ impl<'l> Place<'l> {
     }
 
     fn code_base(&mut self, coder: &mut impl Coder, note: Option<Note>, base: Base) -> Option<Base> {
-        let of_list = note.map_or(0, |note| 1 + usize::from(note.rested));
-        let context = 2 * of_list + usize::from(self.was_rested);
-        self.was_rested = coder.code(RESTED + context, matches!(base, Base::Newest { .. }));
-        let (baseline, older, run) = match base {
-            Base::Named { baseline, older, run } => (baseline, older, run),
-            Base::Newest { .. } => (self.tick, 0, 0),
+        let (baseline, past, run) = match base {
+            Base::UpTo { tick, past, run } => (tick, past, run),
+            _ => (0, 0, 0),
         };
-        if self.was_rested {
-            return Some(Base::Newest { depth: 0 });
-        }
         let context = 2 * usize::from(note.is_some()) + usize::from(self.was_same);
         self.was_same = coder.code(SAME_BASE + context, baseline == self.baseline);
         let before = |tick: u32, age: u64, most: u32| {
@@ -205,17 +195,14 @@ impl<'l> Place<'l> {
         if run > MAX_RUN {
             return None;
         }
-        let mut oldest = 0;
         if run > 0 {
-            let past = u64::from(baseline.wrapping_sub(older));
-            if !coder.code(STEADY, past == u64::from(self.past)) {
-                let past = code_number(coder, PASTS, past);
+            if !coder.code(STEADY, past == self.past) {
+                let past = code_number(coder, PASTS, past.into());
                 self.past = u32::try_from(past).ok().filter(|past| *past <= MAX_OLDER)?;
             }
-            oldest = before(self.baseline, u64::from(self.past) * u64::from(run), u32::MAX)?;
+            before(self.baseline, u64::from(self.past) * u64::from(run), u32::MAX)?;
         }
-        let older = if oldest > 0 { self.baseline - self.past } else { 0 };
-        Some(Base::Named { baseline: self.baseline, older, run })
+        Some(Base::UpTo { tick: self.baseline, past: self.past, run })
     }
 
     fn code_mask(&self, coder: &mut impl Coder, note: Option<Note>, mask: u64) -> u64 {
@@ -230,18 +217,4 @@ impl<'l> Place<'l> {
         }
         found
     }
-}
-
-#[cfg(feature = "probe")]
-pub fn report() {
-    let of = |name: &str, from: usize, to: usize| {
-        let sum: u64 = super::PROBE[from..to].iter().map(|p| p.swap(0, std::sync::atomic::Ordering::Relaxed)).sum();
-        eprint!("{name} {:.2}  ", sum as f64 / 65536.0 / 8.0 / 2829.0);
-    };
-    of("more", MORE, HAS); of("has", HAS, APART); of("apart", APART, UPDATE); of("op", UPDATE, RESTED); of("rested", RESTED, SAME_BASE);
-    of("same", SAME_BASE, AGES); of("ages", AGES, RUN); of("run", RUN, RUNS); of("runs", RUNS, STEADY);of("steady", STEADY, WHOLE); 
-    of("whole", WHOLE, MASK); of("mask", MASK, BODIES); of("bodies", BODIES, HEADS);
-    of("deviates", HEADS, HEADS + 24);
-    of("words", HEADS + 24, 20000);
-    eprintln!();
 }

@@ -21,8 +21,6 @@ mod words;
 
 pub(super) use decoder::Decoder;
 pub(super) use guess::{Guess, MAX_RUN, Motion, States, WINDOW};
-#[cfg(feature = "probe")]
-pub use heads::report;
 pub(super) use heads::{Op, Place, STRIDE};
 pub(super) use note::Note;
 pub(super) use snapshot::{Listed, Listing, SLOT_BITS, SLOTS, Snapshot};
@@ -267,8 +265,6 @@ const COSTS: [u32; 257] = {
     costs
 };
 
-#[cfg(feature = "probe")]
-pub static PROBE: [std::sync::atomic::AtomicU64; 20000] = [const { std::sync::atomic::AtomicU64::new(0) }; 20000];
 impl Coder for Encoder {
     #[inline]
     fn code(&mut self, at: usize, bit: bool) -> bool {
@@ -287,8 +283,6 @@ impl Coder for Encoder {
             (1 << SCALE) - one
         };
         self.spent += u64::from(COSTS[taken.div_ceil(1 << (SCALE - 8)) as usize]);
-        #[cfg(feature = "probe")]
-        PROBE[at].fetch_add((-(f64::from(taken) / 4096.0).log2() * 65536.0) as u64, std::sync::atomic::Ordering::Relaxed);
         self.refill();
         bit
     }

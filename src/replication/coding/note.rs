@@ -17,14 +17,12 @@ pub(in crate::replication) struct Note {
     pub(super) times: u8,
     /// The most bits of a distance to a prediction, in steps: 0 to 3.
     pub(super) far: u8,
-    /// Whether the record was against the newest state, whichever that was.
-    pub(super) rested: bool,
 }
 
 impl Note {
     /// A ghost that was created by a packet of this tick.
     pub(in crate::replication) fn of_create(mask: u64, tick: u32) -> Self {
-        Note { mask, first: tick, far: 1, rested: true, ..Note::default() }
+        Note { mask, first: tick, far: 1, ..Note::default() }
     }
 
     /// A ghost whose record of this tick had this base and mask, and went on in these properties; `before` is what was known
@@ -35,15 +33,12 @@ impl Note {
         (deviated, most): (u64, u32),
     ) -> Self {
         let far = [0, 1, 1, 2, 2].get(most as usize).copied().unwrap_or(3);
-        let (first, rested) = match base {
-            Base::Newest { .. } => (tick, true),
-            Base::Named { baseline, older, run } if run > 0 => {
-                (baseline.saturating_sub(u32::from(run) * (baseline - older)), false)
-            }
-            Base::Named { .. } => (before.map_or(tick, |before| before.first), false),
+        let first = match base {
+            Base::UpTo { tick, past, run: run @ 1.. } => tick.saturating_sub(u32::from(run) * past),
+            _ => before.map_or(tick, |before| before.first),
         };
         let kept = before.map_or(0, |before| before.deviated & !mask);
         let times = before.map_or(0, |before| (before.times + 1).min(MANY));
-        Note { mask, deviated: kept | deviated, first, times, far, rested }
+        Note { mask, deviated: kept | deviated, first, times, far }
     }
 }

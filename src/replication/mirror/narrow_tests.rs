@@ -101,7 +101,7 @@ fn packet(rng: &mut Rng, mirror: &Mirror, tick: u32) -> (usize, Vec<u8>) {
                 let at = rng.below(before.len() as u64) as usize;
                 let older = before.get(at + 1).copied().filter(|older| before[at] - older <= 64);
                 let older = older.filter(|_| rng.chance(0.7)).unwrap_or(0);
-                base = Base::Named { baseline: before[at], older, run: u8::from(older > 0) };
+                base = Base::Named { baseline: before[at], older };
             } else if let Base::Named { .. } = base {
                 base = Base::Newest { depth: 0 };
             }

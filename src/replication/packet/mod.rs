@@ -67,9 +67,10 @@ impl Audience {
 pub(in crate::replication) enum Base {
     /// The client's newest state of an earlier tick than the packet's, and this many before it.
     Newest { depth: u8 },
-    /// The state of a tick, and of an older one or 0; and how many older ones there are, each as much older than the one
-    /// before.
-    Named { baseline: u32, older: u32, run: u8 },
+    /// The state of a tick, and of an older one or 0.
+    Named { baseline: u32, older: u32 },
+    /// Of coded classes: the newest state up to a tick, and as many older ones as `run`, each `past` ticks before the next.
+    UpTo { tick: u32, past: u32, run: u8 },
 }
 
 impl Base {
@@ -79,6 +80,7 @@ impl Base {
         match self {
             Base::Newest { depth } => depth > 0,
             Base::Named { older, .. } => older != 0,
+            Base::UpTo { run, .. } => run > 0,
         }
     }
 
@@ -87,14 +89,15 @@ impl Base {
     pub(in crate::replication) fn depth(self) -> u8 {
         match self {
             Base::Newest { depth } => depth,
-            Base::Named { run, .. } => run,
+            Base::Named { older, .. } => u8::from(older != 0),
+            Base::UpTo { run, .. } => run,
         }
     }
 }
 
 impl Default for Base {
     fn default() -> Self {
-        Base::Named { baseline: 0, older: 0, run: 0 }
+        Base::Named { baseline: 0, older: 0 }
     }
 }
 
@@ -190,10 +193,7 @@ mod tests {
                 0 => Op::Create(Audience { owner: rng.chance(0.5), chosen: rng.chance(0.5) }),
                 1 => Op::Destroy,
                 2 => Op::Update { base: Base::Newest { depth: rng.below(3) as u8 }, mask: 1 + rng.below(3) },
-                _ => {
-                    let run = u8::from(older > 0);
-                    Op::Update { base: Base::Named { baseline, older, run }, mask: 1 + rng.below(3) }
-                }
+                _ => Op::Update { base: Base::Named { baseline, older }, mask: 1 + rng.below(3) },
             };
             said.push(Said { id, op });
             id += 1;
@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(mask(2), Err(Violation::Mask { class: 0, mask: 2 }));
         assert_eq!(
             mask(5),
-            Ok(Some((0, Op::Update { base: Base::Named { baseline: 99, older: 0, run: 0 }, mask: 5 })))
+            Ok(Some((0, Op::Update { base: Base::Named { baseline: 99, older: 0 }, mask: 5 })))
         );
         assert_eq!(read(&|bits| bits.bits(0b011 | 1 << 11, 12)), Err(Violation::Mask { class: 0, mask: 0 }));
     }

@@ -140,11 +140,11 @@ impl Heads {
         };
         let baseline = self.tick.checked_sub(age).filter(|tick| *tick > 0).ok_or(Violation::Form)?;
         if !reader.bool()? {
-            return Ok(Base::Named { baseline, older: 0, run: 0 });
+            return Ok(Base::Named { baseline, older: 0 });
         }
         let before = reader.bits(AGE_BITS)? as u32 + 1;
         let older = baseline.checked_sub(before).filter(|tick| *tick > 0).ok_or(Violation::Form)?;
-        Ok(Base::Named { baseline, older, run: 1 })
+        Ok(Base::Named { baseline, older })
     }
 
     fn read_mask(&self, reader: &mut BitReader<'_>, properties: u32, allowed: u64) -> Result<u64, Violation> {

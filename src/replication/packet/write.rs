@@ -123,7 +123,9 @@ impl Writer {
                     rest |= (1 << 1 | u64::from(depth) << 2) << bits;
                     bits += 2 + DEPTH_BITS;
                 }
-                Base::Named { baseline, older, .. } => {
+                // Coded classes have no section of these.
+                Base::UpTo { .. } => {}
+                Base::Named { baseline, older } => {
                     let age = self.tick - baseline;
                     bits += 2;
                     if age <= FAR_AGE {

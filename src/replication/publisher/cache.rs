@@ -17,7 +17,7 @@ use crate::wire::{BitSink, BitWriter, Property};
 const NONE: u32 = u32::MAX;
 
 /// Stands for bits written without a baseline.
-const WHOLE: Base = Base::Named { baseline: 0, older: 0, run: 0 };
+const WHOLE: Base = Base::Named { baseline: 0, older: 0 };
 
 /// The words of one object, encoded.
 #[derive(Clone, Copy, Debug)]
@@ -235,12 +235,13 @@ impl Cache {
         let (class, of) = (table.class(), usize::from(group));
         let (since, past, ahead) = match base {
             Base::Newest { .. } => (table.turn(of, row).last - 1, 1, 1),
-            Base::Named { baseline, older, .. } => (baseline, baseline - older, self.tick - baseline),
+            Base::Named { baseline, older } => (baseline, baseline - older, self.tick - baseline),
+            Base::UpTo { tick, past, .. } => (tick, past, self.tick - tick),
         };
         let mask = table.changed_since(row, since) & class.updated(of);
         let known = table.words_for(of, row, since, &mut self.base);
         let older = match base {
-            Base::Newest { depth: 0 } | Base::Named { older: 0, .. } => false,
+            Base::Newest { depth: 0 } | Base::Named { older: 0, .. } | Base::UpTo { .. } => false,
             Base::Newest { .. } => table.words_back(row, 2, &mut self.older),
             Base::Named { older, .. } => table.words_for(of, row, older, &mut self.older),
         };
@@ -304,10 +305,9 @@ impl Cache {
         let width = self.base.len();
         let (newest, rest) = self.states.split_at_mut(width);
         newest.copy_from_slice(&self.base);
-        let Base::Named { baseline, older, run } = base else { return true };
+        let Base::UpTo { tick, past, run } = base else { return false };
         let mut rows = rest.chunks_exact_mut(width.max(1)).zip(1..=u32::from(run));
-        let past = baseline - older;
-        rows.all(|(words, back)| table.words_for(group, row, baseline - back * past, words))
+        rows.all(|(words, back)| table.words_for(group, row, tick - back * past, words))
     }
 
     /// Appends what the properties do and their residuals, by the nearer prediction. Returns whether their words

@@ -101,6 +101,8 @@ struct Section<'a> {
     listed: Listed<'a>,
     class: usize,
     tick: u32,
+    /// The tick of the newest packet that the client is known to have.
+    acked: u32,
     begun: bool,
     /// Costs in units of 2^-16 bits: of the heads of updates, creates and destroys, and by property.
     heads: [u64; 3],
@@ -116,6 +118,7 @@ impl TickData<'_> {
     pub(super) fn fill_coded(&mut self, peer: &mut Peer, bits: usize, out: &mut BitWriter) -> usize {
         let Some(coder) = self.coder.as_deref_mut() else { return 0 };
         let Some(room) = bits.checked_sub(out.bit_len() + ENDS) else { return 0 };
+        let acked = peer.acked();
         let Peer { scopes, averages, writing, models, .. } = peer;
         coder.encoder.clear();
         let keeps = models.next_slot();
@@ -124,7 +127,9 @@ impl TickData<'_> {
             (table.class().coded && scope.next_ready(&mut 0, &mut ids) > 0).then_some((class, ids[0]))
         });
         let covers = |snapshot: &Snapshot| {
-            first.is_some_and(|(class, id)| snapshot.listed(class).ids.first().is_some_and(|least| *least <= id))
+            first.is_some_and(|(class, id)| {
+                snapshot.listed(class).ids.first().is_some_and(|least| *least <= id)
+            })
         };
         let best = models.acked.iter().rposition(|(_, snapshot)| covers(snapshot)).unwrap_or(0);
         let (slot, begin) = models.acked[best].clone();
@@ -160,6 +165,7 @@ impl TickData<'_> {
                 listed,
                 class,
                 tick: self.tick,
+                acked,
                 begun: false,
                 heads: [0; 3],
                 properties: vec![0; properties.each().len()].into(),
@@ -302,7 +308,7 @@ impl Section<'_> {
 
     /// The operation for a ghost: a create if its baseline is forgotten.
     fn due(&mut self, scope: &mut Scope, id: u32) -> Due {
-        let due = scope.due(id, self.tick, self.table);
+        let due = scope.due(id, (self.tick, self.acked), self.table);
         if let Due::Update { row, base, group, .. } = due {
             let entry = self.cache.update(self.table, row, base, group);
             if self.cache.entry(entry).forgotten {

@@ -220,7 +220,7 @@ impl Section<'_> {
 
     #[inline]
     fn write(&mut self, scope: &mut Scope, id: u32, writer: &mut Writer, out: &mut BitWriter) -> Wrote {
-        match scope.due(id, self.tick, self.table) {
+        match scope.due(id, (self.tick, 0), self.table) {
             Due::Update { row, base, group, op } => {
                 let at = self.cache.update(self.table, row, base, group);
                 let entry = self.cache.entry(at);

@@ -105,6 +105,11 @@ impl Peer {
         }
     }
 
+    /// The newest tick that the client is known to have.
+    pub(super) fn acked(&self) -> u32 {
+        self.acked
+    }
+
     /// A tick is over.
     pub(super) fn end_tick(&mut self, tick: u32) {
         self.has_chosen = false;

@@ -148,10 +148,9 @@ impl Resolver<'_> {
                 let pair = states.state_before(at, tick, 0).zip(states.state_before(at, tick, 1));
                 pair.map(|(state, older)| (state, Some((older, 1, 1))))
             }
-            Base::Named { baseline, older: 0, .. } => {
-                states.state_at(at, baseline).map(|state| (state, None))
-            }
-            Base::Named { baseline, older, .. } => {
+            Base::Named { baseline, older: 0 } => states.state_at(at, baseline).map(|state| (state, None)),
+            Base::UpTo { .. } => None,
+            Base::Named { baseline, older } => {
                 let pair = states.state_at(at, baseline).zip(states.state_at(at, older));
                 // Ages have 16 bits.
                 let ages = ((baseline - older) as u16, (tick - baseline) as u16);

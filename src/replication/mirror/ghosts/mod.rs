@@ -210,13 +210,17 @@ impl Ghosts {
                     Base::Newest { depth } => (0..=depth.min(deepest)).all(|back| {
                         page.states.before(at, tick, back, &mut states[usize::from(back) * width..][..width])
                     }),
-                    Base::Named { baseline, older, run } => (0..=u32::from(run)).all(|back| {
-                        let (states, past) =
-                            (&mut states[back as usize * width..][..width], baseline - older);
-                        // From before all ticks there is none.
-                        let tick = if back == 0 { Some(baseline) } else { baseline.checked_sub(back * past) };
-                        tick.is_some_and(|tick| page.states.at(at, tick, states))
-                    }),
+                    Base::Named { baseline, older } => {
+                        page.states.at(at, baseline, &mut states[..width])
+                            && (older == 0 || page.states.at(at, older, &mut states[width..][..width]))
+                    }
+                    Base::UpTo { tick, past, run } => {
+                        let mut states = states.chunks_exact_mut(width.max(1)).zip(0..=u32::from(run));
+                        states.all(|(words, back)| match back {
+                            0 => page.states.before(at, tick + 1, 0, words),
+                            _ => page.states.at(at, tick.saturating_sub(back * past), words),
+                        })
+                    }
                 }
         });
         let with_words = mask & self.with_words;
@@ -233,7 +237,8 @@ impl Ghosts {
         let (past, ahead) = match base {
             Base::Newest { .. } => (1, 1),
             // Ages have 16 bits.
-            Base::Named { baseline, older, .. } => ((baseline - older) as u16, (tick - baseline) as u16),
+            Base::Named { baseline, older } => ((baseline - older) as u16, (tick - baseline) as u16),
+            Base::UpTo { tick: newest, past, .. } => (past as u16, (tick - newest) as u16),
         };
         let bases = Bases { states: &mut self.bases, past, ahead };
         source.updated(&self.class, with_words, base.depth(), bases, &mut self.words)?;

@@ -330,9 +330,10 @@ impl Scope {
         })
     }
 
-    /// What to write of a ghost in this tick, against states that the client is known to have.
+    /// What to write of a ghost in this tick, against states that the client is known to have: its newest packet that is known to
+    /// have arrived is of the tick `acked`.
     #[inline]
-    pub(super) fn due(&mut self, id: u32, tick: u32, table: &Table) -> Due {
+    pub(super) fn due(&mut self, id: u32, (tick, acked): (u32, u32), table: &Table) -> Due {
         let record = &mut self.records[id as usize];
         let (row, group) = (record.row.into(), record.hold.audience().group(table.class()));
         match record.state {
@@ -345,7 +346,7 @@ impl Scope {
                 if tick - record.acked > MAX_AGE {
                     return self.create_again(id, tick);
                 }
-                let base = record.base_of_coded(tick, table, group.into());
+                let base = record.base_of_coded(acked, table, group.into());
                 Due::Update { row, group, base, op: CarriedOp::Coded }
             }
             GhostState::Live => {
@@ -364,7 +365,7 @@ impl Scope {
                 let near = record.since(record.older_count).saturating_add(since) < HISTORY;
                 let older =
                     if record.older_age > 0 && near { record.acked - u32::from(record.older_age) } else { 0 };
-                let base = Base::Named { baseline: record.acked, older, run: u8::from(older > 0) };
+                let base = Base::Named { baseline: record.acked, older };
                 Due::Update { row, group, base, op: CarriedOp::Update }
             }
             // Its ack would prove nothing.
@@ -424,10 +425,10 @@ impl Scope {
         record.count = record.count.wrapping_add(1);
         let base_count = match base {
             Base::Newest { depth } => record.acked_count.wrapping_sub(depth),
-            Base::Named { older: 0, .. } => record.acked_count,
-            Base::Named { run: 1, .. } => record.older_count,
+            Base::Named { older: 0, .. } | Base::UpTo { run: 0, .. } => record.acked_count,
+            Base::Named { .. } => record.older_count,
             // In each tick there was one at most.
-            Base::Named { run, .. } => record.acked_count.wrapping_sub(run * record.older_age),
+            Base::UpTo { run, .. } => record.acked_count.wrapping_sub(run * record.older_age),
         };
         // Ids are below 2^16, and there are at most 256 classes.
         CarriedGhost { id: id as u16, class: class as u8, op, count: record.count, base_count }

@@ -161,26 +161,23 @@ impl Record {
         self.hold.set_run(0);
     }
 
-    /// The base of an update of a coded class: the baseline with the states in front of it that are known to be as far apart, where
-    /// the ghost didn't rest behind it.
-    pub(super) fn base_of_coded(&self, tick: u32, table: &Table, group: usize) -> Base {
-        let (row, since, past) = (self.row.into(), self.since(self.acked_count), self.older_age);
-        let (turn, age) = (table.turn(group, row), tick - self.acked);
+    /// The base of an update of a coded class, for a client whose newest packet that is known to have arrived is of the tick
+    /// `acked`: the baseline with the states in front of it that are known to be as far apart, if the ghost moves, else the
+    /// state that it has by then.
+    pub(super) fn base_of_coded(&self, acked: u32, table: &Table, group: usize) -> Base {
+        let (row, since, past) = (self.row.into(), self.since(self.acked_count), u32::from(self.older_age));
+        let next_change = |tick: u32| table.next_change(group, row, tick);
         // By the time of the ack, about as many more will have been sent.
-        let room = (HISTORY - 1).saturating_sub(since.saturating_mul(2)).checked_div(past).unwrap_or(0);
-        let run = self.hold.run().min(room);
-        let change_after = |tick: u32| table.next_change(group, row, tick);
+        let room = (HISTORY - 1).saturating_sub(since.saturating_mul(2)).checked_div(self.older_age);
+        let (run, next) = (self.hold.run().min(room.unwrap_or(0)), next_change(self.acked));
         // It neither rested behind the baseline nor in front of it.
-        let follows = run > 0
-            && change_after(self.acked) <= self.acked + u32::from(past)
-            && (run > 1 || past == 1 || change_after(self.acked - u32::from(past)) < self.acked);
-        // The state before the last change is its newest, whatever else of it is in flight.
-        let is_newest = self.acked >= turn.before && self.acked < turn.last && self.sent < turn.last;
-        if is_newest && !(follows && age == u32::from(past)) {
-            return Base::Newest { depth: 0 };
+        let moves = run > 0 && next <= self.acked + past;
+        if moves && (run > 1 || past == 1 || next_change(self.acked - past) < self.acked) {
+            return Base::UpTo { tick: self.acked, past, run };
         }
-        let (older, run) = if follows { (self.acked - u32::from(past), run) } else { (0, 0) };
-        Base::Named { baseline: self.acked, older, run }
+        // Of what changed later, no record may have arrived by then.
+        let tick = if next > acked { acked.max(self.acked) } else { self.acked };
+        Base::UpTo { tick, past: 1, run: 0 }
     }
 
     #[inline]
