@@ -4,11 +4,13 @@
 //! fate. A payload has at most [`MAX_RECORDS`] records, whatever its bytes.
 
 use core::ops::Range;
+use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::super::class::{Classes, GhostClass};
 use super::super::coding::{
-    Coder, Decoder, GUESSES, Layout, Listing, MAX_RECORDS, Model, Off, Op, Place, SLOT_BITS, SLOTS, Snapshot,
-    States, Trail, WINDOW, turn,
+    AGE_BITS, Coder, Decoder, GUESSES, KEPT_TICKS, Layout, Listing, MAX_LISTED, MAX_RECORDS, Models,
+    OLDER_TICKS, Off, Op, Place, Sample, States, Trail, WINDOW, turn,
 };
 use super::super::packet::Violation;
 use super::Mirror;
@@ -23,9 +25,9 @@ const ROTATION_WORDS: usize = 4;
 /// The state to read coded packets.
 #[derive(Debug)]
 pub(super) struct CodedReader {
-    first: Snapshot,
-    /// The snapshots by number, less 1: their tick and models.
-    kept: [Option<(u32, Snapshot)>; SLOTS],
+    models: Models,
+    /// The samples of the last ticks, in rising order.
+    ticks: VecDeque<(u32, Arc<Sample>)>,
     lent: Lent,
 }
 
@@ -33,25 +35,72 @@ pub(super) struct CodedReader {
 #[derive(Debug, Default)]
 struct Lent {
     bytes: Vec<u8>,
-    models: Vec<Model>,
+    decisions: Vec<u32>,
     /// The words of the last create, and of a property.
     created: Vec<u64>,
     guessed: Vec<u64>,
     bodies: BitWriter,
     /// The ghosts that the section updated or created.
     listing: Listing,
+    named: Vec<Arc<Sample>>,
 }
 
 impl CodedReader {
     /// None if no class is coded.
     pub(super) fn of(classes: &Classes) -> Option<Box<Self>> {
         let has_coded = classes.iter().any(|class| class.coded);
-        let new = || CodedReader {
-            first: Snapshot::first(classes),
-            kept: [const { None }; SLOTS],
-            lent: Lent::default(),
-        };
+        let new =
+            || CodedReader { models: Models::first(classes), ticks: VecDeque::new(), lent: Lent::default() };
         has_coded.then(|| Box::new(new()))
+    }
+
+    fn sample(&self, tick: u32) -> Option<&Arc<Sample>> {
+        let at = self.ticks.partition_point(|(kept, _)| *kept < tick);
+        self.ticks.get(at).filter(|(kept, _)| *kept == tick).map(|(_, sample)| sample)
+    }
+
+    /// Reads which ticks a packet names, and changes to its models. False if a tick isn't known any more.
+    fn read_names(&mut self, tick: u32, reader: &mut BitReader<'_>) -> Result<bool, Violation> {
+        let mut named = core::mem::take(&mut self.lent.named);
+        named.clear();
+        // Six bits, and fifteen.
+        let age = reader.bits(AGE_BITS)? as u32;
+        let newest = tick.saturating_sub(age);
+        let mut missing = false;
+        if age > 0 {
+            let older = if reader.bool()? { None } else { Some(reader.bits(OLDER_TICKS)? as u32) };
+            let wanted = older.map_or(0, |older| older << 1) | 1;
+            for back in 0..=OLDER_TICKS {
+                let sample = newest.checked_sub(back).and_then(|tick| self.sample(tick));
+                missing |= wanted >> back & 1 == 1 && sample.is_none();
+                named.extend(sample.filter(|_| older.is_none() || wanted >> back & 1 == 1).cloned());
+            }
+        }
+        if missing && self.ticks.back().is_none_or(|(newest, _)| *newest <= tick) {
+            return Err(Violation::Form);
+        }
+        if !missing {
+            self.models.name(&named);
+        }
+        self.lent.named = named;
+        Ok(!missing)
+    }
+
+    /// Keeps the sample of a packet.
+    fn keep(&mut self, tick: u32, packet: Sample) {
+        let at = self.ticks.partition_point(|(kept, _)| *kept < tick);
+        match self.ticks.get_mut(at).filter(|(kept, _)| *kept == tick) {
+            Some((_, sample)) => Arc::make_mut(sample).merge(&packet),
+            None => self.ticks.insert(at, (tick, Arc::new(packet))),
+        }
+        let newest = self.ticks.back().map_or(0, |(newest, _)| *newest);
+        let mut listed = 0;
+        let kept = self.ticks.iter().rev().take_while(|(tick, sample)| {
+            listed += sample.len();
+            newest - tick < 2 * KEPT_TICKS && listed <= MAX_LISTED
+        });
+        let dropped = self.ticks.len() - kept.count();
+        self.ticks.drain(..dropped);
     }
 }
 
@@ -64,7 +113,16 @@ impl Mirror {
         staged: &mut Staged,
     ) -> Result<(), Violation> {
         let Some(mut coded) = self.coded.take() else { return Ok(()) };
-        let result = self.read_coded(tick, reader, &mut coded, staged);
+        let result = match coded.read_names(tick, reader) {
+            Ok(true) => self.read_coded(tick, reader, &mut coded, staged),
+            // A newer tick has arrived, so the server has given the packet up.
+            Ok(false) => {
+                staged.skipped += 1;
+                Ok(None)
+            }
+            Err(violation) => Err(violation),
+        };
+        let result = result.map(|sample| sample.into_iter().for_each(|sample| coded.keep(tick, sample)));
         self.coded = Some(coded);
         result
     }
@@ -75,9 +133,9 @@ impl Mirror {
         reader: &mut BitReader<'_>,
         coded: &mut CodedReader,
         staged: &mut Staged,
-    ) -> Result<(), Violation> {
-        let CodedReader { first, kept, lent: Lent { bytes, models, created, guessed, bodies, listing } } =
-            coded;
+    ) -> Result<Option<Sample>, Violation> {
+        let CodedReader { models, lent, .. } = coded;
+        let Lent { bytes, decisions, created, guessed, bodies, listing, .. } = lent;
         bytes.clear();
         while reader.remaining_bits() >= 8 {
             // Eight bits.
@@ -86,19 +144,8 @@ impl Mirror {
         if reader.remaining_bits() > 0 {
             return Err(Violation::Trailing { bits: reader.remaining_bits() });
         }
-        let mut decoder = Decoder::new(bytes, models);
-        let [slot, keeps] = core::array::from_fn(|_| decoder.raw(0, SLOT_BITS) as usize);
-        let begin = match slot.checked_sub(1).map(|slot| &kept[slot]) {
-            None => &*first,
-            // A newer snapshot has taken this number, so the server has given the packet up.
-            Some(Some((kept, _))) if *kept >= tick => {
-                staged.skipped += 1;
-                return Ok(());
-            }
-            Some(Some((_, snapshot))) => snapshot,
-            Some(None) => return Err(Violation::Form),
-        };
-        let (mut after, mut least, mut records) = (begin.clone(), 0, 0);
+        let mut decoder = Decoder::new(bytes, decisions);
+        let (mut packet, mut least, mut records) = (Sample::new(self.ghosts.len()), 0, 0);
         while decoder.raw(0, 1) == 1 {
             let class = decoder.raw(0, self.classes.class_bits()) as u32;
             let ghosts = self.ghosts.get_mut(class as usize).filter(|ghosts| ghosts.class().coded);
@@ -109,13 +156,13 @@ impl Mirror {
             let of = ghosts.class();
             let (allowed, capacity) = (of.updated_for_any(), of.capacity);
             let layout = Layout::new(of);
-            let listed = begin.listed(class as usize);
+            let listed = models.listed(class as usize);
             let mut place = Place::new(tick, of.properties.each().len() as u32, !listed.ids.is_empty());
             place = place.with_choice(of.is_chosen());
             listing.clear(of.properties.word_count());
             created.clear();
             created.resize(of.properties.word_count(), 0);
-            decoder.load(begin.models(class as usize));
+            decoder.load(models.of(class as usize));
             loop {
                 let Some((at, op)) = place.code(&mut decoder, None) else {
                     if place.is_listed() {
@@ -155,9 +202,7 @@ impl Mirror {
                     Some(Op::Destroy) => staged.push(class, at, StagedOp::Destroy),
                 }
             }
-            if keeps > 0 {
-                after.keep(class as usize, decoder.models(), listing);
-            }
+            packet.keep(class as usize, decoder.decisions(), listing);
         }
         if decoder.is_beyond() {
             return Err(ReadError::PastEnd { needed: 1, remaining: 0 }.into());
@@ -166,12 +211,7 @@ impl Mirror {
         if left > 0 {
             return Err(Violation::Trailing { bits: left * 8 });
         }
-        if let Some(kept) = keeps.checked_sub(1).map(|slot| &mut kept[slot])
-            && kept.as_ref().is_none_or(|(kept, _)| *kept < tick)
-        {
-            *kept = Some((tick, after));
-        }
-        Ok(())
+        Ok(Some(packet))
     }
 }
 

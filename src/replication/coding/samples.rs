@@ -1,0 +1,249 @@
+//! Samples of ticks, and the models that follow from them.
+//!
+//! A sample holds the decisions and the ghosts of a tick's packets to a client. Later packets name ticks that the client has
+//! acked completely. Their models are the frequencies of the decisions in the samples of these ticks, and the newest one
+//! lists the ghosts that are likely to come next.
+
+use std::sync::Arc;
+
+use super::super::class::Classes;
+use super::{LEAST, Layout, SCALE, Trail};
+
+/// Bits of the age of the newest tick that a packet names. Age 0 names no tick.
+pub(in crate::replication) const AGE_BITS: u32 = 6;
+
+/// The maximum of older ticks that a packet names. They directly precede the newest one.
+pub(in crate::replication) const OLDER_TICKS: u32 = 15;
+
+/// How long samples are kept, in ticks before the newest one.
+pub(in crate::replication) const KEPT_TICKS: u32 = (1 << AGE_BITS) + OLDER_TICKS;
+
+/// A tick can be named while it and the later ticks list at most this many ghosts.
+pub(in crate::replication) const MAX_LISTED: usize = 1 << 17;
+
+/// How often a model's decision was 0 and 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Count {
+    model: u32,
+    seen: [u16; 2],
+}
+
+/// The part of a class in a sample.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct ClassSample {
+    /// In rising order of models.
+    counts: Vec<Count>,
+    /// The ghosts that were updated or created, in rising order.
+    ids: Vec<u32>,
+    /// The trails of each ghost's words.
+    trails: Vec<Trail>,
+}
+
+/// The ghosts that a section updates or creates, and how far their words are off.
+#[derive(Debug, Default)]
+pub(in crate::replication) struct Listing {
+    ids: Vec<u32>,
+    trails: Vec<Trail>,
+    words: usize,
+    order: Vec<(u32, u32)>,
+    seen: Vec<[u16; 2]>,
+}
+
+impl Listing {
+    /// Begins a section of ghosts with this many words.
+    pub(in crate::replication) fn clear(&mut self, words: usize) {
+        self.ids.clear();
+        self.trails.clear();
+        self.words = words;
+    }
+
+    /// Adds a ghost, with the trails that its words had; nothing of one that wasn't listed.
+    pub(in crate::replication) fn push(&mut self, id: u32, trails: &[Trail]) -> &mut [Trail] {
+        let start = self.trails.len();
+        self.ids.push(id);
+        self.trails.extend_from_slice(trails);
+        self.trails.resize(start + self.words, Trail::default());
+        &mut self.trails[start..]
+    }
+
+    /// Takes the last one back.
+    pub(in crate::replication) fn pop(&mut self) {
+        self.ids.pop();
+        self.trails.truncate(self.ids.len() * self.words);
+    }
+
+    /// Sorts the ghosts by id. An id that is given twice keeps its order.
+    fn sort(&mut self) {
+        if self.ids.is_sorted() {
+            return;
+        }
+        self.order.clear();
+        self.order.extend(self.ids.iter().copied().zip(0..));
+        self.order.sort();
+        let trails =
+            self.order.iter().flat_map(|(_, at)| &self.trails[*at as usize * self.words..][..self.words]);
+        self.trails = trails.copied().collect();
+        self.ids.clear();
+        self.ids.extend(self.order.iter().map(|(id, _)| *id));
+    }
+
+    /// The frequencies of decisions, each a model's index and then the bit.
+    fn counts(&mut self, decisions: &[u32]) -> Vec<Count> {
+        self.seen.clear();
+        for decision in decisions {
+            let (at, bit) = (*decision as usize >> 1, *decision as usize & 1);
+            if self.seen.len() <= at {
+                self.seen.resize(at + 1, [0; 2]);
+            }
+            self.seen[at][bit] = self.seen[at][bit].saturating_add(1);
+        }
+        let each = self.seen.iter().zip(0..).filter(|(seen, _)| **seen != [0; 2]);
+        each.map(|(seen, model)| Count { model, seen: *seen }).collect()
+    }
+}
+
+impl ClassSample {
+    fn listed(&self) -> Listed<'_> {
+        Listed { ids: &self.ids, trails: &self.trails }
+    }
+
+    /// Adds another packet's part.
+    fn merge(&mut self, other: &ClassSample) {
+        let mut merged = Vec::with_capacity(self.counts.len().max(other.counts.len()));
+        let (mut ours, mut others) = (self.counts.iter().peekable(), other.counts.iter().peekable());
+        while let Some(model) =
+            [ours.peek(), others.peek()].into_iter().flatten().map(|count| count.model).min()
+        {
+            let each = [&mut ours, &mut others].map(|counts| counts.next_if(|count| count.model == model));
+            let seen = each.into_iter().flatten().fold([0; 2], |sum: [u16; 2], count| {
+                [sum[0].saturating_add(count.seen[0]), sum[1].saturating_add(count.seen[1])]
+            });
+            merged.push(Count { model, seen });
+        }
+        self.counts = merged;
+        let words = other.trails.len().max(self.trails.len()) / other.ids.len().max(self.ids.len()).max(1);
+        let mut listing = Listing { words, ..Listing::default() };
+        (listing.ids, listing.trails) = (core::mem::take(&mut self.ids), core::mem::take(&mut self.trails));
+        listing.ids.extend(&other.ids);
+        listing.trails.extend(&other.trails);
+        listing.sort();
+        (self.ids, self.trails) = (listing.ids, listing.trails);
+    }
+}
+
+/// A class's list: ghosts by their place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::replication) struct Listed<'s> {
+    pub(in crate::replication) ids: &'s [u32],
+    trails: &'s [Trail],
+}
+
+impl<'s> Listed<'s> {
+    /// The trails of the words of the ghost at a place.
+    pub(in crate::replication) fn trails(self, place: usize) -> &'s [Trail] {
+        let words = self.trails.len() / self.ids.len().max(1);
+        &self.trails[place * words..][..words]
+    }
+}
+
+/// The decisions and ghosts of a tick's packets, by class. Classes that aren't coded have none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::replication) struct Sample(Box<[ClassSample]>);
+
+impl Sample {
+    /// The sample of no packet.
+    pub(in crate::replication) fn new(classes: usize) -> Self {
+        Sample(vec![ClassSample::default(); classes].into())
+    }
+
+    pub(in crate::replication) fn listed(&self, class: usize) -> Listed<'_> {
+        self.0[class].listed()
+    }
+
+    /// How many ghosts it lists.
+    pub(in crate::replication) fn len(&self) -> usize {
+        self.0.iter().map(|class| class.ids.len()).sum()
+    }
+
+    /// Keeps the decisions and ghosts of a class's section.
+    pub(in crate::replication) fn keep(&mut self, class: usize, decisions: &[u32], listing: &mut Listing) {
+        listing.sort();
+        let (ids, trails) = (listing.ids.clone(), listing.trails.clone());
+        self.0[class] = ClassSample { counts: listing.counts(decisions), ids, trails };
+    }
+
+    /// Adds another packet of the tick.
+    pub(in crate::replication) fn merge(&mut self, other: &Sample) {
+        self.0.iter_mut().zip(&other.0).for_each(|(class, other)| class.merge(other));
+    }
+}
+
+/// The frequencies of a class's decisions in the named ticks.
+#[derive(Debug, Default)]
+struct Frequencies {
+    seen: Vec<[u32; 2]>,
+    /// By model, the probability of a 1 in units of 2^-[`SCALE`].
+    ones: Vec<u16>,
+}
+
+impl Frequencies {
+    fn new(layout: Layout) -> Self {
+        Frequencies { seen: vec![[0; 2]; layout.count()], ones: vec![1 << (SCALE - 1); layout.count()] }
+    }
+
+    /// Adds a sample, or takes it back.
+    fn count(&mut self, counts: &[Count], adds: bool) {
+        for Count { model, seen } in counts {
+            let sums = &mut self.seen[*model as usize];
+            for (sum, seen) in sums.iter_mut().zip(seen) {
+                // At most 16 samples are named.
+                *sum = if adds { *sum + u32::from(*seen) } else { *sum - u32::from(*seen) };
+            }
+            let [zeros, ones] = sums.map(u64::from);
+            let one = ((ones + 1) << SCALE) / (zeros + ones + 2);
+            // Fits 16 bits.
+            self.ones[*model as usize] = one.clamp(LEAST.into(), (1 << SCALE) - u64::from(LEAST)) as u16;
+        }
+    }
+}
+
+/// The models of packets that name the same ticks.
+#[derive(Debug)]
+pub(in crate::replication) struct Models {
+    /// The samples of the named ticks, the newest one first.
+    named: Vec<Arc<Sample>>,
+    classes: Box<[Frequencies]>,
+}
+
+impl Models {
+    /// The models of packets that name no tick.
+    pub(in crate::replication) fn first(classes: &Classes) -> Self {
+        let of = |coded, layout| if coded { Frequencies::new(layout) } else { Frequencies::default() };
+        let classes = classes.iter().map(|class| of(class.coded, Layout::new(class)));
+        Models { named: Vec::new(), classes: classes.collect() }
+    }
+
+    /// Changes to the models of packets that name these.
+    pub(in crate::replication) fn name(&mut self, named: &[Arc<Sample>]) {
+        let is_in = |all: &[Arc<Sample>], sample| all.iter().any(|other| Arc::ptr_eq(other, sample));
+        let before = core::mem::take(&mut self.named);
+        let left = before.iter().filter(|sample| !is_in(named, sample)).map(|sample| (sample, false));
+        let entered = named.iter().filter(|sample| !is_in(&before, sample)).map(|sample| (sample, true));
+        for (sample, adds) in left.chain(entered) {
+            for (class, sample) in self.classes.iter_mut().zip(&sample.0) {
+                class.count(&sample.counts, adds);
+            }
+        }
+        self.named = named.to_vec();
+    }
+
+    /// By model, the probability of a 1.
+    pub(in crate::replication) fn of(&self, class: usize) -> &[u16] {
+        &self.classes[class].ones
+    }
+
+    /// The list of a class.
+    pub(in crate::replication) fn listed(&self, class: usize) -> Listed<'_> {
+        self.named.first().map_or_else(Listed::default, |sample| sample.listed(class))
+    }
+}
