@@ -7,8 +7,8 @@ use super::{Coder, SCALE, SMALL};
 pub(in crate::replication) struct Decoder<'a> {
     /// The models of the current section: by index, the probability of a 1.
     models: &'a [u16],
-    /// The decisions of the current section, each a model's index and then the bit.
-    decisions: &'a mut Vec<u32>,
+    /// By model, how often its decision was 0 and 1 in the current section.
+    seen: &'a mut Vec<[u16; 2]>,
     bytes: &'a [u8],
     taken: usize,
     code: u32,
@@ -16,9 +16,9 @@ pub(in crate::replication) struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// A decoder of these bytes; `decisions` is scratch memory.
-    pub(in crate::replication) fn new(bytes: &'a [u8], decisions: &'a mut Vec<u32>) -> Self {
-        let mut decoder = Decoder { models: &[], decisions, bytes, taken: 0, code: 0, range: u32::MAX };
+    /// A decoder of these bytes; `seen` is scratch memory.
+    pub(in crate::replication) fn new(bytes: &'a [u8], seen: &'a mut Vec<[u16; 2]>) -> Self {
+        let mut decoder = Decoder { models: &[], seen, bytes, taken: 0, code: 0, range: u32::MAX };
         (0..4).for_each(|_| decoder.take());
         decoder
     }
@@ -26,12 +26,13 @@ impl<'a> Decoder<'a> {
     /// Starts a section with these models.
     pub(in crate::replication) fn load(&mut self, models: &'a [u16]) {
         self.models = models;
-        self.decisions.clear();
+        self.seen.clear();
+        self.seen.resize(models.len(), [0; 2]);
     }
 
-    /// The decisions of the section so far.
-    pub(in crate::replication) fn decisions(&self) -> &[u32] {
-        self.decisions
+    /// By model, how often its decision was 0 and 1 in the section.
+    pub(in crate::replication) fn seen(&self) -> &[[u16; 2]] {
+        self.seen
     }
 
     /// How many bytes were consumed: an encoder ends with three zeros that aren't sent.
@@ -71,8 +72,8 @@ impl Coder for Decoder<'_> {
     fn code(&mut self, at: usize, _: bool) -> bool {
         let bound = (self.range >> SCALE) * u32::from(self.models[at]);
         let bit = self.code < bound;
-        // A class has fewer than 2^31 models.
-        self.decisions.push((at as u32) << 1 | u32::from(bit));
+        let seen = &mut self.seen[at][usize::from(bit)];
+        *seen = seen.saturating_add(1);
         if bit {
             self.range = bound;
         } else {

@@ -92,6 +92,8 @@ pub(super) struct Encoder {
     models: Vec<u16>,
     /// The decisions of the current section, each a model's index and then the bit.
     decisions: Vec<u32>,
+    /// Scratch memory: by model, how often its decision was 0 and 1.
+    seen: Vec<[u16; 2]>,
     low: u64,
     range: u32,
     cache: u8,
@@ -132,9 +134,15 @@ impl Encoder {
         self.decisions.clear();
     }
 
-    /// The decisions of the section so far.
-    pub(super) fn decisions(&self) -> &[u32] {
-        &self.decisions
+    /// By model, how often its decision was 0 and 1 in the section.
+    pub(super) fn seen(&mut self) -> &[[u16; 2]] {
+        self.seen.clear();
+        self.seen.resize(self.models.len(), [0; 2]);
+        for decision in &self.decisions {
+            let seen = &mut self.seen[*decision as usize >> 1][*decision as usize & 1];
+            *seen = seen.saturating_add(1);
+        }
+        &self.seen
     }
 
     /// The size in bits if the packet ends here.

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::super::class::Classes;
+use super::super::class::GhostClass;
 use super::{LEAST, Layout, SCALE, Trail};
 
 /// Bits of the age of the newest tick that a packet names. Age 0 names no tick.
@@ -15,11 +15,11 @@ pub(in crate::replication) const AGE_BITS: u32 = 6;
 /// The maximum of older ticks that a packet names. They directly precede the newest one.
 pub(in crate::replication) const OLDER_TICKS: u32 = 15;
 
-/// How long samples are kept, in ticks before the newest one.
+/// How long a writer keeps samples, in ticks. Readers keep them twice as long, for packets that arrive late.
 pub(in crate::replication) const KEPT_TICKS: u32 = (1 << AGE_BITS) + OLDER_TICKS;
 
-/// A tick can be named while it and the later ticks list at most this many ghosts.
-pub(in crate::replication) const MAX_LISTED: usize = 1 << 17;
+/// A writer names a tick while it and the later ticks list at most this many ghosts. Readers keep twice as many.
+pub(in crate::replication) const MAX_LISTED: usize = 1 << 16;
 
 /// How often a model's decision was 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,6 @@ pub(in crate::replication) struct Listing {
     trails: Vec<Trail>,
     words: usize,
     order: Vec<(u32, u32)>,
-    seen: Vec<[u16; 2]>,
 }
 
 impl Listing {
@@ -85,20 +84,6 @@ impl Listing {
         self.trails = trails.copied().collect();
         self.ids.clear();
         self.ids.extend(self.order.iter().map(|(id, _)| *id));
-    }
-
-    /// The frequencies of decisions, each a model's index and then the bit.
-    fn counts(&mut self, decisions: &[u32]) -> Vec<Count> {
-        self.seen.clear();
-        for decision in decisions {
-            let (at, bit) = (*decision as usize >> 1, *decision as usize & 1);
-            if self.seen.len() <= at {
-                self.seen.resize(at + 1, [0; 2]);
-            }
-            self.seen[at][bit] = self.seen[at][bit].saturating_add(1);
-        }
-        let each = self.seen.iter().zip(0..).filter(|(seen, _)| **seen != [0; 2]);
-        each.map(|(seen, model)| Count { model, seen: *seen }).collect()
     }
 }
 
@@ -165,11 +150,12 @@ impl Sample {
         self.0.iter().map(|class| class.ids.len()).sum()
     }
 
-    /// Keeps the decisions and ghosts of a class's section.
-    pub(in crate::replication) fn keep(&mut self, class: usize, decisions: &[u32], listing: &mut Listing) {
+    /// Keeps the ghosts of a class's section, and how often each model's decision was 0 and 1.
+    pub(in crate::replication) fn keep(&mut self, class: usize, seen: &[[u16; 2]], listing: &mut Listing) {
         listing.sort();
-        let (ids, trails) = (listing.ids.clone(), listing.trails.clone());
-        self.0[class] = ClassSample { counts: listing.counts(decisions), ids, trails };
+        let counts = seen.iter().zip(0..).filter(|(seen, _)| **seen != [0; 2]);
+        let counts = counts.map(|(seen, model)| Count { model, seen: *seen }).collect();
+        self.0[class] = ClassSample { counts, ids: listing.ids.clone(), trails: listing.trails.clone() };
     }
 
     /// Adds another packet of the tick.
@@ -217,10 +203,12 @@ pub(in crate::replication) struct Models {
 
 impl Models {
     /// The models of packets that name no tick.
-    pub(in crate::replication) fn first(classes: &Classes) -> Self {
-        let of = |coded, layout| if coded { Frequencies::new(layout) } else { Frequencies::default() };
-        let classes = classes.iter().map(|class| of(class.coded, Layout::new(class)));
-        Models { named: Vec::new(), classes: classes.collect() }
+    pub(in crate::replication) fn first<'c>(classes: impl Iterator<Item = &'c GhostClass>) -> Self {
+        let of = |class: &GhostClass| match class.coded {
+            true => Frequencies::new(Layout::new(class)),
+            false => Frequencies::default(),
+        };
+        Models { named: Vec::new(), classes: classes.map(of).collect() }
     }
 
     /// Changes to the models of packets that name these.

@@ -33,14 +33,14 @@ fn decisions_are_read_as_they_were_written() {
         for (i, bit) in said.iter().enumerate() {
             if rng.chance(0.1) {
                 // What is taken back leaves nothing.
-                let (mark, before) = (encoder.mark(), encoder.decisions().to_vec());
+                let (mark, before) = (encoder.mark(), encoder.seen().to_vec());
                 for _ in 0..rng.below(50) {
                     let bit = rng.chance(0.5);
                     encoder.code(0, bit);
                     encoder.raw(rng.below(1 << 20), 20);
                 }
                 encoder.restore(mark);
-                assert!(encoder.decisions() == before);
+                assert!(encoder.seen() == before);
             }
             encoder.code(i % 3, *bit);
             if i % 7 == 0 {

@@ -35,7 +35,7 @@ pub(super) struct CodedReader {
 #[derive(Debug, Default)]
 struct Lent {
     bytes: Vec<u8>,
-    decisions: Vec<u32>,
+    seen: Vec<[u16; 2]>,
     /// The words of the last create, and of a property.
     created: Vec<u64>,
     guessed: Vec<u64>,
@@ -49,8 +49,11 @@ impl CodedReader {
     /// None if no class is coded.
     pub(super) fn of(classes: &Classes) -> Option<Box<Self>> {
         let has_coded = classes.iter().any(|class| class.coded);
-        let new =
-            || CodedReader { models: Models::first(classes), ticks: VecDeque::new(), lent: Lent::default() };
+        let new = || CodedReader {
+            models: Models::first(classes.iter().map(|class| class.as_ref())),
+            ticks: VecDeque::new(),
+            lent: Lent::default(),
+        };
         has_coded.then(|| Box::new(new()))
     }
 
@@ -97,7 +100,7 @@ impl CodedReader {
         let mut listed = 0;
         let kept = self.ticks.iter().rev().take_while(|(tick, sample)| {
             listed += sample.len();
-            newest - tick < 2 * KEPT_TICKS && listed <= MAX_LISTED
+            newest - tick < 2 * KEPT_TICKS && listed <= 2 * MAX_LISTED
         });
         let dropped = self.ticks.len() - kept.count();
         self.ticks.drain(..dropped);
@@ -135,7 +138,7 @@ impl Mirror {
         staged: &mut Staged,
     ) -> Result<Option<Sample>, Violation> {
         let CodedReader { models, lent, .. } = coded;
-        let Lent { bytes, decisions, created, guessed, bodies, listing, .. } = lent;
+        let Lent { bytes, seen, created, guessed, bodies, listing, .. } = lent;
         bytes.clear();
         while reader.remaining_bits() >= 8 {
             // Eight bits.
@@ -144,7 +147,7 @@ impl Mirror {
         if reader.remaining_bits() > 0 {
             return Err(Violation::Trailing { bits: reader.remaining_bits() });
         }
-        let mut decoder = Decoder::new(bytes, decisions);
+        let mut decoder = Decoder::new(bytes, seen);
         let (mut packet, mut least, mut records) = (Sample::new(self.ghosts.len()), 0, 0);
         while decoder.raw(0, 1) == 1 {
             let class = decoder.raw(0, self.classes.class_bits()) as u32;
@@ -202,7 +205,7 @@ impl Mirror {
                     Some(Op::Destroy) => staged.push(class, at, StagedOp::Destroy),
                 }
             }
-            packet.keep(class as usize, decoder.decisions(), listing);
+            packet.keep(class as usize, decoder.seen(), listing);
         }
         if decoder.is_beyond() {
             return Err(ReadError::PastEnd { needed: 1, remaining: 0 }.into());

@@ -55,6 +55,8 @@ pub(super) struct PeerModels {
     first: u32,
     /// The sample of the packet being written.
     writing: Option<Arc<Sample>>,
+    /// The models of the last packet that was written for this client first.
+    models: Option<Models>,
 }
 
 /// How a packet names ticks: the age of the newest one, and the older ones, a bit each from that on; None for all in which the client was
@@ -178,7 +180,8 @@ struct Part {
     ids: Vec<u32>,
     keys: Vec<u128>,
     carried: Vec<CarriedGhost>,
-    bytes: Vec<u8>,
+    words: Vec<u64>,
+    bits: usize,
     sample: Arc<Sample>,
     spent: Vec<(usize, Spent)>,
 }
@@ -210,7 +213,6 @@ struct Ready {
 #[derive(Debug)]
 pub(super) struct PacketCoder {
     encoder: Encoder,
-    models: Models,
     /// The tick's parts, and its samples with those of the packets that they were made of.
     parts: Vec<Part>,
     samples: Vec<(Vec<Arc<Sample>>, Arc<Sample>)>,
@@ -234,7 +236,6 @@ impl PacketCoder {
         let has_coded = classes.iter().any(|class| class.coded);
         let new = || PacketCoder {
             encoder: Encoder::default(),
-            models: Models::first(classes),
             parts: Vec::new(),
             samples: Vec::new(),
             follows: true,
@@ -309,7 +310,7 @@ impl TickData<'_> {
                 writing.extend_from_slice(carried);
                 Some(part)
             }
-            None => self.write_part(coder, scopes, writing, room).map(|part| {
+            None => self.write_part(coder, models, scopes, writing, room).map(|part| {
                 coder.parts.push(part);
                 coder.parts.len() - 1
             }),
@@ -318,7 +319,7 @@ impl TickData<'_> {
         if let Some(found) = found {
             let part = &coder.parts[found];
             names.write(out);
-            part.bytes.iter().for_each(|byte| out.bits(u64::from(*byte), 8));
+            out.run_of_words(&part.words, 0, part.bits);
             models.writing = Some(part.sample.clone());
             let noted = part
                 .spent
@@ -351,6 +352,7 @@ impl TickData<'_> {
     fn write_part(
         &mut self,
         coder: &mut PacketCoder,
+        models: &mut PeerModels,
         scopes: &mut [Scope],
         writing: &mut Vec<CarriedGhost>,
         room: usize,
@@ -361,7 +363,10 @@ impl TickData<'_> {
         for (class, count) in &classes {
             keys.extend(each.by_ref().take(*count).map(|id| scopes[*class].key(*id)));
         }
-        coder.models.name(&coder.named);
+        let models = models
+            .models
+            .get_or_insert_with(|| Models::first(self.tables.iter().map(|table| table.class().as_ref())));
+        models.name(&coder.named);
         coder.encoder.clear();
         let mut sample = Sample::new(scopes.len());
         let named = coder.named.clone();
@@ -376,8 +381,8 @@ impl TickData<'_> {
             let mark = coder.encoder.mark();
             coder.encoder.raw(1, 1);
             coder.encoder.raw(class as u64, self.class_bits);
-            coder.encoder.load(coder.models.of(class));
-            let listed = named.first().map_or_else(Listed::default, |sample| sample.listed(class));
+            coder.encoder.load(models.of(class));
+            let listed = models.listed(class);
             let mut section = Section {
                 table,
                 cache: &mut self.caches[class],
@@ -402,7 +407,7 @@ impl TickData<'_> {
             } else {
                 section.end();
                 spent.push((class, section.spent));
-                sample.keep(class, coder.encoder.decisions(), &mut coder.listing);
+                sample.keep(class, coder.encoder.seen(), &mut coder.listing);
             }
             if full {
                 break;
@@ -413,8 +418,11 @@ impl TickData<'_> {
             return None;
         }
         coder.encoder.raw(0, 1);
-        let (bytes, carried) = (coder.encoder.finish().to_vec(), writing[before..].to_vec());
-        Some(Part { room, named, classes, ids, keys, carried, bytes, sample: Arc::new(sample), spent })
+        let bytes = coder.encoder.finish();
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        let (words, bits) = (bytes.chunks(8).map(word).collect(), 8 * bytes.len());
+        let carried = writing[before..].to_vec();
+        Some(Part { room, named, classes, ids, keys, carried, words, bits, sample: Arc::new(sample), spent })
     }
 }
 
