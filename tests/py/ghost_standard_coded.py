@@ -128,7 +128,7 @@ class CodedGhosts(Ghosts):
     def __init__(self, classes: list[Class], coded: set[int]) -> None:
         super().__init__(classes)
         self.coded = coded
-        self.samples: dict[int, Sample] = {}
+        self.packets: dict[int, list[Sample]] = {}
         self.part: CodedPart | None = None
 
     def _read_rest(self, reader: Reader, tick: int) -> list[Record]:
@@ -141,13 +141,16 @@ class CodedGhosts(Ghosts):
         assert (reader.end - reader.at) % 8 == 0
         data = bytes(reader.bits(8) for _ in range((reader.end - reader.at) // 8))
         coder, part = Coder(data), CodedPart(age, older, [])
-        sample = self.samples.setdefault(tick, Sample())
+        sample = Sample()
         while coder.raw(1):
             class_id = coder.raw((len(self.classes) - 1).bit_length())
             walk = Section(self, coder, class_id, tick, named)
             part.sections.append((class_id, walk.read()))
             walk.keep(sample)
         assert coder.is_at_end()
+        packets = self.packets.setdefault(tick, [])
+        if sample not in packets:
+            packets.append(sample)
         self.part = part
         return [record for _, records in part.sections for record in records]
 
@@ -157,9 +160,9 @@ class CodedGhosts(Ghosts):
             return []
         back = [at for at in range(1, 16) if older is None or older >> (at - 1) & 1]
         newest = tick - age
-        assert newest in self.samples
-        assert older is None or all(newest - at in self.samples for at in back)
-        return [self.samples[newest - at] for at in [0, *back] if newest - at in self.samples]
+        assert newest in self.packets
+        assert older is None or all(newest - at in self.packets for at in back)
+        return [whole(self.packets[newest - at]) for at in [0, *back] if newest - at in self.packets]
 
     def _write_rest(self, writer: Writer, tick: int) -> None:
         if self.part is None:
@@ -421,6 +424,16 @@ class Section:
             for place in places:
                 record.values[place] = self.ghosts.read_value(reader, self.class_.properties[place])
             assert reader.at == reader.end
+
+
+def whole(packets: list[Sample]) -> Sample:
+    """The sample of a tick."""
+    sample = Sample()
+    for packet in packets:
+        for class_id, counts in packet.counts.items():
+            add(sample.counts.setdefault(class_id, {}), counts)
+            sample.lists.setdefault(class_id, {}).update(packet.lists[class_id])
+    return sample
 
 
 def add(counts: Counts, others: Counts) -> None:

@@ -5,7 +5,7 @@
 //! The model of a decision follows from the packet and the ticks that it names, and never from a ghost's states: a record of a
 //! ghost that the client doesn't have is passed over like any other. A packet names ticks whose packets the client has all acked; the
 //! models are the frequencies of decisions in these ([`Models`]). So nothing that is lost or late changes what another packet says. What two
-//! clients are sent is the same as soon as what they acked of late is the same.
+//! clients are sent is the same as soon as what they acked in the last ticks is the same.
 //!
 //! Promises: the same calls on a [`Decoder`] give what an [`Encoder`] was given. Any bytes decode: after the last,
 //! zeros follow, and [`Decoder::is_beyond`] says that they were used.
@@ -19,7 +19,7 @@ mod words;
 pub(super) use decoder::Decoder;
 pub(super) use guess::{GUESSES, Guess, States, WINDOW, guesses, turn};
 pub(super) use heads::{Op, Place};
-pub(super) use samples::{AGE_BITS, KEPT_TICKS, Listed, Listing, MAX_LISTED, Models, OLDER_TICKS, Sample};
+pub(super) use samples::{AGE_BITS, KEPT_TICKS, Listed, Listing, MAX_ENTRIES, Models, OLDER_TICKS, Sample};
 pub(super) use words::{Layout, Off, Trail};
 
 /// Bits of a probability, and its minimum: no decision takes more than 8 bits.

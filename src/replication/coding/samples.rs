@@ -18,8 +18,9 @@ pub(in crate::replication) const OLDER_TICKS: u32 = 15;
 /// How long a writer keeps samples, in ticks. Readers keep them twice as long, for packets that arrive late.
 pub(in crate::replication) const KEPT_TICKS: u32 = (1 << AGE_BITS) + OLDER_TICKS;
 
-/// A writer names a tick while it and the later ticks list at most this many ghosts. Readers keep twice as many.
-pub(in crate::replication) const MAX_LISTED: usize = 1 << 16;
+/// A writer names a tick while the packets of it and of the later ticks have at most this many entries. Readers keep twice as
+/// many.
+pub(in crate::replication) const MAX_ENTRIES: usize = 1 << 20;
 
 /// How often a model's decision was 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +46,7 @@ pub(in crate::replication) struct Listing {
     ids: Vec<u32>,
     trails: Vec<Trail>,
     words: usize,
-    order: Vec<(u32, u32)>,
+    order: Vec<u32>,
 }
 
 impl Listing {
@@ -71,19 +72,20 @@ impl Listing {
         self.trails.truncate(self.ids.len() * self.words);
     }
 
-    /// Sorts the ghosts by id. An id that is given twice keeps its order.
+    /// Sorts the ghosts by id, and an id that is given twice by its trails.
     fn sort(&mut self) {
-        if self.ids.is_sorted() {
+        if self.ids.is_sorted_by(|a, b| a < b) {
             return;
         }
-        self.order.clear();
-        self.order.extend(self.ids.iter().copied().zip(0..));
-        self.order.sort();
-        let trails =
-            self.order.iter().flat_map(|(_, at)| &self.trails[*at as usize * self.words..][..self.words]);
-        self.trails = trails.copied().collect();
-        self.ids.clear();
-        self.ids.extend(self.order.iter().map(|(id, _)| *id));
+        let Listing { ids, trails, words, order } = self;
+        let each = |at: &u32| (ids[*at as usize], &trails[*at as usize * *words..][..*words]);
+        order.clear();
+        // Few more than there are ids.
+        order.extend(0..ids.len() as u32);
+        order.sort_unstable_by(|a, b| each(a).cmp(&each(b)));
+        let sorted = order.iter().flat_map(|at| each(at).1).copied().collect();
+        *ids = order.iter().map(|at| each(at).0).collect();
+        *trails = sorted;
     }
 }
 
@@ -145,9 +147,9 @@ impl Sample {
         self.0[class].listed()
     }
 
-    /// How many ghosts it lists.
-    pub(in crate::replication) fn len(&self) -> usize {
-        self.0.iter().map(|class| class.ids.len()).sum()
+    /// How many entries it has: listed ghosts, and models with decisions.
+    pub(in crate::replication) fn entries(&self) -> usize {
+        self.0.iter().map(|class| class.ids.len() + class.counts.len()).sum()
     }
 
     /// Keeps the ghosts of a class's section, and how often each model's decision was 0 and 1.
@@ -158,9 +160,14 @@ impl Sample {
         self.0[class] = ClassSample { counts, ids: listing.ids.clone(), trails: listing.trails.clone() };
     }
 
-    /// Adds another packet of the tick.
-    pub(in crate::replication) fn merge(&mut self, other: &Sample) {
-        self.0.iter_mut().zip(&other.0).for_each(|(class, other)| class.merge(other));
+    /// The sample of a tick with these packets, at least one, in any order.
+    pub(in crate::replication) fn of_tick(packets: &[Arc<Sample>]) -> Arc<Self> {
+        let mut sample = packets[0].clone();
+        for packet in &packets[1..] {
+            let classes = Arc::make_mut(&mut sample).0.iter_mut().zip(&packet.0);
+            classes.for_each(|(class, other)| class.merge(other));
+        }
+        sample
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::super::class::{Classes, GhostClass};
 use super::super::coding::{
-    AGE_BITS, Coder, Decoder, GUESSES, KEPT_TICKS, Layout, Listing, MAX_LISTED, MAX_RECORDS, Models,
+    AGE_BITS, Coder, Decoder, GUESSES, KEPT_TICKS, Layout, Listing, MAX_ENTRIES, MAX_RECORDS, Models,
     OLDER_TICKS, Off, Op, Place, Sample, States, Trail, WINDOW, turn,
 };
 use super::super::packet::Violation;
@@ -26,9 +26,35 @@ const ROTATION_WORDS: usize = 4;
 #[derive(Debug)]
 pub(super) struct CodedReader {
     models: Models,
-    /// The samples of the last ticks, in rising order.
-    ticks: VecDeque<(u32, Arc<Sample>)>,
+    /// The last ticks, in rising order.
+    ticks: VecDeque<ReadTick>,
     lent: Lent,
+}
+
+/// A tick of which coded packets have arrived.
+#[derive(Debug)]
+struct ReadTick {
+    tick: u32,
+    packets: Vec<Arc<Sample>>,
+    /// The sample of the tick, if it is known.
+    sample: Option<Arc<Sample>>,
+    /// How many entries the packets have.
+    entries: usize,
+}
+
+impl ReadTick {
+    fn sample(&mut self) -> Arc<Sample> {
+        self.sample.get_or_insert_with(|| Sample::of_tick(&self.packets)).clone()
+    }
+
+    /// Adds a packet, if it isn't a duplicate.
+    fn push(&mut self, packet: Arc<Sample>) {
+        if !self.packets.contains(&packet) {
+            self.entries += packet.entries();
+            self.packets.push(packet);
+            self.sample = None;
+        }
+    }
 }
 
 /// Scratch memory for each packet.
@@ -57,9 +83,9 @@ impl CodedReader {
         has_coded.then(|| Box::new(new()))
     }
 
-    fn sample(&self, tick: u32) -> Option<&Arc<Sample>> {
-        let at = self.ticks.partition_point(|(kept, _)| *kept < tick);
-        self.ticks.get(at).filter(|(kept, _)| *kept == tick).map(|(_, sample)| sample)
+    fn sample(&mut self, tick: u32) -> Option<Arc<Sample>> {
+        let at = self.ticks.partition_point(|read| read.tick < tick);
+        self.ticks.get_mut(at).filter(|read| read.tick == tick).map(ReadTick::sample)
     }
 
     /// Reads which ticks a packet names, and changes to its models. False if a tick isn't known any more.
@@ -74,12 +100,15 @@ impl CodedReader {
             let older = if reader.bool()? { None } else { Some(reader.bits(OLDER_TICKS)? as u32) };
             let wanted = older.map_or(0, |older| older << 1) | 1;
             for back in 0..=OLDER_TICKS {
-                let sample = newest.checked_sub(back).and_then(|tick| self.sample(tick));
-                missing |= wanted >> back & 1 == 1 && sample.is_none();
-                named.extend(sample.filter(|_| older.is_none() || wanted >> back & 1 == 1).cloned());
+                let is_wanted = wanted >> back & 1 == 1;
+                if is_wanted || older.is_none() {
+                    let sample = newest.checked_sub(back).and_then(|tick| self.sample(tick));
+                    missing |= is_wanted && sample.is_none();
+                    named.extend(sample);
+                }
             }
         }
-        if missing && self.ticks.back().is_none_or(|(newest, _)| *newest <= tick) {
+        if missing && self.ticks.back().is_none_or(|newest| newest.tick <= tick) {
             return Err(Violation::Form);
         }
         if !missing {
@@ -91,16 +120,16 @@ impl CodedReader {
 
     /// Keeps the sample of a packet.
     fn keep(&mut self, tick: u32, packet: Sample) {
-        let at = self.ticks.partition_point(|(kept, _)| *kept < tick);
-        match self.ticks.get_mut(at).filter(|(kept, _)| *kept == tick) {
-            Some((_, sample)) => Arc::make_mut(sample).merge(&packet),
-            None => self.ticks.insert(at, (tick, Arc::new(packet))),
+        let at = self.ticks.partition_point(|read| read.tick < tick);
+        if self.ticks.get(at).is_none_or(|read| read.tick != tick) {
+            self.ticks.insert(at, ReadTick { tick, packets: Vec::new(), sample: None, entries: 0 });
         }
-        let newest = self.ticks.back().map_or(0, |(newest, _)| *newest);
-        let mut listed = 0;
-        let kept = self.ticks.iter().rev().take_while(|(tick, sample)| {
-            listed += sample.len();
-            newest - tick < 2 * KEPT_TICKS && listed <= 2 * MAX_LISTED
+        self.ticks[at].push(Arc::new(packet));
+        let newest = self.ticks.back().map_or(0, |newest| newest.tick);
+        let mut entries = 0;
+        let kept = self.ticks.iter().rev().take_while(|read| {
+            entries += read.entries;
+            newest - read.tick < 2 * KEPT_TICKS && entries <= 2 * MAX_ENTRIES
         });
         let dropped = self.ticks.len() - kept.count();
         self.ticks.drain(..dropped);

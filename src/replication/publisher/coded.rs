@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::super::class::Classes;
 use super::super::coding::{
-    AGE_BITS, Coder, Encoder, KEPT_TICKS, Layout, Listed, Listing, MAX_DECISION_BITS, MAX_LISTED,
+    AGE_BITS, Coder, Encoder, KEPT_TICKS, Layout, Listed, Listing, MAX_DECISION_BITS, MAX_ENTRIES,
     MAX_RECORDS, Models, OLDER_TICKS, Off, Op, Place, Sample, number_bits,
 };
 use super::super::packet::{Base, MAX_DEPTH};
@@ -43,6 +43,8 @@ struct SentTick {
     /// The packets' samples, until the tick is over; then the tick's sample.
     packets: Vec<Arc<Sample>>,
     sample: Option<Arc<Sample>>,
+    /// How many entries these have.
+    entries: usize,
     /// How many of its packets aren't acked.
     unacked: u32,
 }
@@ -72,12 +74,22 @@ impl PeerModels {
     pub(super) fn track_sent(&mut self, tick: u32) -> bool {
         let Some(sample) = self.writing.take() else { return false };
         if self.ticks.back().is_none_or(|sent| sent.tick != tick) {
-            self.ticks.push_back(SentTick { tick, packets: Vec::new(), sample: None, unacked: 0 });
+            self.ticks.push_back(SentTick {
+                tick,
+                packets: Vec::new(),
+                sample: None,
+                entries: 0,
+                unacked: 0,
+            });
             self.first = if self.first == 0 { tick } else { self.first };
         }
         if let Some(sent) = self.ticks.back_mut() {
-            sent.packets.push(sample);
             sent.unacked += 1;
+            sent.entries += sample.entries();
+            // A reader can't tell these from a packet that arrived twice.
+            if !sent.packets.contains(&sample) {
+                sent.packets.push(sample);
+            }
         }
         true
     }
@@ -95,10 +107,10 @@ impl PeerModels {
         if let Some(sent) = self.ticks.back_mut().filter(|sent| sent.tick == tick) {
             sent.sample = Some(coder.sample(core::mem::take(&mut sent.packets)));
         }
-        let mut listed = 0;
+        let mut entries = 0;
         let kept = self.ticks.iter().rev().take_while(|sent| {
-            listed += sent.sample.as_ref().map_or(0, |sample| sample.len());
-            tick - sent.tick < KEPT_TICKS && listed <= MAX_LISTED
+            entries += sent.entries;
+            tick - sent.tick < KEPT_TICKS && entries <= MAX_ENTRIES
         });
         let dropped = self.ticks.len() - kept.count();
         self.ticks.drain(..dropped);
@@ -257,8 +269,7 @@ impl PacketCoder {
         if let Some((_, sample)) = self.samples.iter().find(|(of, _)| is_of(of)) {
             return sample.clone();
         }
-        let mut sample = packets[0].clone();
-        packets[1..].iter().for_each(|packet| Arc::make_mut(&mut sample).merge(packet));
+        let mut sample = Sample::of_tick(&packets);
         if let Some((_, other)) = self.samples.iter().find(|(_, other)| *other == sample) {
             sample = other.clone();
         }
@@ -637,7 +648,6 @@ impl Section<'_> {
         Some(encoder.spent() - before)
     }
 
-    /// Ends the section.
     fn end(&mut self) {
         if self.place.is_listed() {
             self.leave_list();
