@@ -14,7 +14,8 @@ from typing import Any
 from ghost_standard import Class, Ghosts, Property, Reader, Record, Word, Writer, in_order
 
 TOP = 1 << 24
-Models = dict[Any, list[int]]
+# By a decision's name: how often it was 0 and 1.
+Counts = dict[Any, list[int]]
 Trail = tuple[int | None, int | None]
 UNKNOWN: Trail = (None, None)
 
@@ -23,7 +24,7 @@ class Coder:
     """The range coder; `data` to read, None to write."""
 
     def __init__(self, data: bytes | None) -> None:
-        self.data, self.models, self.range = data, Models(), (1 << 32) - 1
+        self.data, self.counts, self.seen, self.range = data, Counts(), Counts(), (1 << 32) - 1
         self.at = self.code = self.low = 0
         self.out = bytearray()
         for _ in range(4):
@@ -65,19 +66,14 @@ class Coder:
         return found
 
     def decision(self, name: Any, value: Any = False) -> bool:
-        model = self.models.setdefault(name, [1 << 15, 0])
-        bound = (self.range >> 12) * max(16, min(4080, model[0] >> 4))
+        zeros, ones = self.counts.get(name, (0, 0))
+        bound = (self.range >> 12) * max(16, min(4080, (ones + 1 << 12) // (zeros + ones + 2)))
         bit = bool(value) if self.data is None else self.code < bound
         if bit:
             self.range = bound
         else:
             self.low, self.code, self.range = self.low + bound, self.code - bound, self.range - bound
-        rate = (1 << 17) // (2 * model[1] + 3)
-        if bit:
-            model[0] += (65_535 - model[0]) * rate >> 16
-        else:
-            model[0] -= model[0] * rate >> 16
-        model[1] = min(model[1] + 1, 60)
+        self.seen.setdefault(name, [0, 0])[bit] += 1
         self._normalize()
         return bit
 
@@ -110,20 +106,19 @@ class CodedRecord(Record):
 
 
 @dataclass
-class Kept:
-    """Models at the ends of sections by class, the listed ghosts' trails by id, and the tick."""
+class Sample:
+    """What a tick's packets had, by class: decisions, and the listed ghosts' trails by id."""
 
-    tick: int = 0
-    models: dict[int, Models] = field(default_factory=dict)
+    counts: dict[int, Counts] = field(default_factory=dict)
     lists: dict[int, dict[int, dict[Any, Trail]]] = field(default_factory=dict)
 
 
 @dataclass
 class CodedPart:
-    """The numbers of the models that it names and keeps, and the sections' records."""
+    """The age of the newest tick that it names, the older ones (None for all), and the sections' records."""
 
-    names: int
-    keeps: int
+    age: int
+    older: int | None
     sections: list[tuple[int, list[CodedRecord]]]
 
 
@@ -133,43 +128,56 @@ class CodedGhosts(Ghosts):
     def __init__(self, classes: list[Class], coded: set[int]) -> None:
         super().__init__(classes)
         self.coded = coded
-        self.kept: dict[int, Kept] = {}
+        self.packets: dict[int, list[Sample]] = {}
         self.part: CodedPart | None = None
 
     def _read_rest(self, reader: Reader, tick: int) -> list[Record]:
         self.part = None
         if reader.at == reader.end:
             return []
+        age = reader.bits(6)
+        older = None if age == 0 or reader.bits(1) else reader.bits(15)
+        named = self.named(tick, age, older)
         assert (reader.end - reader.at) % 8 == 0
         data = bytes(reader.bits(8) for _ in range((reader.end - reader.at) // 8))
-        coder = Coder(data)
-        names, keeps = coder.raw(4), coder.raw(4)
-        known = self.kept.get(names, Kept())
-        if known.tick >= tick and names:
-            return []
-        part = CodedPart(names, keeps, [])
-        kept = Kept(tick, dict(known.models), dict(known.lists))
+        coder, part = Coder(data), CodedPart(age, older, [])
+        sample = Sample()
         while coder.raw(1):
             class_id = coder.raw((len(self.classes) - 1).bit_length())
-            walk = Section(self, coder, class_id, tick, known)
+            walk = Section(self, coder, class_id, tick, named)
             part.sections.append((class_id, walk.read()))
-            walk.keep(kept)
+            walk.keep(sample)
         assert coder.is_at_end()
-        if keeps and tick > self.kept.get(keeps, Kept()).tick:
-            self.kept[keeps] = kept
+        packets = self.packets.setdefault(tick, [])
+        if sample not in packets:
+            packets.append(sample)
         self.part = part
         return [record for _, records in part.sections for record in records]
+
+    def named(self, tick: int, age: int, older: int | None) -> list[Sample]:
+        """The samples of the ticks that a packet names, the newest first."""
+        if age == 0:
+            return []
+        back = [at for at in range(1, 16) if older is None or older >> (at - 1) & 1]
+        newest = tick - age
+        assert newest in self.packets
+        assert older is None or all(newest - at in self.packets for at in back)
+        return [whole(self.packets[newest - at]) for at in [0, *back] if newest - at in self.packets]
 
     def _write_rest(self, writer: Writer, tick: int) -> None:
         if self.part is None:
             return
         coder, part = Coder(None), self.part
-        coder.raw(4, part.names)
-        coder.raw(4, part.keeps)
+        writer.bits(part.age, 6)
+        if part.age:
+            writer.bits(part.older is None, 1)
+            if part.older is not None:
+                writer.bits(part.older, 15)
+        named = self.named(tick, part.age, part.older)
         for class_id, records in part.sections:
             coder.raw(1, 1)
             coder.raw((len(self.classes) - 1).bit_length(), class_id)
-            Section(self, coder, class_id, tick, self.kept.get(part.names, Kept())).write(records)
+            Section(self, coder, class_id, tick, named).write(records)
         coder.raw(1, 0)
         for byte in coder.finished():
             writer.bits(byte, 8)
@@ -178,20 +186,24 @@ class CodedGhosts(Ghosts):
 class Section:
     """A walk through a class's records in a packet."""
 
-    def __init__(self, ghosts: CodedGhosts, coder: Coder, class_id: int, tick: int, known: Kept) -> None:
+    def __init__(
+        self, ghosts: CodedGhosts, coder: Coder, class_id: int, tick: int, named: list[Sample]
+    ) -> None:
         self.ghosts, self.coder, self.class_id, self.tick = ghosts, coder, class_id, tick
         self.class_ = ghosts.classes[class_id]
-        coder.models = {name: list(model) for name, model in known.models.get(class_id, {}).items()}
-        self.listed = known.lists.get(class_id, {})
+        coder.counts, coder.seen = Counts(), Counts()
+        for sample in named:
+            add(coder.counts, sample.counts.get(class_id, {}))
+        self.listed = named[0].lists.get(class_id, {}) if named else {}
         self.places = sorted(self.listed)
         self.list: dict[int, dict[Any, Trail]] = {}
         self.base: tuple[Any, ...] = ("newest", 0)
         self.mask = 0
         self.created: dict[Any, int] = {}
 
-    def keep(self, kept: Kept) -> None:
-        kept.models[self.class_id] = {name: [p, min(n, 24)] for name, (p, n) in self.coder.models.items()}
-        kept.lists[self.class_id] = self.list
+    def keep(self, sample: Sample) -> None:
+        add(sample.counts.setdefault(self.class_id, {}), self.coder.seen)
+        sample.lists.setdefault(self.class_id, {}).update(self.list)
 
     def read(self) -> list[CodedRecord]:
         records = []
@@ -412,6 +424,23 @@ class Section:
             for place in places:
                 record.values[place] = self.ghosts.read_value(reader, self.class_.properties[place])
             assert reader.at == reader.end
+
+
+def whole(packets: list[Sample]) -> Sample:
+    """The sample of a tick."""
+    sample = Sample()
+    for packet in packets:
+        for class_id, counts in packet.counts.items():
+            add(sample.counts.setdefault(class_id, {}), counts)
+            sample.lists.setdefault(class_id, {}).update(packet.lists[class_id])
+    return sample
+
+
+def add(counts: Counts, others: Counts) -> None:
+    for name, seen in others.items():
+        total = counts.setdefault(name, [0, 0])
+        for bit in (0, 1):
+            total[bit] += seen[bit]
 
 
 # --- predictions ---------------------------------------------------------------------------------------

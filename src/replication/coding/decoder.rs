@@ -1,12 +1,14 @@
 //! The reading side of the range coder.
 
-use super::{Coder, Model, SCALE, SMALL};
+use super::{Coder, SCALE, SMALL};
 
 /// Decodes an encoder's bytes.
 #[derive(Debug)]
 pub(in crate::replication) struct Decoder<'a> {
-    /// The models of the current section.
-    models: &'a mut Vec<Model>,
+    /// The models of the current section: by index, the probability of a 1.
+    models: &'a [u16],
+    /// By model, how often its decision was 0 and 1 in the current section.
+    seen: &'a mut Vec<[u16; 2]>,
     bytes: &'a [u8],
     taken: usize,
     code: u32,
@@ -14,22 +16,23 @@ pub(in crate::replication) struct Decoder<'a> {
 }
 
 impl<'a> Decoder<'a> {
-    /// A decoder of these bytes; `models` is scratch memory.
-    pub(in crate::replication) fn new(bytes: &'a [u8], models: &'a mut Vec<Model>) -> Self {
-        let mut decoder = Decoder { models, bytes, taken: 0, code: 0, range: u32::MAX };
+    /// A decoder of these bytes; `seen` is scratch memory.
+    pub(in crate::replication) fn new(bytes: &'a [u8], seen: &'a mut Vec<[u16; 2]>) -> Self {
+        let mut decoder = Decoder { models: &[], seen, bytes, taken: 0, code: 0, range: u32::MAX };
         (0..4).for_each(|_| decoder.take());
         decoder
     }
 
     /// Starts a section with these models.
-    pub(in crate::replication) fn load(&mut self, models: &[Model]) {
-        self.models.clear();
-        self.models.extend_from_slice(models);
+    pub(in crate::replication) fn load(&mut self, models: &'a [u16]) {
+        self.models = models;
+        self.seen.clear();
+        self.seen.resize(models.len(), [0; 2]);
     }
 
-    /// The current state of the models.
-    pub(in crate::replication) fn models(&self) -> &[Model] {
-        self.models
+    /// By model, how often its decision was 0 and 1 in the section.
+    pub(in crate::replication) fn seen(&self) -> &[[u16; 2]] {
+        self.seen
     }
 
     /// How many bytes were consumed: an encoder ends with three zeros that aren't sent.
@@ -67,10 +70,10 @@ impl<'a> Decoder<'a> {
 impl Coder for Decoder<'_> {
     #[inline]
     fn code(&mut self, at: usize, _: bool) -> bool {
-        let model = &mut self.models[at];
-        let bound = (self.range >> SCALE) * model.probability();
+        let bound = (self.range >> SCALE) * u32::from(self.models[at]);
         let bit = self.code < bound;
-        model.learn(bit);
+        let seen = &mut self.seen[at][usize::from(bit)];
+        *seen = seen.saturating_add(1);
         if bit {
             self.range = bound;
         } else {

@@ -7,8 +7,10 @@ use super::{Coder, Listed, NUMBER, code_number};
 
 /// The layout of the models. Whether more records of listed ghosts follow, at each [`STRIDE`]th place, and of others.
 const MORE: usize = 0;
-/// Whether a listed ghost has a record: by how many lists in a row it was in, how far off, and whether that in front of it has one.
-const HAS: usize = MORE + 2;
+/// The place of the first record of listed ghosts.
+const START: usize = MORE + 2;
+/// Whether a listed ghost behind it has a record: by how many lists in a row it was in, how far off, and whether that in front of it has one.
+const HAS: usize = START + NUMBER;
 const HAS_CONTEXTS: usize = 4 * 4 * 2;
 /// Of others, whether ids are apart, by whether the last two were; and the distance.
 const APART: usize = HAS + HAS_CONTEXTS;
@@ -113,8 +115,18 @@ impl<'l> Place<'l> {
         if self.is_listed { self.list.notes.get(at as usize) } else { None }
     }
 
-    /// Codes which is the next listed ghost with a record.
+    /// Codes which is the next listed ghost with a record. The first may be anywhere, as a tick's packets share a list.
     fn code_listed(&mut self, coder: &mut impl Coder, at: Option<u32>) -> Option<u32> {
+        if self.next == 0 {
+            if !coder.code(MORE, at.is_some()) {
+                return None;
+            }
+            let place = code_number(coder, START, u64::from(at.unwrap_or(0)) + 1) - 1;
+            // One that is too far is beyond all lists.
+            self.next = place.min(1 << 20) as u32 + 1;
+            self.was = true;
+            return Some(self.next - 1);
+        }
         while let Some(note) = self.list.notes.get(self.next as usize) {
             if (self.next as usize).is_multiple_of(STRIDE) && !coder.code(MORE, at.is_some()) {
                 return None;

@@ -1,12 +1,11 @@
 //! Entropy coding of ghosts: a binary range coder for a packet's records of coded classes.
 //!
-//! The coder is LZMA's (Pavlov 1999, after Martin 1979) with 12-bit probabilities. A model's estimate moves by 1 / (n +
-//! 1.5) of the way at its n-th decision, so that it learns fast and then settles.
+//! The coder is LZMA's (Pavlov 1999, after Martin 1979) with 12-bit probabilities. They stay the same within a packet.
 //!
-//! What a decision's model is follows from the packet and what it begins with, and never from a ghost's states: a record of a
-//! ghost that the client doesn't have is passed over like any other. The models begin as a [`Snapshot`] that the packet names: the
-//! first one, or how they stood at the end of a packet that the client has acked, with how far words were off in it. So nothing that is lost or late changes what another
-//! packet says.
+//! The model of a decision follows from the packet and the ticks that it names, and never from a ghost's states: a record of a
+//! ghost that the client doesn't have is passed over like any other. A packet names ticks whose packets the client has all acked; the
+//! models are the frequencies of decisions in these ([`Models`]). So nothing that is lost or late changes what another packet says. What two
+//! clients are sent is the same as soon as what they acked in the last ticks is the same.
 //!
 //! Promises: the same calls on a [`Decoder`] give what an [`Encoder`] was given. Any bytes decode: after the last,
 //! zeros follow, and [`Decoder::is_beyond`] says that they were used.
@@ -16,14 +15,14 @@ mod guess;
 mod heads;
 mod note;
 mod rotation;
-mod snapshot;
+mod samples;
 mod words;
 
 pub(super) use decoder::Decoder;
 pub(super) use guess::{Guess, MAX_RUN, Motion, States, WINDOW};
 pub(super) use heads::{Op, Place, STRIDE};
 pub(super) use note::Note;
-pub(super) use snapshot::{Listed, Listing, SLOT_BITS, SLOTS, Snapshot};
+pub(super) use samples::{AGE_BITS, KEPT_TICKS, Listed, Listing, MAX_ENTRIES, Models, OLDER_TICKS, Sample};
 pub(super) use words::{Layout, Off, Trail};
 
 /// Bits of a probability, and its minimum: no decision takes more than 8 bits.
@@ -39,48 +38,6 @@ pub(super) const MAX_RECORDS: usize = 2048;
 
 /// The range is refilled when it is below this.
 const SMALL: u32 = 1 << 24;
-
-/// After this many decisions the rate of adaptation stays the same.
-const FIRM: usize = 60;
-
-/// The adaption rates in units of 2^-16.
-const RATES: [u32; FIRM + 1] = {
-    let mut rates = [0; FIRM + 1];
-    let mut n = 0;
-    while n <= FIRM {
-        rates[n] = ((1 << 17) / (2 * n + 3)) as u32;
-        n += 1;
-    }
-    rates
-};
-
-/// An estimate of a probability.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Model {
-    /// The probability of a 1, in units of 2^-16.
-    one: u16,
-    /// Decisions so far, at most [`FIRM`].
-    seen: u8,
-}
-
-impl Model {
-    /// The model of which nothing is known.
-    pub(super) const EVEN: Model = Model { one: 1 << 15, seen: 0 };
-
-    #[inline]
-    fn probability(self) -> u32 {
-        (u32::from(self.one) >> (16 - SCALE)).clamp(LEAST, (1 << SCALE) - LEAST)
-    }
-
-    #[inline]
-    fn learn(&mut self, bit: bool) {
-        let (one, rate) = (u32::from(self.one), RATES[usize::from(self.seen)]);
-        // Both are below 2^16.
-        self.one =
-            if bit { one + (((0xFFFF - one) * rate) >> 16) } else { one - ((one * rate) >> 16) } as u16;
-        self.seen += u8::from(usize::from(self.seen) < FIRM);
-    }
-}
 
 /// Either half of the coder: an encoder takes the values, a decoder returns them.
 pub(super) trait Coder {
@@ -134,10 +91,12 @@ fn code_number(coder: &mut impl Coder, models: usize, number: u64) -> u64 {
 /// The encoder: collects the coded bytes.
 #[derive(Debug, Default)]
 pub(super) struct Encoder {
-    /// The models of the current section.
-    models: Vec<Model>,
-    /// The changes by decisions since the last mark.
-    undo: Vec<(u32, Model)>,
+    /// The models of the current section: by index, the probability of a 1.
+    models: Vec<u16>,
+    /// The decisions of the current section, each a model's index and then the bit.
+    decisions: Vec<u32>,
+    /// Scratch memory: by model, how often its decision was 0 and 1.
+    seen: Vec<[u16; 2]>,
     low: u64,
     range: u32,
     cache: u8,
@@ -160,6 +119,7 @@ pub(super) struct Mark {
     bytes: usize,
     shifts: usize,
     spent: u64,
+    decisions: usize,
 }
 
 impl Encoder {
@@ -171,15 +131,21 @@ impl Encoder {
     }
 
     /// Starts a section with these models.
-    pub(super) fn load(&mut self, models: &[Model]) {
+    pub(super) fn load(&mut self, models: &[u16]) {
         self.models.clear();
         self.models.extend_from_slice(models);
-        self.undo.clear();
+        self.decisions.clear();
     }
 
-    /// The current state of the models.
-    pub(super) fn models(&self) -> &[Model] {
-        &self.models
+    /// By model, how often its decision was 0 and 1 in the section.
+    pub(super) fn seen(&mut self) -> &[[u16; 2]] {
+        self.seen.clear();
+        self.seen.resize(self.models.len(), [0; 2]);
+        for decision in &self.decisions {
+            let seen = &mut self.seen[*decision as usize >> 1][*decision as usize & 1];
+            *seen = seen.saturating_add(1);
+        }
+        &self.seen
     }
 
     /// The size in bits if the packet ends here.
@@ -192,21 +158,19 @@ impl Encoder {
         self.spent
     }
 
-    pub(super) fn mark(&mut self) -> Mark {
-        self.undo.clear();
+    pub(super) fn mark(&self) -> Mark {
         let Encoder { low, range, cache, pending, shifts, spent, .. } = *self;
-        Mark { low, range, cache, pending, bytes: self.bytes.len(), shifts, spent }
+        let (bytes, decisions) = (self.bytes.len(), self.decisions.len());
+        Mark { low, range, cache, pending, bytes, shifts, spent, decisions }
     }
 
-    /// Returns to the last mark.
+    /// Returns to a mark of this section.
     pub(super) fn restore(&mut self, mark: Mark) {
-        let Mark { low, range, cache, pending, bytes, shifts, spent } = mark;
+        let Mark { low, range, cache, pending, bytes, shifts, spent, decisions } = mark;
         (self.low, self.range, self.cache, self.pending) = (low, range, cache, pending);
         (self.shifts, self.spent) = (shifts, spent);
         self.bytes.truncate(bytes);
-        while let Some((at, model)) = self.undo.pop() {
-            self.models[at as usize] = model;
-        }
+        self.decisions.truncate(decisions);
     }
 
     /// Ends the packet; returns as many bytes as [`Encoder::bits`] says.
@@ -268,11 +232,9 @@ const COSTS: [u32; 257] = {
 impl Coder for Encoder {
     #[inline]
     fn code(&mut self, at: usize, bit: bool) -> bool {
-        let model = &mut self.models[at];
-        // A section has fewer models.
-        self.undo.push((at as u32, *model));
-        let one = model.probability();
-        model.learn(bit);
+        let one = u32::from(self.models[at]);
+        // A class has fewer than 2^31 models.
+        self.decisions.push((at as u32) << 1 | u32::from(bit));
         let bound = (self.range >> SCALE) * one;
         let taken = if bit {
             self.range = bound;

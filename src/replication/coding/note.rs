@@ -6,7 +6,7 @@ use super::super::packet::Base;
 const MANY: u8 = 3;
 
 /// A listed ghost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::replication) struct Note {
     /// The properties that the record had, and those of which it last said that they go on.
     pub(super) mask: u64,

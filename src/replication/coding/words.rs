@@ -40,7 +40,7 @@ const FAR: i64 = 2;
 const TRAIL: usize = 2 * FAR as usize + 1;
 
 /// How far a word was off in the last two records of its ghost that said it, as far as that is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::replication) struct Trail {
     /// Of the last and of the one before: 0, or 1 more than it was above the lowest.
     last: u8,

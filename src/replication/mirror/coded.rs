@@ -3,10 +3,13 @@
 //! Promises: a record is read whether its ghost exists or not, so a packet's meaning never depends on another packet's
 //! fate. A payload has at most [`MAX_RECORDS`] records, whatever its bytes.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 use super::super::class::{Classes, GhostClass, MAX_GROUPS};
 use super::super::coding::{
-    Coder, Decoder, Guess, Layout, Listing, MAX_RECORDS, Model, Motion, Note, Off, Op, Place, SLOT_BITS,
-    SLOTS, Snapshot, States, Trail, WINDOW,
+    AGE_BITS, Coder, Decoder, Guess, KEPT_TICKS, Layout, Listing, MAX_ENTRIES, MAX_RECORDS, Models, Motion,
+    Note, OLDER_TICKS, Off, Op, Place, Sample, States, Trail, WINDOW,
 };
 use super::super::packet::Violation;
 use super::Mirror;
@@ -19,23 +22,50 @@ use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 #[derive(Debug)]
 pub(super) struct CodedReader {
     motions: Box<[Motion]>,
-    first: Snapshot,
-    /// The snapshots by number, less 1: their tick and models.
-    kept: [Option<(u32, Snapshot)>; SLOTS],
+    models: Models,
+    /// The last ticks, in rising order.
+    ticks: VecDeque<ReadTick>,
     lent: Lent,
+}
+
+/// A tick of which coded packets have arrived.
+#[derive(Debug)]
+struct ReadTick {
+    tick: u32,
+    packets: Vec<Arc<Sample>>,
+    /// The sample of the tick, if it is known.
+    sample: Option<Arc<Sample>>,
+    /// How many entries the packets have.
+    entries: usize,
+}
+
+impl ReadTick {
+    fn sample(&mut self) -> Arc<Sample> {
+        self.sample.get_or_insert_with(|| Sample::of_tick(&self.packets)).clone()
+    }
+
+    /// Adds a packet, if it isn't a duplicate.
+    fn push(&mut self, packet: Arc<Sample>) {
+        if !self.packets.contains(&packet) {
+            self.entries += packet.entries();
+            self.packets.push(packet);
+            self.sample = None;
+        }
+    }
 }
 
 /// Scratch memory for each packet.
 #[derive(Debug, Default)]
 struct Lent {
     bytes: Vec<u8>,
-    models: Vec<Model>,
+    seen: Vec<[u16; 2]>,
     /// The words of the last create, and of a property.
     created: Vec<u64>,
     guessed: Vec<u64>,
     bodies: BitWriter,
     /// The ghosts that the section updated or created.
     listing: Listing,
+    named: Vec<Arc<Sample>>,
 }
 
 impl CodedReader {
@@ -44,11 +74,63 @@ impl CodedReader {
         let has_coded = classes.iter().any(|class| class.coded);
         let new = || CodedReader {
             motions: classes.iter().map(|class| Motion::new(class)).collect(),
-            first: Snapshot::first(classes),
-            kept: [const { None }; SLOTS],
+            models: Models::first(classes.iter().map(|class| class.as_ref())),
+            ticks: VecDeque::new(),
             lent: Lent::default(),
         };
         has_coded.then(|| Box::new(new()))
+    }
+
+    fn sample(&mut self, tick: u32) -> Option<Arc<Sample>> {
+        let at = self.ticks.partition_point(|read| read.tick < tick);
+        self.ticks.get_mut(at).filter(|read| read.tick == tick).map(ReadTick::sample)
+    }
+
+    /// Reads which ticks a packet names, and changes to its models. False if a tick isn't known any more.
+    fn read_names(&mut self, tick: u32, reader: &mut BitReader<'_>) -> Result<bool, Violation> {
+        let mut named = core::mem::take(&mut self.lent.named);
+        named.clear();
+        // Six bits, and fifteen.
+        let age = reader.bits(AGE_BITS)? as u32;
+        let newest = tick.saturating_sub(age);
+        let mut missing = false;
+        if age > 0 {
+            let older = if reader.bool()? { None } else { Some(reader.bits(OLDER_TICKS)? as u32) };
+            let wanted = older.map_or(0, |older| older << 1) | 1;
+            for back in 0..=OLDER_TICKS {
+                let is_wanted = wanted >> back & 1 == 1;
+                if is_wanted || older.is_none() {
+                    let sample = newest.checked_sub(back).and_then(|tick| self.sample(tick));
+                    missing |= is_wanted && sample.is_none();
+                    named.extend(sample);
+                }
+            }
+        }
+        if missing && self.ticks.back().is_none_or(|newest| newest.tick <= tick) {
+            return Err(Violation::Form);
+        }
+        if !missing {
+            self.models.name(&named);
+        }
+        self.lent.named = named;
+        Ok(!missing)
+    }
+
+    /// Keeps the sample of a packet.
+    fn keep(&mut self, tick: u32, packet: Sample) {
+        let at = self.ticks.partition_point(|read| read.tick < tick);
+        if self.ticks.get(at).is_none_or(|read| read.tick != tick) {
+            self.ticks.insert(at, ReadTick { tick, packets: Vec::new(), sample: None, entries: 0 });
+        }
+        self.ticks[at].push(Arc::new(packet));
+        let newest = self.ticks.back().map_or(0, |newest| newest.tick);
+        let mut entries = 0;
+        let kept = self.ticks.iter().rev().take_while(|read| {
+            entries += read.entries;
+            newest - read.tick < 2 * KEPT_TICKS && entries <= 2 * MAX_ENTRIES
+        });
+        let dropped = self.ticks.len() - kept.count();
+        self.ticks.drain(..dropped);
     }
 }
 
@@ -61,7 +143,16 @@ impl Mirror {
         staged: &mut Staged,
     ) -> Result<(), Violation> {
         let Some(mut coded) = self.coded.take() else { return Ok(()) };
-        let result = self.read_coded(tick, reader, &mut coded, staged);
+        let result = match coded.read_names(tick, reader) {
+            Ok(true) => self.read_coded(tick, reader, &mut coded, staged),
+            // A newer tick has arrived, so the server has given the packet up.
+            Ok(false) => {
+                staged.skipped += 1;
+                Ok(None)
+            }
+            Err(violation) => Err(violation),
+        };
+        let result = result.map(|sample| sample.into_iter().for_each(|sample| coded.keep(tick, sample)));
         self.coded = Some(coded);
         result
     }
@@ -72,13 +163,9 @@ impl Mirror {
         reader: &mut BitReader<'_>,
         coded: &mut CodedReader,
         staged: &mut Staged,
-    ) -> Result<(), Violation> {
-        let CodedReader {
-            motions,
-            first,
-            kept,
-            lent: Lent { bytes, models, created, guessed, bodies, listing },
-        } = coded;
+    ) -> Result<Option<Sample>, Violation> {
+        let CodedReader { motions, models, lent, .. } = coded;
+        let Lent { bytes, seen, created, guessed, bodies, listing, .. } = lent;
         bytes.clear();
         while reader.remaining_bits() >= 8 {
             // Eight bits.
@@ -87,19 +174,8 @@ impl Mirror {
         if reader.remaining_bits() > 0 {
             return Err(Violation::Trailing { bits: reader.remaining_bits() });
         }
-        let mut decoder = Decoder::new(bytes, models);
-        let [slot, keeps] = core::array::from_fn(|_| decoder.raw(0, SLOT_BITS) as usize);
-        let begin = match slot.checked_sub(1).map(|slot| &kept[slot]) {
-            None => &*first,
-            // A newer snapshot has taken this number, so the server has given the packet up.
-            Some(Some((kept, _))) if *kept >= tick => {
-                staged.skipped += 1;
-                return Ok(());
-            }
-            Some(Some((_, snapshot))) => snapshot,
-            Some(None) => return Err(Violation::Form),
-        };
-        let (mut after, mut least, mut records) = (begin.clone(), 0, 0);
+        let mut decoder = Decoder::new(bytes, seen);
+        let (mut packet, mut least, mut records) = (Sample::new(tick, self.ghosts.len()), 0, 0);
         while decoder.raw(0, 1) == 1 {
             let class = decoder.raw(0, self.classes.class_bits()) as u32;
             let ghosts = self.ghosts.get_mut(class as usize).filter(|ghosts| ghosts.class().coded);
@@ -111,12 +187,12 @@ impl Mirror {
             let (allowed, capacity) = (of.updated_for_any(), of.capacity);
             let created_masks: [u64; MAX_GROUPS] = core::array::from_fn(|group| of.created(group));
             let layout = Layout::new(of);
-            let listed = begin.listed(class as usize);
+            let listed = models.listed(class as usize);
             let mut place = Place::new(tick, of.properties.each().len() as u32, of.is_chosen(), listed);
             listing.clear(of.properties.word_count());
             created.clear();
             created.resize(of.properties.word_count(), 0);
-            decoder.load(begin.models(class as usize));
+            decoder.load(models.of(class as usize));
             loop {
                 let Some((at, op)) = place.code(&mut decoder, None) else {
                     if place.is_listed() {
@@ -176,9 +252,7 @@ impl Mirror {
                     Some(Op::Destroy) => staged.push(class, at, StagedOp::Destroy),
                 }
             }
-            if keeps > 0 {
-                after.keep(class as usize, tick, decoder.models(), listing);
-            }
+            packet.keep(class as usize, decoder.seen(), listing);
         }
         if decoder.is_beyond() {
             return Err(ReadError::PastEnd { needed: 1, remaining: 0 }.into());
@@ -187,12 +261,7 @@ impl Mirror {
         if left > 0 {
             return Err(Violation::Trailing { bits: left * 8 });
         }
-        if let Some(kept) = keeps.checked_sub(1).map(|slot| &mut kept[slot])
-            && kept.as_ref().is_none_or(|(kept, _)| *kept < tick)
-        {
-            *kept = Some((tick, after));
-        }
-        Ok(())
+        Ok(Some(packet))
     }
 }
 

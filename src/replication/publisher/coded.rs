@@ -1,14 +1,19 @@
 //! Writes the coded classes' part of a client's packet, after the other sections.
+//!
+//! The part follows from the tick, the named samples, the room, and the ready ghosts with what is known of them. Clients for
+//! which these are equal take the bytes that were written for the first one.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use super::super::coding::{Coder, Off};
+use super::super::class::Classes;
 use super::super::coding::{
-    Encoder, Layout, Listed, Listing, MAX_DECISION_BITS, MAX_RECORDS, Note, Op, Place, SLOT_BITS, SLOTS,
-    STRIDE, Snapshot, number_bits,
+    AGE_BITS, Coder, Encoder, KEPT_TICKS, Layout, Listed, Listing, MAX_DECISION_BITS, MAX_ENTRIES,
+    MAX_RECORDS, Models, Note, OLDER_TICKS, Off, Op, Place, STRIDE, Sample, number_bits,
 };
 use super::super::packet::Base;
 use super::super::table::Table;
+use super::averages::Averages;
 use super::cache::Cache;
 use super::costs::ClassCosts;
 use super::fill::{BATCH, TickData};
@@ -20,74 +25,270 @@ use crate::wire::{BitReader, BitSink, BitWriter};
 /// Bits reserved for the ends of a section and of the packet, and for the listed ghosts until it is said that none follow.
 const ENDS: usize = (3 + STRIDE) * MAX_DECISION_BITS + 16;
 
+/// The maximum of bits that name ticks.
+const NAMES: usize = (AGE_BITS + 1 + OLDER_TICKS) as usize;
+
+/// The room for coded bytes is a multiple of this many bits, so that small differences in front of it don't keep clients from sharing.
+const GRAIN: usize = 64;
+
 /// The maximum overhead of a packet's first coded record beyond its properties: the start and end of packet and
 /// section, some thirty decisions, a gap, two ages, a mask, and the length of properties without words.
 pub(super) const MAX_OVERHEAD: usize =
-    40 * MAX_DECISION_BITS + 3 * number_bits(16) + number_bits(12) + 64 + 16 + ENDS;
+    40 * MAX_DECISION_BITS + 3 * number_bits(16) + number_bits(12) + 64 + 16 + ENDS + NAMES + GRAIN;
 
-/// The models that a client's packets start with.
+/// A tick in which a client was sent coded packets.
 #[derive(Debug)]
-pub(super) struct PeerModels {
-    /// The snapshots that the client is known to have of the newest tick of which it has any, and their numbers.
+struct SentTick {
     tick: u32,
-    acked: Vec<(u8, Snapshot)>,
-    /// The snapshot that it is to keep of the packet being written, and those of packets in flight with these records.
-    writing: Option<(u8, Snapshot)>,
-    sent: VecDeque<(u32, u8, Snapshot)>,
-    last_slot: u8,
+    /// The packets' samples, until the tick is over; then the tick's sample.
+    packets: Vec<Arc<Sample>>,
+    sample: Option<Arc<Sample>>,
+    /// How many entries these have.
+    entries: usize,
+    /// How many of its packets aren't acked.
+    unacked: u32,
+}
+
+/// The ticks that a client's packets may name.
+#[derive(Debug, Default)]
+pub(super) struct PeerModels {
+    ticks: VecDeque<SentTick>,
+    /// The first tick with a coded packet, or 0.
+    first: u32,
+    /// The sample of the packet being written.
+    writing: Option<Arc<Sample>>,
+    /// The models of the last packet that was written for this client first.
+    models: Option<Models>,
+}
+
+/// How a packet names ticks: the age of the newest one, and the older ones, a bit each from that on; None for all in which the client was
+/// sent anything.
+#[derive(Clone, Copy, Debug, Default)]
+struct Names {
+    age: u32,
+    older: Option<u32>,
 }
 
 impl PeerModels {
-    pub(super) fn new(snapshot: Snapshot) -> Self {
-        PeerModels { tick: 0, acked: vec![(0, snapshot)], writing: None, sent: VecDeque::new(), last_slot: 0 }
-    }
-
-    /// The number under which the client is to keep the next snapshot; None while as many are in flight as there are.
-    /// Never the number in use: a packet that counts as lost may have arrived, and replaced the models there.
-    fn next_slot(&self) -> Option<u8> {
-        // At most 15.
-        let after = |slot: u8| slot % SLOTS as u8 + 1;
-        let mut next = after(self.last_slot);
-        while self.acked.iter().any(|(slot, _)| *slot == next) {
-            next = after(next);
+    /// Notes that the packet was sent in this tick; returns whether it has a coded part.
+    pub(super) fn track_sent(&mut self, tick: u32) -> bool {
+        let Some(sample) = self.writing.take() else { return false };
+        if self.ticks.back().is_none_or(|sent| sent.tick != tick) {
+            self.ticks.push_back(SentTick {
+                tick,
+                packets: Vec::new(),
+                sample: None,
+                entries: 0,
+                unacked: 0,
+            });
+            self.first = if self.first == 0 { tick } else { self.first };
         }
-        let free = self.sent.len() + self.acked.len() + 1 < SLOTS;
-        free.then_some(next)
-    }
-
-    pub(super) fn track_sent(&mut self, record: u32) {
-        if let Some((slot, snapshot)) = self.writing.take() {
-            self.last_slot = slot;
-            self.sent.push_back((record, slot, snapshot));
-        }
-    }
-
-    pub(super) fn handle_notification(&mut self, record: u32, tick: u32, delivered: bool) {
-        if self.sent.front().is_some_and(|sent| sent.0 == record)
-            && let Some((_, slot, snapshot)) = self.sent.pop_front()
-            && delivered
-        {
-            if self.tick != tick {
-                self.acked.clear();
+        if let Some(sent) = self.ticks.back_mut() {
+            sent.unacked += 1;
+            sent.entries += sample.entries();
+            // A reader can't tell these from a packet that arrived twice.
+            if !sent.packets.contains(&sample) {
+                sent.packets.push(sample);
             }
-            self.tick = tick;
-            self.acked.push((slot, snapshot));
+        }
+        true
+    }
+
+    /// A packet of this tick with a coded part was delivered, or is lost.
+    pub(super) fn handle_notification(&mut self, tick: u32, delivered: bool) {
+        let at = self.ticks.partition_point(|sent| sent.tick < tick);
+        if let Some(sent) = self.ticks.get_mut(at).filter(|sent| sent.tick == tick && delivered) {
+            sent.unacked -= 1;
+        }
+    }
+
+    /// The tick is over.
+    pub(super) fn end_tick(&mut self, tick: u32, coder: &mut PacketCoder) {
+        if let Some(sent) = self.ticks.back_mut().filter(|sent| sent.tick == tick) {
+            sent.sample = Some(coder.sample(core::mem::take(&mut sent.packets)));
+        }
+        let mut entries = 0;
+        let kept = self.ticks.iter().rev().take_while(|sent| {
+            entries += sent.entries;
+            tick - sent.tick < KEPT_TICKS && entries <= MAX_ENTRIES
+        });
+        let dropped = self.ticks.len() - kept.count();
+        self.ticks.drain(..dropped);
+    }
+
+    /// The names of the ticks for a packet of this tick, and their samples.
+    fn name(&self, tick: u32, named: &mut Vec<Arc<Sample>>) -> Names {
+        named.clear();
+        let known = |sent: &SentTick| sent.sample.clone().filter(|_| sent.unacked == 0);
+        let mut newest_first = self.ticks.iter().rev().skip_while(|sent| known(sent).is_none());
+        let Some(newest) = newest_first.next().filter(|newest| (tick - newest.tick) >> AGE_BITS == 0) else {
+            return Names::default();
+        };
+        named.extend(known(newest));
+        // The client may know older ticks from an earlier connection.
+        let (mut older, mut all) = (0, newest.tick - self.first >= OLDER_TICKS);
+        for sent in newest_first.take_while(|sent| newest.tick - sent.tick <= OLDER_TICKS) {
+            let sample = known(sent);
+            all &= sample.is_some();
+            older |= u32::from(sample.is_some()) << (newest.tick - sent.tick - 1);
+            named.extend(sample);
+        }
+        Names { age: tick - newest.tick, older: (!all).then_some(older) }
+    }
+}
+
+impl Names {
+    fn write(self, out: &mut BitWriter) {
+        out.bits(self.age.into(), AGE_BITS);
+        if self.age > 0 {
+            out.bool(self.older.is_none());
+            if let Some(older) = self.older {
+                out.bits(older.into(), OLDER_TICKS);
+            }
         }
     }
 }
 
-/// The coder of packets, and its scratch memory.
+/// The costs of a section.
+#[derive(Debug)]
+struct Spent {
+    /// In units of 2^-16 bits: of the heads of updates, creates and destroys, and by property.
+    heads: [u64; 3],
+    properties: Box<[u64]>,
+    /// The cost and count of updates and creates.
+    updates: (u64, usize),
+    creates: (u64, usize),
+}
+
+impl Spent {
+    /// Adds the costs of one client; returns the bits whose purpose is known.
+    fn note(&self, costs: &mut ClassCosts, averages: &mut Averages) -> u64 {
+        let [updates, creates, destroys] = self.heads.map(|spent| spent >> 16);
+        costs.updates += updates;
+        costs.creates += creates;
+        costs.destroys += destroys;
+        let mut known = updates + creates + destroys;
+        for (cost, spent) in costs.properties.iter_mut().zip(&self.properties) {
+            *cost += spent >> 16;
+            known += spent >> 16;
+        }
+        if self.updates.1 > 0 {
+            averages.note_updates((self.updates.0 >> 16) as usize, self.updates.1);
+        }
+        if self.creates.1 > 0 {
+            averages.note_creates((self.creates.0 >> 16) as usize, self.creates.1);
+        }
+        known
+    }
+}
+
+/// A written coded part, for other clients to take.
+#[derive(Debug)]
+struct Part {
+    room: usize,
+    /// The tick of the newest packet that the client is known to have.
+    acked: u32,
+    named: Vec<Arc<Sample>>,
+    /// The classes with ready ghosts, and how many these are; then each ghost's id and what was known of it.
+    classes: Vec<(usize, usize)>,
+    ids: Vec<u32>,
+    keys: Vec<u128>,
+    carried: Vec<CarriedGhost>,
+    words: Vec<u64>,
+    bits: usize,
+    sample: Arc<Sample>,
+    spent: Vec<(usize, Spent)>,
+}
+
+impl Part {
+    /// Whether the part for a client with these ready ghosts is the same.
+    fn is_for(
+        &self,
+        scopes: &[Scope],
+        (named, ready): (&[Arc<Sample>], &Ready),
+        (room, acked): (usize, u32),
+    ) -> bool {
+        let same = |(a, b): (&Arc<Sample>, &Arc<Sample>)| Arc::ptr_eq(a, b);
+        let mut each = self.ids.iter().zip(&self.keys);
+        (self.room, self.acked) == (room, acked)
+            && self.named.len() == named.len()
+            && self.named.iter().zip(named).all(same)
+            && self.classes == ready.classes
+            && self.ids == ready.ids
+            && self.classes.iter().all(|(class, count)| {
+                each.by_ref().take(*count).all(|(id, key)| scopes[*class].key(*id) == *key)
+            })
+    }
+}
+
+/// A client's ready ghosts of coded classes: the classes with their number of ghosts, and the ghosts' ids.
 #[derive(Debug, Default)]
+struct Ready {
+    classes: Vec<(usize, usize)>,
+    ids: Vec<u32>,
+}
+
+/// The coder of packets.
+#[derive(Debug)]
 pub(super) struct PacketCoder {
     encoder: Encoder,
-    /// Scratch: the words of the last create and of this one, properties without words, and the words' costs by
-    /// property.
+    /// The tick's parts, and its samples with those of the packets that they were made of.
+    parts: Vec<Part>,
+    samples: Vec<(Vec<Arc<Sample>>, Arc<Sample>)>,
+    /// Whether the part being written follows from what was known of the ready ghosts.
+    follows: bool,
+    // Scratch memory: the words of the last create and of this one, properties without words, and the words' costs by
+    // property.
     created: Vec<u64>,
     words: Vec<u64>,
     bodies: BitWriter,
     took: Vec<(usize, u64)>,
     /// The ghosts that the section updated or created.
     listing: Listing,
+    named: Vec<Arc<Sample>>,
+    ready: Ready,
+}
+
+impl PacketCoder {
+    /// None if no class is coded.
+    pub(super) fn of(classes: &Classes) -> Option<Box<Self>> {
+        let has_coded = classes.iter().any(|class| class.coded);
+        let new = || PacketCoder {
+            encoder: Encoder::default(),
+            parts: Vec::new(),
+            samples: Vec::new(),
+            follows: true,
+            created: Vec::new(),
+            words: Vec::new(),
+            bodies: BitWriter::new(),
+            took: Vec::new(),
+            listing: Listing::default(),
+            named: Vec::new(),
+            ready: Ready::default(),
+        };
+        has_coded.then(|| Box::new(new()))
+    }
+
+    /// The sample of a tick with these packets: one for all clients where it is the same.
+    fn sample(&mut self, packets: Vec<Arc<Sample>>) -> Arc<Sample> {
+        let same = |(a, b): (&Arc<Sample>, &Arc<Sample>)| Arc::ptr_eq(a, b);
+        let is_of = |of: &Vec<Arc<Sample>>| of.len() == packets.len() && of.iter().zip(&packets).all(same);
+        if let Some((_, sample)) = self.samples.iter().find(|(of, _)| is_of(of)) {
+            return sample.clone();
+        }
+        let mut sample = Sample::of_tick(&packets);
+        if let Some((_, other)) = self.samples.iter().find(|(_, other)| *other == sample) {
+            sample = other.clone();
+        }
+        self.samples.push((packets, sample.clone()));
+        sample
+    }
+
+    /// All clients' ticks are over.
+    pub(super) fn end_tick(&mut self) {
+        self.parts.clear();
+        self.samples.clear();
+    }
 }
 
 /// A class's records in a packet.
@@ -104,102 +305,157 @@ struct Section<'a> {
     /// The tick of the newest packet that the client is known to have.
     acked: u32,
     begun: bool,
-    /// Costs in units of 2^-16 bits: of the heads of updates, creates and destroys, and by property.
-    heads: [u64; 3],
-    properties: Box<[u64]>,
-    /// The cost and count of updates and creates.
-    updates: (u64, usize),
-    creates: (u64, usize),
+    spent: Spent,
 }
 
 impl TickData<'_> {
     /// Writes the ready ghosts of coded classes, in `bits` bits with what is written already. Returns the bits of no
     /// class.
     pub(super) fn fill_coded(&mut self, peer: &mut Peer, bits: usize, out: &mut BitWriter) -> usize {
-        let Some(coder) = self.coder.as_deref_mut() else { return 0 };
-        let Some(room) = bits.checked_sub(out.bit_len() + ENDS) else { return 0 };
+        let (start, tick) = (out.bit_len(), self.tick);
+        let Some(room) = bits.checked_sub(start + NAMES + ENDS).map(|room| room / GRAIN * GRAIN) else {
+            return 0;
+        };
+        let Some(coder) = self.coder.take() else { return 0 };
         let acked = peer.acked();
         let Peer { scopes, averages, writing, models, .. } = peer;
-        coder.encoder.clear();
-        let keeps = models.next_slot();
-        let first = scopes.iter().zip(self.tables).enumerate().find_map(|(class, (scope, table))| {
-            let mut ids = [0];
-            (table.class().coded && scope.next_ready(&mut 0, &mut ids) > 0).then_some((class, ids[0]))
-        });
-        let covers = |snapshot: &Snapshot| {
-            first.is_some_and(|(class, id)| {
-                snapshot.listed(class).ids.first().is_some_and(|least| *least <= id)
-            })
-        };
-        let best = models.acked.iter().rposition(|(_, snapshot)| covers(snapshot)).unwrap_or(0);
-        let (slot, begin) = models.acked[best].clone();
-        coder.encoder.raw(u64::from(slot), SLOT_BITS);
-        coder.encoder.raw(u64::from(keeps.unwrap_or(0)), SLOT_BITS);
-        let (mut known, before) = (0, writing.len());
-        let mut kept = keeps.map(|slot| (slot, begin.clone()));
-        for (class, scope) in scopes.iter_mut().enumerate() {
-            let table = &self.tables[class];
-            if !table.class().coded || scope.due_count() == 0 {
-                continue;
+        let names = models.name(tick, &mut coder.named);
+        self.find_ready(scopes, &mut coder.ready);
+        let is_for = |part: &Part| part.is_for(scopes, (&coder.named, &coder.ready), (room, acked));
+        let found = match coder.parts.iter().position(is_for) {
+            Some(part) => {
+                let carried = &coder.parts[part].carried;
+                for of_class in carried.chunk_by(|a, b| a.class == b.class) {
+                    scopes[usize::from(of_class[0].class)].take_run(of_class, tick);
+                }
+                writing.extend_from_slice(carried);
+                Some(part)
             }
-            let properties = &table.class().properties;
-            coder.listing.clear(properties.word_count());
+            None => self.write_part(coder, models, scopes, writing, (room, acked)).map(|part| {
+                coder.parts.push(part);
+                coder.parts.len() - 1
+            }),
+        };
+        let mut overhead = 0;
+        if let Some(found) = found {
+            let part = &coder.parts[found];
+            names.write(out);
+            out.run_of_words(&part.words, 0, part.bits);
+            models.writing = Some(part.sample.clone());
+            let noted = part
+                .spent
+                .iter()
+                .map(|(class, spent)| spent.note(&mut self.costs[*class], &mut averages[*class]));
+            overhead = out.bit_len() - start - noted.sum::<u64>() as usize;
+            if !coder.follows {
+                coder.parts.pop();
+                coder.follows = true;
+            }
+        }
+        self.coder = Some(coder);
+        overhead
+    }
+
+    fn find_ready(&self, scopes: &[Scope], ready: &mut Ready) {
+        let Ready { classes, ids } = ready;
+        classes.clear();
+        ids.clear();
+        for (class, scope) in scopes.iter().enumerate() {
+            if self.tables[class].class().coded && scope.due_count() > 0 {
+                let before = ids.len();
+                ids.extend(scope.each_ready());
+                classes.push((class, ids.len() - before));
+            }
+        }
+    }
+
+    /// Writes the ready ghosts for the first client with these; None if there is nothing to write.
+    fn write_part(
+        &mut self,
+        coder: &mut PacketCoder,
+        models: &mut PeerModels,
+        scopes: &mut [Scope],
+        writing: &mut Vec<CarriedGhost>,
+        (room, acked): (usize, u32),
+    ) -> Option<Part> {
+        let Ready { classes, ids } = core::mem::take(&mut coder.ready);
+        let mut each = ids.iter();
+        let mut keys = Vec::with_capacity(ids.len());
+        for (class, count) in &classes {
+            keys.extend(each.by_ref().take(*count).map(|id| scopes[*class].key(*id)));
+        }
+        let models = models
+            .models
+            .get_or_insert_with(|| Models::first(self.tables.iter().map(|table| table.class().as_ref())));
+        models.name(&coder.named);
+        coder.encoder.clear();
+        let mut sample = Sample::new(self.tick, scopes.len());
+        let named = coder.named.clone();
+        let (mut spent, before) = (Vec::new(), writing.len());
+        for (class, _) in &classes {
+            let (class, table) = (*class, &self.tables[*class]);
+            let words = table.class().properties.word_count();
+            let properties = table.class().properties.each().len();
+            coder.listing.clear(words);
             coder.created.clear();
-            coder.created.resize(properties.word_count(), 0);
+            coder.created.resize(words, 0);
             let mark = coder.encoder.mark();
             coder.encoder.raw(1, 1);
             coder.encoder.raw(class as u64, self.class_bits);
-            coder.encoder.load(begin.models(class));
-            let listed = begin.listed(class);
+            coder.encoder.load(models.of(class));
+            let listed = models.listed(class);
             let mut section = Section {
                 table,
                 cache: &mut self.caches[class],
                 coder: &mut *coder,
                 layout: Layout::new(table.class()),
-                place: Place::new(
-                    self.tick,
-                    properties.each().len() as u32,
-                    table.class().is_chosen(),
-                    listed,
-                ),
+                place: Place::new(self.tick, properties as u32, table.class().is_chosen(), listed),
                 listed,
                 class,
                 tick: self.tick,
                 acked,
                 begun: false,
-                heads: [0; 3],
-                properties: vec![0; properties.each().len()].into(),
-                updates: (0, 0),
-                creates: (0, 0),
+                spent: Spent {
+                    heads: [0; 3],
+                    properties: vec![0; properties].into(),
+                    updates: (0, 0),
+                    creates: (0, 0),
+                },
             };
-            let full = section.fill(scope, room, writing, before);
+            let full = section.fill(&mut scopes[class], room, writing, before);
             if !section.begun {
                 coder.encoder.restore(mark);
             } else {
-                known += section.end(&mut self.costs[class]);
-                let (updates, creates) = (section.updates, section.creates);
-                if updates.1 > 0 {
-                    averages[class].note_updates((updates.0 >> 16) as usize, updates.1);
-                }
-                if creates.1 > 0 {
-                    averages[class].note_creates((creates.0 >> 16) as usize, creates.1);
-                }
-                if let Some((_, snapshot)) = &mut kept {
-                    snapshot.keep(class, self.tick, coder.encoder.models(), &mut coder.listing);
-                }
+                section.end();
+                spent.push((class, section.spent));
+                sample.keep(class, coder.encoder.seen(), &mut coder.listing);
             }
             if full {
                 break;
             }
         }
         if writing.len() == before {
-            return 0;
+            coder.follows = true;
+            return None;
         }
-        models.writing = kept;
         coder.encoder.raw(0, 1);
-        let start = out.bit_len();
-        coder.encoder.finish().iter().for_each(|byte| out.bits(u64::from(*byte), 8));
-        out.bit_len() - start - known as usize
+        let bytes = coder.encoder.finish();
+        let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        let (words, bits) = (bytes.chunks(8).map(word).collect(), 8 * bytes.len());
+        let carried = writing[before..].to_vec();
+        Some(Part {
+            room,
+            acked,
+            named,
+            classes,
+            ids,
+            keys,
+            carried,
+            words,
+            bits,
+            sample: Arc::new(sample),
+            spent,
+        })
     }
 }
 
@@ -261,6 +517,7 @@ impl Section<'_> {
                         let entry = self.cache.update(self.table, row, base, group);
                         let (mask, whole) = (self.cache.entry(entry).mask, self.cache.entry(entry).whole);
                         if mask == 0 {
+                            self.coder.follows = false;
                             scope.clear_due(*id);
                             continue;
                         }
@@ -272,12 +529,14 @@ impl Section<'_> {
                             written = self.put(at, said, Some((row, entry)), room);
                         }
                         if let Some(bits) = written {
-                            self.updates = (self.updates.0 + bits, self.updates.1 + 1);
+                            let updates = &mut self.spent.updates;
+                            *updates = (updates.0 + bits, updates.1 + 1);
                         }
                         (carried, base, written)
                     }
                     Due::Create { row, .. } if !self.table.has_state(row) => {
                         // It is due again when it has a state.
+                        self.coder.follows = false;
                         scope.clear_due(*id);
                         continue;
                     }
@@ -286,7 +545,8 @@ impl Section<'_> {
                         self.cache.note_encoded(row, audience.group(self.table.class()));
                         let written = self.put(at, Op::Create(audience), Some((row, 0)), room);
                         if let Some(bits) = written {
-                            self.creates = (self.creates.0 + bits, self.creates.1 + 1);
+                            let creates = &mut self.spent.creates;
+                            *creates = (creates.0 + bits, creates.1 + 1);
                         }
                         (CarriedOp::Create, Base::default(), written)
                     }
@@ -294,6 +554,7 @@ impl Section<'_> {
                         (CarriedOp::Destroy, Base::default(), self.put(at, Op::Destroy, None, room))
                     }
                     Due::Later => {
+                        self.coder.follows = false;
                         scope.clear_ready(*id);
                         continue;
                     }
@@ -312,6 +573,7 @@ impl Section<'_> {
         if let Due::Update { row, base, group, .. } = due {
             let entry = self.cache.update(self.table, row, base, group);
             if self.cache.entry(entry).forgotten {
+                self.coder.follows = false;
                 return scope.create_again(id, self.tick);
             }
         }
@@ -322,7 +584,7 @@ impl Section<'_> {
     fn put(&mut self, at: u32, op: Op, of: Option<(u32, usize)>, room: usize) -> Option<u64> {
         let (class, layout, place) = (self.table.class(), self.layout, self.place);
         let properties = &class.properties;
-        let PacketCoder { encoder, created, words, bodies, took, listing } = &mut *self.coder;
+        let PacketCoder { encoder, created, words, bodies, took, listing, .. } = &mut *self.coder;
         let (mark, before) = (encoder.mark(), encoder.spent());
         self.place.code(encoder, Some((at, op)));
         let head = encoder.spent() - before;
@@ -410,26 +672,15 @@ impl Section<'_> {
             Op::Create(_) => 1,
             Op::Destroy => 2,
         };
-        self.heads[kind] += head;
-        took.iter().for_each(|(property, spent)| self.properties[*property] += spent);
+        self.spent.heads[kind] += head;
+        took.iter().for_each(|(property, spent)| self.spent.properties[*property] += spent);
         Some(encoder.spent() - before)
     }
 
-    /// Ends the section; returns the bits whose purpose is known.
-    fn end(&mut self, costs: &mut ClassCosts) -> u64 {
+    fn end(&mut self) {
         if self.place.is_listed() {
             self.leave_list();
         }
         self.place.code(&mut self.coder.encoder, None);
-        let [updates, creates, destroys] = self.heads.map(|spent| spent >> 16);
-        costs.updates += updates;
-        costs.creates += creates;
-        costs.destroys += destroys;
-        let mut known = updates + creates + destroys;
-        for (cost, spent) in costs.properties.iter_mut().zip(&self.properties) {
-            *cost += spent >> 16;
-            known += spent >> 16;
-        }
-        known
     }
 }

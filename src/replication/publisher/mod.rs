@@ -35,7 +35,6 @@ use self::past::ShownLog;
 use self::peer::{Memory, Peer};
 pub use self::urgency::Sight;
 use super::class::{Classes, HISTORY, MAX_GROUPS};
-use super::coding::Snapshot;
 use super::packet::{Audience, MAX_OVERHEAD, Visit};
 use super::table::{Column, Full, Table, Wrong};
 use crate::endpoint::{Feature, PeerHandle};
@@ -80,7 +79,6 @@ pub struct Publisher {
     chooser: Chooser,
     /// Set if any class is coded.
     coder: Option<Box<PacketCoder>>,
-    models: Snapshot,
     /// The rows that changed, by the group of clients for which they did.
     changed_for: Vec<(u32, [bool; MAX_GROUPS])>,
     /// What clients were shown, and the first remembered tick.
@@ -92,7 +90,6 @@ impl Publisher {
     /// A server without objects or clients.
     pub fn new(classes: Arc<Classes>, config: PublisherConfig) -> Self {
         let costs = |count| ClassCosts { properties: vec![0; count], ..ClassCosts::default() };
-        let has_coded = classes.iter().any(|class| class.coded);
         Publisher {
             config,
             tick: 0,
@@ -110,8 +107,7 @@ impl Publisher {
             packets: 0,
             peers: Vec::new(),
             chooser: Chooser::default(),
-            coder: has_coded.then(Box::default),
-            models: Snapshot::first(&classes),
+            coder: PacketCoder::of(&classes),
             changed_for: Vec::new(),
             shown: ShownLog::default(),
             remembered_since: 0,
@@ -145,7 +141,7 @@ impl Publisher {
             self.peers.resize_with(slot + 1, || None);
         }
         if self.peer(handle).is_none() {
-            self.peers[slot] = Some(Box::new(Peer::new(handle, &self.classes, &self.models)));
+            self.peers[slot] = Some(Box::new(Peer::new(handle, &self.classes)));
         }
     }
 
@@ -363,7 +359,10 @@ impl Publisher {
         errors: &mut Vec<(usize, Wrong)>,
     ) {
         for peer in self.peers.iter_mut().flatten() {
-            peer.end_tick(self.tick);
+            peer.end_tick(self.tick, self.coder.as_deref_mut());
+        }
+        if let Some(coder) = &mut self.coder {
+            coder.end_tick();
         }
         self.tick += 1;
         for (class, table) in self.tables.iter_mut().enumerate() {

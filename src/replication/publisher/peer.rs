@@ -3,11 +3,10 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::super::class::Classes;
-use super::super::coding::Snapshot;
 use super::super::packet::{Continued, Visit};
 use super::averages::Averages;
 use super::choose::Chosen;
-use super::coded::PeerModels;
+use super::coded::{PacketCoder, PeerModels};
 use super::scope::{CarriedGhost, Scope};
 use super::urgency::Sight;
 use crate::endpoint::PeerHandle;
@@ -29,6 +28,8 @@ struct SentPacket {
     tick: u32,
     /// How many of the carried records are its own.
     count: u32,
+    /// Whether it has a coded part.
+    coded: bool,
 }
 
 #[derive(Debug)]
@@ -63,7 +64,7 @@ pub(super) struct Peer {
     carried: VecDeque<CarriedGhost>,
     /// The records of the packet being written.
     pub(super) writing: Vec<CarriedGhost>,
-    /// The models that packets of coded classes start with.
+    /// What the coded parts of packets follow from.
     pub(super) models: PeerModels,
 }
 
@@ -77,7 +78,7 @@ pub(super) struct Memory {
 }
 
 impl Peer {
-    pub(super) fn new(handle: PeerHandle, classes: &Classes, models: &Snapshot) -> Self {
+    pub(super) fn new(handle: PeerHandle, classes: &Classes) -> Self {
         Peer {
             handle,
             visit: None,
@@ -101,7 +102,7 @@ impl Peer {
             in_flight: VecDeque::new(),
             carried: VecDeque::new(),
             writing: Vec::new(),
-            models: PeerModels::new(models.clone()),
+            models: PeerModels::default(),
         }
     }
 
@@ -111,7 +112,10 @@ impl Peer {
     }
 
     /// A tick is over.
-    pub(super) fn end_tick(&mut self, tick: u32) {
+    pub(super) fn end_tick(&mut self, tick: u32, coder: Option<&mut PacketCoder>) {
+        if let Some(coder) = coder {
+            self.models.end_tick(tick, coder);
+        }
         self.has_chosen = false;
         if self.sent == tick {
             self.was_cut = self.has_left();
@@ -149,9 +153,9 @@ impl Peer {
         self.sent = tick;
         self.next_record = record.wrapping_add(1);
         // A packet has at most as many records as bits.
-        self.in_flight.push_back(SentPacket { record, tick, count: self.writing.len() as u32 });
+        let (count, coded) = (self.writing.len() as u32, self.models.track_sent(tick));
+        self.in_flight.push_back(SentPacket { record, tick, count, coded });
         self.carried.extend(&self.writing);
-        self.models.track_sent(record);
         self.writing.clear();
         record
     }
@@ -166,7 +170,9 @@ impl Peer {
         }
         while let Some(sent) = self.in_flight.pop_front() {
             let (is_it, count) = (sent.record == record, sent.count as usize);
-            self.models.handle_notification(sent.record, sent.tick, is_it && delivered);
+            if sent.coded {
+                self.models.handle_notification(sent.tick, is_it && delivered);
+            }
             if is_it && delivered {
                 self.acked = self.acked.max(sent.tick);
                 // Every packet up to now had the visit.

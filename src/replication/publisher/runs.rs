@@ -170,7 +170,7 @@ impl Runs {
             }
         }
         let of = place..place + count;
-        scope.take_run(&self.ids[of.clone()], self.tick);
+        scope.take_run(&self.carried[of.clone()], self.tick);
         self.taken += count;
         self.marks[place].uses += 1;
         // There is one more at the end.

@@ -305,6 +305,13 @@ impl Scope {
         })
     }
 
+    /// The ready ghosts, by id.
+    pub(super) fn each_ready(&self) -> impl Iterator<Item = u32> {
+        let blocks = self.ready.iter().enumerate();
+        // Below the capacity.
+        blocks.flat_map(|(block, ready)| ones(*ready).map(move |bit| (block * 64 + bit) as u32))
+    }
+
     pub(super) fn ready_count(&self) -> u32 {
         self.ready.iter().map(|ready| ready.count_ones()).sum()
     }
@@ -393,17 +400,17 @@ impl Scope {
     }
 
     /// The same was written of these ghosts as of another client's with the same keys.
-    pub(super) fn take_run(&mut self, ids: &[u32], tick: u32) {
-        for ids in ids.chunk_by(|a, b| a / 64 == b / 64) {
-            let block = ids[0] as usize / 64;
-            let bits = ids.iter().fold(0, |bits, id| bits | 1u64 << (id % 64));
+    pub(super) fn take_run(&mut self, carried: &[CarriedGhost], tick: u32) {
+        for carried in carried.chunk_by(|a, b| a.id / 64 == b.id / 64) {
+            let block = usize::from(carried[0].id) / 64;
+            let bits = carried.iter().fold(0, |bits, each| bits | 1u64 << (each.id % 64));
             let (due, ready) = (&mut self.due[block], &mut self.ready[block]);
             self.due_count -= (*due & bits).count_ones() as usize;
             (*due, *ready) = (*due & !bits, *ready & !bits);
         }
-        for id in ids {
+        for each in carried {
             // Their keys were compared.
-            let Some(record) = self.records.get_mut(*id as usize) else { continue };
+            let Some(record) = self.records.get_mut(usize::from(each.id)) else { continue };
             record.sent = tick;
             record.count = record.count.wrapping_add(1);
         }

@@ -1,0 +1,266 @@
+//! Samples of ticks, and the models that follow from them.
+//!
+//! A sample holds the decisions and the ghosts of a tick's packets to a client. Later packets name ticks that the client has
+//! acked completely. Their models are the frequencies of the decisions in the samples of these ticks, and the newest one
+//! lists the ghosts that are likely to come next.
+
+use std::sync::Arc;
+
+use super::super::class::GhostClass;
+use super::{LEAST, Layout, Note, SCALE, Trail};
+
+/// Bits of the age of the newest tick that a packet names. Age 0 names no tick.
+pub(in crate::replication) const AGE_BITS: u32 = 6;
+
+/// The maximum of older ticks that a packet names. They directly precede the newest one.
+pub(in crate::replication) const OLDER_TICKS: u32 = 15;
+
+/// How long a writer keeps samples, in ticks. Readers keep them twice as long, for packets that arrive late.
+pub(in crate::replication) const KEPT_TICKS: u32 = (1 << AGE_BITS) + OLDER_TICKS;
+
+/// A writer names a tick while the packets of it and of the later ticks have at most this many entries. Readers keep twice as
+/// many.
+pub(in crate::replication) const MAX_ENTRIES: usize = 1 << 20;
+
+/// How often a model's decision was 0 and 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Count {
+    model: u32,
+    seen: [u16; 2],
+}
+
+/// The part of a class in a sample.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct ClassSample {
+    /// In rising order of models.
+    counts: Vec<Count>,
+    /// The ghosts that were updated or created, in rising order, and what is known of each.
+    ids: Vec<u32>,
+    notes: Vec<Note>,
+    /// The trails of each ghost's words.
+    trails: Vec<Trail>,
+}
+
+/// The ghosts that a section updates or creates, and how far their words are off.
+#[derive(Debug, Default)]
+pub(in crate::replication) struct Listing {
+    ids: Vec<u32>,
+    notes: Vec<Note>,
+    trails: Vec<Trail>,
+    words: usize,
+    order: Vec<u32>,
+}
+
+impl Listing {
+    /// Begins a section of ghosts with this many words.
+    pub(in crate::replication) fn clear(&mut self, words: usize) {
+        self.ids.clear();
+        self.notes.clear();
+        self.trails.clear();
+        self.words = words;
+    }
+
+    /// Adds a ghost, with the trails that its words had; nothing of one that wasn't listed.
+    pub(in crate::replication) fn push(&mut self, id: u32, trails: &[Trail]) -> &mut [Trail] {
+        let start = self.trails.len();
+        self.ids.push(id);
+        self.notes.push(Note::default());
+        self.trails.extend_from_slice(trails);
+        self.trails.resize(start + self.words, Trail::default());
+        &mut self.trails[start..]
+    }
+
+    /// Says what is known of the last one.
+    pub(in crate::replication) fn note(&mut self, note: Note) {
+        if let Some(last) = self.notes.last_mut() {
+            *last = note;
+        }
+    }
+
+    /// Takes the last one back.
+    pub(in crate::replication) fn pop(&mut self) {
+        self.ids.pop();
+        self.notes.pop();
+        self.trails.truncate(self.ids.len() * self.words);
+    }
+
+    /// Sorts the ghosts by id, and an id that is given twice by what is known of it.
+    fn sort(&mut self) {
+        if self.ids.is_sorted_by(|a, b| a < b) {
+            return;
+        }
+        let Listing { ids, notes, trails, words, order } = self;
+        let each = |at: &u32| {
+            let at = *at as usize;
+            (ids[at], notes[at], &trails[at * *words..][..*words])
+        };
+        order.clear();
+        // Few more than there are ids.
+        order.extend(0..ids.len() as u32);
+        order.sort_unstable_by(|a, b| each(a).cmp(&each(b)));
+        let sorted = order.iter().flat_map(|at| each(at).2).copied().collect();
+        let (sorted_ids, sorted_notes) = order.iter().map(|at| (each(at).0, each(at).1)).unzip();
+        (*ids, *notes) = (sorted_ids, sorted_notes);
+        *trails = sorted;
+    }
+}
+
+impl ClassSample {
+    /// Adds another packet's part.
+    fn merge(&mut self, other: &ClassSample) {
+        let mut merged = Vec::with_capacity(self.counts.len().max(other.counts.len()));
+        let (mut ours, mut others) = (self.counts.iter().peekable(), other.counts.iter().peekable());
+        while let Some(model) =
+            [ours.peek(), others.peek()].into_iter().flatten().map(|count| count.model).min()
+        {
+            let each = [&mut ours, &mut others].map(|counts| counts.next_if(|count| count.model == model));
+            let seen = each.into_iter().flatten().fold([0; 2], |sum: [u16; 2], count| {
+                [sum[0].saturating_add(count.seen[0]), sum[1].saturating_add(count.seen[1])]
+            });
+            merged.push(Count { model, seen });
+        }
+        self.counts = merged;
+        let words = other.trails.len().max(self.trails.len()) / other.ids.len().max(self.ids.len()).max(1);
+        let mut listing = Listing { words, ..Listing::default() };
+        (listing.ids, listing.trails) = (core::mem::take(&mut self.ids), core::mem::take(&mut self.trails));
+        listing.notes = core::mem::take(&mut self.notes);
+        listing.ids.extend(&other.ids);
+        listing.notes.extend(&other.notes);
+        listing.trails.extend(&other.trails);
+        listing.sort();
+        (self.ids, self.notes, self.trails) = (listing.ids, listing.notes, listing.trails);
+    }
+}
+
+/// A class's list: ghosts by their place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::replication) struct Listed<'s> {
+    /// The tick of its packets.
+    pub(super) tick: u32,
+    pub(in crate::replication) ids: &'s [u32],
+    pub(super) notes: &'s [Note],
+    trails: &'s [Trail],
+}
+
+impl<'s> Listed<'s> {
+    /// The trails of the words of the ghost at a place.
+    pub(in crate::replication) fn trails(self, place: usize) -> &'s [Trail] {
+        let words = self.trails.len() / self.ids.len().max(1);
+        &self.trails[place * words..][..words]
+    }
+}
+
+/// The decisions and ghosts of a tick's packets, by class. Classes that aren't coded have none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::replication) struct Sample {
+    tick: u32,
+    classes: Box<[ClassSample]>,
+}
+
+impl Sample {
+    /// The sample of no packet of a tick.
+    pub(in crate::replication) fn new(tick: u32, classes: usize) -> Self {
+        Sample { tick, classes: vec![ClassSample::default(); classes].into() }
+    }
+
+    fn listed(&self, class: usize) -> Listed<'_> {
+        let ClassSample { ids, notes, trails, .. } = &self.classes[class];
+        Listed { tick: self.tick, ids, notes, trails }
+    }
+
+    /// How many entries it has: listed ghosts, and models with decisions.
+    pub(in crate::replication) fn entries(&self) -> usize {
+        self.classes.iter().map(|class| class.ids.len() + class.counts.len()).sum()
+    }
+
+    /// Keeps the ghosts of a class's section, and how often each model's decision was 0 and 1.
+    pub(in crate::replication) fn keep(&mut self, class: usize, seen: &[[u16; 2]], listing: &mut Listing) {
+        listing.sort();
+        let counts = seen.iter().zip(0..).filter(|(seen, _)| **seen != [0; 2]);
+        let counts = counts.map(|(seen, model)| Count { model, seen: *seen }).collect();
+        let (ids, notes, trails) = (listing.ids.clone(), listing.notes.clone(), listing.trails.clone());
+        self.classes[class] = ClassSample { counts, ids, notes, trails };
+    }
+
+    /// The sample of a tick with these packets, at least one, in any order.
+    pub(in crate::replication) fn of_tick(packets: &[Arc<Sample>]) -> Arc<Self> {
+        let mut sample = packets[0].clone();
+        for packet in &packets[1..] {
+            let classes = Arc::make_mut(&mut sample).classes.iter_mut().zip(&packet.classes);
+            classes.for_each(|(class, other)| class.merge(other));
+        }
+        sample
+    }
+}
+
+/// The frequencies of a class's decisions in the named ticks.
+#[derive(Debug, Default)]
+struct Frequencies {
+    seen: Vec<[u32; 2]>,
+    /// By model, the probability of a 1 in units of 2^-[`SCALE`].
+    ones: Vec<u16>,
+}
+
+impl Frequencies {
+    fn new(layout: Layout) -> Self {
+        Frequencies { seen: vec![[0; 2]; layout.count()], ones: vec![1 << (SCALE - 1); layout.count()] }
+    }
+
+    /// Adds a sample, or takes it back.
+    fn count(&mut self, counts: &[Count], adds: bool) {
+        for Count { model, seen } in counts {
+            let sums = &mut self.seen[*model as usize];
+            for (sum, seen) in sums.iter_mut().zip(seen) {
+                // At most 16 samples are named.
+                *sum = if adds { *sum + u32::from(*seen) } else { *sum - u32::from(*seen) };
+            }
+            let [zeros, ones] = sums.map(u64::from);
+            let one = ((ones + 1) << SCALE) / (zeros + ones + 2);
+            // Fits 16 bits.
+            self.ones[*model as usize] = one.clamp(LEAST.into(), (1 << SCALE) - u64::from(LEAST)) as u16;
+        }
+    }
+}
+
+/// The models of packets that name the same ticks.
+#[derive(Debug)]
+pub(in crate::replication) struct Models {
+    /// The samples of the named ticks, the newest one first.
+    named: Vec<Arc<Sample>>,
+    classes: Box<[Frequencies]>,
+}
+
+impl Models {
+    /// The models of packets that name no tick.
+    pub(in crate::replication) fn first<'c>(classes: impl Iterator<Item = &'c GhostClass>) -> Self {
+        let of = |class: &GhostClass| match class.coded {
+            true => Frequencies::new(Layout::new(class)),
+            false => Frequencies::default(),
+        };
+        Models { named: Vec::new(), classes: classes.map(of).collect() }
+    }
+
+    /// Changes to the models of packets that name these.
+    pub(in crate::replication) fn name(&mut self, named: &[Arc<Sample>]) {
+        let is_in = |all: &[Arc<Sample>], sample| all.iter().any(|other| Arc::ptr_eq(other, sample));
+        let before = core::mem::take(&mut self.named);
+        let left = before.iter().filter(|sample| !is_in(named, sample)).map(|sample| (sample, false));
+        let entered = named.iter().filter(|sample| !is_in(&before, sample)).map(|sample| (sample, true));
+        for (sample, adds) in left.chain(entered) {
+            for (class, sample) in self.classes.iter_mut().zip(&sample.classes) {
+                class.count(&sample.counts, adds);
+            }
+        }
+        self.named = named.to_vec();
+    }
+
+    /// By model, the probability of a 1.
+    pub(in crate::replication) fn of(&self, class: usize) -> &[u16] {
+        &self.classes[class].ones
+    }
+
+    /// The list of a class.
+    pub(in crate::replication) fn listed(&self, class: usize) -> Listed<'_> {
+        self.named.first().map_or_else(Listed::default, |sample| sample.listed(class))
+    }
+}
