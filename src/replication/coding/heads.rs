@@ -214,7 +214,7 @@ impl<'l> Place<'l> {
             }
             before(self.baseline, u64::from(self.past) * u64::from(run), u32::MAX)?;
         }
-        Some(Base::UpTo { tick: self.baseline, past: self.past, run })
+        Some(Base::UpTo { tick: self.baseline, past: if run > 0 { self.past } else { 1 }, run })
     }
 
     fn code_mask(&self, coder: &mut impl Coder, note: Option<Note>, mask: u64) -> u64 {

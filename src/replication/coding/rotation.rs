@@ -13,8 +13,8 @@ const ONE: i64 = 1 << BITS;
 /// series are too short.
 const NEAR: i64 = ONE / 5 * 4;
 
-/// Half of how far a rotation goes on is at most 81 degrees, by its square.
-const FAR: i64 = 2 * ONE;
+/// Half of how far a rotation goes on is at most 70 degrees, by its square.
+const FAR: i64 = ONE / 2 * 3;
 
 /// A product of two numbers of which the second is a quaternion's.
 #[inline]
@@ -66,6 +66,9 @@ impl Quaternion {
     /// Turned further by such a vector.
     #[inline]
     fn turned_by(self, vector: [i64; 3]) -> Option<Quaternion> {
+        if vector.iter().any(|part| part.abs() > FAR) {
+            return None;
+        }
         let square: i64 = vector.iter().map(|part| times(*part, *part)).sum();
         if square > FAR {
             return None;

@@ -2,7 +2,7 @@ use super::*;
 use crate::replication::class::{Condition, GhostClass};
 use crate::replication::packet::{Audience, Base};
 use crate::rng::{Entropy, Rng};
-use crate::wire::{Kind, Properties, Schema};
+use crate::wire::{Kind, Properties, Property, Schema};
 
 fn class() -> GhostClass {
     let kinds = [
@@ -80,11 +80,8 @@ fn heads(rng: &mut Rng, tick: u32) -> Vec<(u32, Op)> {
         let id = next + rng.below(bound) as u32;
         next = id + 1;
         let baseline = tick - 1 - [rng.below(3), rng.below(60_000)][rng.below(2) as usize] as u32;
-        let older = if rng.chance(0.5) { baseline - 1 - rng.below(64) as u32 } else { 0 };
-        let base = match rng.below(4) {
-            depth @ 0..3 => Base::Newest { depth: depth as u8 },
-            _ => Base::Named { baseline, older },
-        };
+        let (past, run) = (1 + rng.below(64) as u32, if rng.chance(0.5) { rng.below(13) as u8 } else { 0 });
+        let base = Base::UpTo { tick: baseline, past: if run > 0 { past } else { 1 }, run };
         let op = match rng.below(8) {
             0 => Op::Destroy,
             1 => Op::Create(Audience { owner: rng.below(2) == 1, chosen: false }),
@@ -108,12 +105,12 @@ fn records_are_read_as_they_were_written() {
         let mut encoder = Encoder::default();
         encoder.clear();
         encoder.load(&models(layout));
-        let mut place = Place::new(tick, 3, false);
+        let mut place = Place::new(tick, 3, false, Listed::default());
         for (record, residual) in said.iter().zip(&residuals) {
             place.code(&mut encoder, Some(*record));
             let mut off = Off::default();
-            off.begin(2, 1);
-            layout.code_guess(&mut encoder, 1, 2, *residual as usize % 3);
+            off.begin(2, false);
+            layout.code_deviates(&mut encoder, 1, (2, None), residual % 3 == 0);
             let [first, second] = &mut trails[0];
             layout.code_residual(&mut encoder, 2, &mut off, first, *residual);
             layout.code_residual(&mut encoder, 3, &mut off, second, residual >> 5);
@@ -123,13 +120,14 @@ fn records_are_read_as_they_were_written() {
         sum.update(&bytes);
         let mut lent = Vec::new();
         let mut decoder = Decoder::new(&bytes, &mut lent);
-        decoder.load(&models(layout));
-        let mut place = Place::new(tick, 3, false);
+        let models = models(layout);
+        decoder.load(&models);
+        let mut place = Place::new(tick, 3, false, Listed::default());
         for ((id, op), residual) in said.into_iter().zip(&residuals) {
             assert_eq!(place.code(&mut decoder, None), Some((id, Some(op))), "seed {seed}");
             let mut off = Off::default();
-            off.begin(2, 1);
-            assert_eq!(layout.code_guess(&mut decoder, 1, 2, 0), *residual as usize % 3);
+            off.begin(2, false);
+            assert_eq!(layout.code_deviates(&mut decoder, 1, (2, None), false), residual % 3 == 0);
             let [first, second] = &mut trails[1];
             assert_eq!(layout.code_residual(&mut decoder, 2, &mut off, first, 0), *residual);
             assert_eq!(layout.code_residual(&mut decoder, 3, &mut off, second, 0), residual >> 5);
@@ -151,8 +149,9 @@ fn any_bytes_are_decisions() {
         rng.fill(&mut bytes);
         let mut lent = Vec::new();
         let mut decoder = Decoder::new(&bytes, &mut lent);
-        decoder.load(&models(layout));
-        let mut place = Place::new(70_000, 3, true);
+        let models = models(layout);
+        decoder.load(&models);
+        let mut place = Place::new(70_000, 3, true, Listed::default());
         let mut trail = Trail::default();
         for _ in 0..2000 {
             place.code(&mut decoder, None);
@@ -164,57 +163,120 @@ fn any_bytes_are_decisions() {
     }
 }
 
-/// A rotation turned to another component left out is the same one, and turned back it has the levels that it had.
+/// Words of a rotation, of four numbers of any length.
+fn rotation(property: &Property, numbers: [f32; 4]) -> [u64; 4] {
+    let length = numbers.iter().map(|number| number * number).sum::<f32>().sqrt();
+    let cells = numbers.map(|number| (number / length).to_le_bytes()).concat();
+    let mut words = [0; 4];
+    property.quantize_column(&cells, 16, &mut words).unwrap();
+    words
+}
+
+fn predict(class: &GhostClass, states: States<'_>, largest: u64) -> [u64; 4] {
+    let (motion, property) = (Motion::new(class), &class.properties.each()[0]);
+    let mut guessed = [0; 4];
+    let guess = motion.predict((0, property), 0..4, states, states.run > 0, &mut guessed);
+    let predicted = guessed[0];
+    guessed[0] = largest;
+    motion.turn(0, guess, &mut guessed);
+    assert!(predicted < 4);
+    guessed
+}
+
+/// A rotation that stays has its words, and those of another component left out are of the same rotation.
 #[test]
 fn a_rotation_is_the_same_whatever_is_left_out() {
     let class = class();
     let property = &class.properties.each()[0];
-    let cells = |q: [f32; 4]| q.map(f32::to_le_bytes).concat();
     let mut rng = Rng::seeded(5);
     for _ in 0..2000 {
-        let mut each = || rng.below(2001) as f32 / 1000.0 - 1.0;
-        let q = [each(), each(), each(), each()];
-        let length = q.iter().map(|it| it * it).sum::<f32>().sqrt();
-        if length < 0.1 {
-            continue;
-        }
-        let mut words = [0; 4];
-        property.quantize_column(&cells(q.map(|it| it / length)), 16, &mut words).unwrap();
-        let largest = words[0];
-        for other in (0..4).filter(|other| *other != largest) {
-            let mut rows = words;
-            assert!(turn(property, 0..4, (&mut rows, 4, 0), other));
-            assert_eq!(rows[0], largest, "its place stays");
-            assert!(rows[1..].iter().all(|word| *word <= property.words()[1].last()));
-            let levels = |words: &[u64]| [words[1], words[2], words[3]].map(|word| word as i64 - 255);
-            let square: i64 = levels(&rows).iter().map(|it| it * it).sum();
-            assert!(square <= 4 * 255 * 255);
-            // What is left out of both is the same, but for its sign.
-            let at = |words: &[u64], out: u64, which: u64| {
-                levels(words)[(which - u64::from(which > out)) as usize]
+        let mut each = || rng.below(2001) as f32 / 1000.0 - 1.0 + 1e-4;
+        let words = rotation(property, [each(), each(), each(), each()]);
+        let states = States { rows: &words, width: 4, run: 0, past: 1, ahead: 1 };
+        assert_eq!(predict(&class, states, words[0]), words);
+        for other in (0..4).filter(|other| *other != words[0]) {
+            let turned = predict(&class, states, other);
+            let level = |words: &[u64], which: u64| {
+                words[1 + (which - u64::from(which > words[0])) as usize] as i64 - 255
             };
-            for both in (0..4).filter(|it| *it != largest && *it != other) {
-                assert_eq!(at(&words, largest, both).abs(), at(&rows, other, both).abs());
+            // What is left out of both is the same, but for its sign.
+            for both in (0..4).filter(|it| *it != words[0] && *it != other) {
+                assert_eq!(level(&words, both).abs(), level(&turned, both).abs());
             }
         }
-        let mut rows = words;
-        assert!(!turn(property, 0..4, (&mut rows, 4, 0), largest));
-        assert_eq!(rows, words);
     }
 }
 
-/// Rows of any words turn into words of the property.
+/// An even turn goes on within a level or two, however far ahead, over changes of the largest component too.
 #[test]
-fn any_rotation_turns_into_words_of_its_range() {
+fn an_even_turn_goes_on() {
+    let class = class();
+    let property = &class.properties.each()[0];
+    let mut rng = Rng::seeded(7);
+    let (mut off, mut changed) = ([0; 5], 0);
+    for _ in 0..500 {
+        let axis = [0; 3].map(|_| rng.below(2001) as f32 / 1000.0 - 1.0 + 1e-4);
+        let (start, speed) = (rng.below(600) as f32 / 100.0, rng.below(60) as f32 / 1000.0);
+        let at = |tick: i32| {
+            let (sine, cosine) = (start + speed * tick as f32).sin_cos();
+            let length = axis.iter().map(|it| it * it).sum::<f32>().sqrt();
+            let [x, y, z] = axis.map(|it| it / length * sine);
+            rotation(property, [x, y, z, cosine])
+        };
+        let rows: Vec<u64> = (0..WINDOW as i32).flat_map(|back| at(-back)).collect();
+        let ahead = 1 + rng.below(6) as u16;
+        let states = States { rows: &rows, width: 4, run: MAX_RUN, past: 1, ahead };
+        let (expected, guessed) = (at(ahead.into()), predict(&class, states, at(ahead.into())[0]));
+        changed += usize::from(expected[0] != rows[0]);
+        let each = expected[1..].iter().zip(&guessed[1..]).map(|(a, b)| a.abs_diff(*b));
+        off[each.max().unwrap().min(4) as usize] += 1;
+    }
+    assert!(changed > 30, "{changed} have another largest component by then");
+    assert!(off[0] + off[1] > 480 && off[4] < 5, "{off:?} are off by so many levels");
+}
+
+/// What lies on a line or a parabola goes on exactly, by whichever ticks; what jumps goes on from its last steps.
+#[test]
+fn numbers_go_on() {
+    let to = |ahead: u16, past: u16, were: &dyn Fn(i64) -> i64| {
+        guess::go_on(MAX_RUN.into(), (past, ahead), 16, |i| 16 * were(i as i64))
+    };
+    assert_eq!([1, 2, 6].map(|ahead| to(ahead, 1, &|i| -5 * i)), [80, 160, 480]);
+    assert_eq!([3, 6, 7].map(|ahead| to(ahead, 3, &|i| -6 * i)), [96, 192, 224]);
+    assert_eq!([1, 2, 6].map(|ahead| to(ahead, 1, &|i| 2 * i * i - 7 * i)), [144, 352, 1824]);
+    assert_eq!(to(6, 2, &|i| 2 * i * i - 7 * i), 16 * (2 * 9 + 7 * 3));
+    // It jumped by 90 one state ago, and moved by 3 before.
+    assert_eq!(to(1, 1, &|i| if i == 0 { 0 } else { -90 - 3 * i }), 16 * 93);
+    assert_eq!(to(200, 1, &|_| 0), 0);
+}
+
+/// Rows of any words give words of the property, of numbers as large as there are.
+#[test]
+fn any_words_are_predicted() {
     let class = class();
     let property = &class.properties.each()[0];
     let mut rng = Rng::seeded(6);
-    for _ in 0..2000 {
-        let mut rows = [0; 12];
+    for _ in 0..5000 {
+        let mut rows = [0; 4 * WINDOW];
+        let near = rng.chance(0.5);
         for (i, word) in rows.iter_mut().enumerate() {
-            *word = rng.below(property.words()[i % 4].last() + 1);
+            let last = property.words()[i % 4].last();
+            *word = if near && i % 4 > 0 { last - rng.below(9) } else { rng.below(last + 1) };
         }
-        turn(property, 0..4, (&mut rows, 4, 2), rng.below(4));
-        assert!(rows.iter().enumerate().all(|(i, word)| *word <= property.words()[i % 4].last()));
+        let (past, ahead) = (1 + rng.below(64) as u16, 1 + rng.below(300) as u16);
+        let states = States { rows: &rows, width: 4, run: rng.below(13) as u8, past, ahead };
+        let guessed = predict(&class, states, rng.below(4));
+        assert!(property.words().iter().zip(guessed).all(|(range, word)| word <= range.last()));
+    }
+    let far = 16 * i64::from(u32::MAX);
+    for states in 0..=usize::from(MAX_RUN) {
+        for seed in 0..200 {
+            let mut rng = Rng::seeded(seed);
+            let ages = (1 + rng.below(64) as u16, 1 + rng.below(255) as u16);
+            let mut signs = || if rng.chance(0.5) { far } else { -far };
+            let were: [i64; WINDOW] =
+                core::array::from_fn(|i| if seed % 2 == 0 { signs() } else { far * (i as i64 & 1) });
+            guess::go_on(states, ages, 16, |i| were[i]);
+        }
     }
 }

@@ -185,17 +185,11 @@ fn what_goes_on_is_found_ahead_and_stays_in_its_range() {
 }
 
 #[test]
-fn what_goes_on_from_three_words_is_nearer_than_from_two() {
+fn a_word_moves_within_its_range() {
     let line = WordRange::new(1000, Metric::Line, true);
-    assert_eq!([[120, 110, 100], [121, 110, 100], [7, 7, 7]].map(|three| line.fit(three)), [130, 131, 7]);
-    assert_eq!([[999, 900, 800], [1, 90, 200]].map(|three| line.fit(three)), [1000, 0]);
-    assert_eq!([[109, 104, 101], [990, 900, 800]].map(|three| line.bend(three)), [116, 1000]);
-    assert_eq!([[120, 110, 100], [121, 110, 100], [0, 3, 0]].map(|three| line.turns(three)), [0, 1, 6]);
+    assert_eq!([30, 900, -200, i64::MAX].map(|steps| line.moved_by(120, steps)), [150, 1000, 0, 1000]);
     let circle = WordRange::new(359, Metric::Circle, true);
-    assert_eq!([[5, 355, 345], [345, 355, 5]].map(|three| circle.fit(three)), [15, 335]);
-    assert_eq!((circle.bend([9, 4, 1]), circle.turns([9, 4, 1])), (16, 2));
-    let wide = WordRange::new(u64::MAX, Metric::Line, true);
-    assert_eq!((wide.fit([9, 8, 7]), wide.bend([9, 8, 7]), wide.turns([9, 8, 7])), (9, 9, u64::MAX));
-    let choice = WordRange::new(9, Metric::Choice, true);
-    assert_eq!((choice.fit([5, 3, 1]), choice.bend([5, 3, 1])), (5, 5));
+    assert_eq!([10, -10, 720].map(|steps| circle.moved_by(355, steps)), [5, 345, 355]);
+    assert_eq!([circle.behind(5, 355), circle.behind(345, 5), line.behind(5, 355)], [10, -20, -350]);
+    assert_eq!(WordRange::new(9, Metric::Choice, true).moved_by(5, 3), 5);
 }

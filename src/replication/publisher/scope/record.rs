@@ -175,8 +175,10 @@ impl Record {
         if moves && (run > 1 || past == 1 || next_change(self.acked - past) < self.acked) {
             return Base::UpTo { tick: self.acked, past, run };
         }
-        // Of what changed later, no record may have arrived by then.
-        let tick = if next > acked { acked.max(self.acked) } else { self.acked };
+        // Of what changed later, no record may have arrived by then, and no property may have changed that isn't sent now.
+        let changed_since = |tick: u32| table.changed_since(row, tick);
+        let is_same = next > acked && changed_since(self.acked) == changed_since(acked.max(self.acked));
+        let tick = if is_same { acked.max(self.acked) } else { self.acked };
         Base::UpTo { tick, past: 1, run: 0 }
     }
 

@@ -45,7 +45,8 @@ fn models_of_a_refused_packet_are_not_kept() {
         bits.bits(0b111 | 39 << 5 | 0b100 << 11 | 1 << 14, 3 + 2 + 6 + 3 + 3);
         bits.bits(0, 2);
         while from.remaining_bits() > 0 {
-            bits.bits(from.bits(8).unwrap(), 8);
+            let few = from.remaining_bits().min(8) as u32;
+            bits.bits(from.bits(few).unwrap(), few);
         }
         assert_eq!(handle(&mut bits), Err(Violation::Baseline { class: 0, id: 0 }));
     }
