@@ -122,8 +122,9 @@ fn records_are_read_as_they_were_written() {
         let bytes = encoder.finish().to_vec();
         sum.update(&bytes);
         let mut lent = Vec::new();
+        let models = models(layout);
         let mut decoder = Decoder::new(&bytes, &mut lent);
-        decoder.load(&models(layout));
+        decoder.load(&models);
         let mut place = Place::new(tick, 3, false);
         for ((id, op), residual) in said.into_iter().zip(&residuals) {
             assert_eq!(place.code(&mut decoder, None), Some((id, Some(op))), "seed {seed}");
@@ -150,8 +151,9 @@ fn any_bytes_are_decisions() {
         let mut bytes = vec![0; rng.below(40) as usize];
         rng.fill(&mut bytes);
         let mut lent = Vec::new();
+        let models = models(layout);
         let mut decoder = Decoder::new(&bytes, &mut lent);
-        decoder.load(&models(layout));
+        decoder.load(&models);
         let mut place = Place::new(70_000, 3, true);
         let mut trail = Trail::default();
         for _ in 0..2000 {
