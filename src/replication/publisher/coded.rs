@@ -3,13 +3,12 @@
 //! The part follows from the tick, the named samples, the room, and the ready ghosts with what is known of them. Clients for
 //! which these are equal take the bytes that were written for the first one.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::super::class::Classes;
 use super::super::coding::{
-    AGE_BITS, Coder, Encoder, KEPT_TICKS, Layout, Listed, Listing, MAX_DECISION_BITS, MAX_ENTRIES,
-    MAX_RECORDS, Models, Note, OLDER_TICKS, Off, Op, Place, STRIDE, Sample, number_bits,
+    Coder, Encoder, Layout, Listed, Listing, MAX_DECISION_BITS, MAX_RECORDS, Models, Note, Off, Op, Place,
+    STRIDE, Sample, number_bits,
 };
 use super::super::packet::Base;
 use super::super::table::Table;
@@ -17,16 +16,14 @@ use super::averages::Averages;
 use super::cache::Cache;
 use super::costs::ClassCosts;
 use super::fill::{BATCH, TickData};
+use super::named::{NAMES, PeerModels, TickSamples};
 use super::peer::Peer;
 use super::scope::{CarriedGhost, CarriedOp, Due, Scope};
 use crate::store::ones;
-use crate::wire::{BitReader, BitSink, BitWriter};
+use crate::wire::{BitReader, BitWriter};
 
 /// Bits reserved for the ends of a section and of the packet, and for the listed ghosts until it is said that none follow.
 const ENDS: usize = (3 + STRIDE) * MAX_DECISION_BITS + 16;
-
-/// The maximum of bits that name ticks.
-const NAMES: usize = (AGE_BITS + 1 + OLDER_TICKS) as usize;
 
 /// The room for coded bytes is a multiple of this many bits, so that small differences in front of it don't keep clients from sharing.
 const GRAIN: usize = 64;
@@ -35,119 +32,6 @@ const GRAIN: usize = 64;
 /// section, some thirty decisions, a gap, two ages, a mask, and the length of properties without words.
 pub(super) const MAX_OVERHEAD: usize =
     40 * MAX_DECISION_BITS + 3 * number_bits(16) + number_bits(12) + 64 + 16 + ENDS + NAMES + GRAIN;
-
-/// A tick in which a client was sent coded packets.
-#[derive(Debug)]
-struct SentTick {
-    tick: u32,
-    /// The packets' samples, until the tick is over; then the tick's sample.
-    packets: Vec<Arc<Sample>>,
-    sample: Option<Arc<Sample>>,
-    /// How many entries these have.
-    entries: usize,
-    /// How many of its packets aren't acked.
-    unacked: u32,
-}
-
-/// The ticks that a client's packets may name.
-#[derive(Debug, Default)]
-pub(super) struct PeerModels {
-    ticks: VecDeque<SentTick>,
-    /// The first tick with a coded packet, or 0.
-    first: u32,
-    /// The sample of the packet being written.
-    writing: Option<Arc<Sample>>,
-    /// The models of the last packet that was written for this client first.
-    models: Option<Models>,
-}
-
-/// How a packet names ticks: the age of the newest one, and the older ones, a bit each from that on; None for all in which the client was
-/// sent anything.
-#[derive(Clone, Copy, Debug, Default)]
-struct Names {
-    age: u32,
-    older: Option<u32>,
-}
-
-impl PeerModels {
-    /// Notes that the packet was sent in this tick; returns whether it has a coded part.
-    pub(super) fn track_sent(&mut self, tick: u32) -> bool {
-        let Some(sample) = self.writing.take() else { return false };
-        if self.ticks.back().is_none_or(|sent| sent.tick != tick) {
-            self.ticks.push_back(SentTick {
-                tick,
-                packets: Vec::new(),
-                sample: None,
-                entries: 0,
-                unacked: 0,
-            });
-            self.first = if self.first == 0 { tick } else { self.first };
-        }
-        if let Some(sent) = self.ticks.back_mut() {
-            sent.unacked += 1;
-            sent.entries += sample.entries();
-            // A reader can't tell these from a packet that arrived twice.
-            if !sent.packets.contains(&sample) {
-                sent.packets.push(sample);
-            }
-        }
-        true
-    }
-
-    /// A packet of this tick with a coded part was delivered, or is lost.
-    pub(super) fn handle_notification(&mut self, tick: u32, delivered: bool) {
-        let at = self.ticks.partition_point(|sent| sent.tick < tick);
-        if let Some(sent) = self.ticks.get_mut(at).filter(|sent| sent.tick == tick && delivered) {
-            sent.unacked -= 1;
-        }
-    }
-
-    /// The tick is over.
-    pub(super) fn end_tick(&mut self, tick: u32, coder: &mut PacketCoder) {
-        if let Some(sent) = self.ticks.back_mut().filter(|sent| sent.tick == tick) {
-            sent.sample = Some(coder.sample(core::mem::take(&mut sent.packets)));
-        }
-        let mut entries = 0;
-        let kept = self.ticks.iter().rev().take_while(|sent| {
-            entries += sent.entries;
-            tick - sent.tick < KEPT_TICKS && entries <= MAX_ENTRIES
-        });
-        let dropped = self.ticks.len() - kept.count();
-        self.ticks.drain(..dropped);
-    }
-
-    /// The names of the ticks for a packet of this tick, and their samples.
-    fn name(&self, tick: u32, named: &mut Vec<Arc<Sample>>) -> Names {
-        named.clear();
-        let known = |sent: &SentTick| sent.sample.clone().filter(|_| sent.unacked == 0);
-        let mut newest_first = self.ticks.iter().rev().skip_while(|sent| known(sent).is_none());
-        let Some(newest) = newest_first.next().filter(|newest| (tick - newest.tick) >> AGE_BITS == 0) else {
-            return Names::default();
-        };
-        named.extend(known(newest));
-        // The client may know older ticks from an earlier connection.
-        let (mut older, mut all) = (0, newest.tick - self.first >= OLDER_TICKS);
-        for sent in newest_first.take_while(|sent| newest.tick - sent.tick <= OLDER_TICKS) {
-            let sample = known(sent);
-            all &= sample.is_some();
-            older |= u32::from(sample.is_some()) << (newest.tick - sent.tick - 1);
-            named.extend(sample);
-        }
-        Names { age: tick - newest.tick, older: (!all).then_some(older) }
-    }
-}
-
-impl Names {
-    fn write(self, out: &mut BitWriter) {
-        out.bits(self.age.into(), AGE_BITS);
-        if self.age > 0 {
-            out.bool(self.older.is_none());
-            if let Some(older) = self.older {
-                out.bits(older.into(), OLDER_TICKS);
-            }
-        }
-    }
-}
 
 /// The costs of a section.
 #[derive(Debug)]
@@ -232,9 +116,9 @@ struct Ready {
 #[derive(Debug)]
 pub(super) struct PacketCoder {
     encoder: Encoder,
-    /// The tick's parts, and its samples with those of the packets that they were made of.
+    /// The tick's parts.
     parts: Vec<Part>,
-    samples: Vec<(Vec<Arc<Sample>>, Arc<Sample>)>,
+    pub(super) samples: TickSamples,
     /// Whether the part being written follows from what was known of the ready ghosts.
     follows: bool,
     // Scratch memory: the words of the last create and of this one, properties without words, and the words' costs by
@@ -256,7 +140,7 @@ impl PacketCoder {
         let new = || PacketCoder {
             encoder: Encoder::default(),
             parts: Vec::new(),
-            samples: Vec::new(),
+            samples: TickSamples::default(),
             follows: true,
             created: Vec::new(),
             words: Vec::new(),
@@ -269,25 +153,16 @@ impl PacketCoder {
         has_coded.then(|| Box::new(new()))
     }
 
-    /// The sample of a tick with these packets: one for all clients where it is the same.
-    fn sample(&mut self, packets: Vec<Arc<Sample>>) -> Arc<Sample> {
-        let same = |(a, b): (&Arc<Sample>, &Arc<Sample>)| Arc::ptr_eq(a, b);
-        let is_of = |of: &Vec<Arc<Sample>>| of.len() == packets.len() && of.iter().zip(&packets).all(same);
-        if let Some((_, sample)) = self.samples.iter().find(|(of, _)| is_of(of)) {
-            return sample.clone();
-        }
-        let mut sample = Sample::of_tick(&packets);
-        if let Some((_, other)) = self.samples.iter().find(|(_, other)| *other == sample) {
-            sample = other.clone();
-        }
-        self.samples.push((packets, sample.clone()));
-        sample
+    /// How many parts were written in this tick.
+    #[cfg(test)]
+    pub(super) fn parts(&self) -> usize {
+        self.parts.len()
     }
 
     /// All clients' ticks are over.
     pub(super) fn end_tick(&mut self) {
         self.parts.clear();
-        self.samples.clear();
+        self.samples = TickSamples::default();
     }
 }
 

@@ -15,6 +15,7 @@ mod coded;
 mod costs;
 mod fill;
 mod memory;
+mod named;
 mod names;
 mod past;
 mod peer;
@@ -359,7 +360,7 @@ impl Publisher {
         errors: &mut Vec<(usize, Wrong)>,
     ) {
         for peer in self.peers.iter_mut().flatten() {
-            peer.end_tick(self.tick, self.coder.as_deref_mut());
+            peer.end_tick(self.tick, self.coder.as_deref_mut().map(|coder| &mut coder.samples));
         }
         if let Some(coder) = &mut self.coder {
             coder.end_tick();

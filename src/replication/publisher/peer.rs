@@ -6,7 +6,8 @@ use super::super::class::Classes;
 use super::super::packet::{Continued, Visit};
 use super::averages::Averages;
 use super::choose::Chosen;
-use super::coded::{PacketCoder, PeerModels};
+
+use super::named::{PeerModels, TickSamples};
 use super::scope::{CarriedGhost, Scope};
 use super::urgency::Sight;
 use crate::endpoint::PeerHandle;
@@ -112,9 +113,9 @@ impl Peer {
     }
 
     /// A tick is over.
-    pub(super) fn end_tick(&mut self, tick: u32, coder: Option<&mut PacketCoder>) {
-        if let Some(coder) = coder {
-            self.models.end_tick(tick, coder);
+    pub(super) fn end_tick(&mut self, tick: u32, samples: Option<&mut TickSamples>) {
+        if let Some(samples) = samples {
+            self.models.end_tick(tick, samples);
         }
         self.has_chosen = false;
         if self.sent == tick {

@@ -44,9 +44,8 @@ fn models_of_a_refused_packet_are_not_kept() {
         bits.bits(0b01, 2);
         bits.bits(0b111 | 39 << 5 | 0b100 << 11 | 1 << 14, 3 + 2 + 6 + 3 + 3);
         bits.bits(0, 2);
-        while from.remaining_bits() > 0 {
-            let few = from.remaining_bits().min(8) as u32;
-            bits.bits(from.bits(few).unwrap(), few);
+        while let part @ 1.. = from.remaining_bits().min(8) as u32 {
+            bits.bits(from.bits(part).unwrap(), part);
         }
         assert_eq!(handle(&mut bits), Err(Violation::Baseline { class: 0, id: 0 }));
     }
@@ -54,4 +53,42 @@ fn models_of_a_refused_packet_are_not_kept() {
     let (length, bytes) = &sent[sent.len() - 1];
     let result = mirror.handle_payload(BitReader::with_range(bytes, 0, *length));
     assert_eq!(result, Err(Violation::Form));
+}
+
+/// Coded packets are written once for clients that acked the same; and those of a client that lost one are its own, until the
+/// named ticks are the same again.
+#[test]
+fn clients_share_coded_packets_again_after_a_loss() {
+    let properties = Properties::new(Schema::new([("x", Kind::Bits { bits: 8 })]).unwrap()).unwrap();
+    let class = GhostClass::new("Coded", properties, [Condition::Always], 9).unwrap().with_coding(true);
+    let classes = Arc::new(Classes::new([Arc::new(class)]).unwrap());
+    let mut publisher = Publisher::new(classes.clone(), PublisherConfig { channel: 3, seed: 0 });
+    let mut mirrors = [ONE, OTHER].map(|peer| {
+        publisher.add_peer(peer);
+        Mirror::new(classes.clone())
+    });
+    for row in 0..9 {
+        assert_eq!(publisher.spawn(0, None), Ok(row));
+        assert!(publisher.enter(ONE, 0, row) && publisher.enter(OTHER, 0, row));
+    }
+    let mut same = Vec::new();
+    for now in 0..80u8 {
+        let cells: Vec<u8> = (0..9).map(|row| now.wrapping_mul(row)).collect();
+        publisher.begin_tick(&[[Column { cells: &cells, scan: true }]], &mut Vec::new());
+        let [one, other] = [ONE, OTHER].map(|peer| packets(&mut publisher, peer, 9000));
+        same.push(one[0].1 == other[0].1 && one[0].2 == other[0].2);
+        let parts = publisher.coder.as_ref().unwrap().parts();
+        assert_eq!(parts, if same[same.len() - 1] { 1 } else { 2 });
+        for (peer, mirror, (record, length, bytes)) in [(ONE, 0, &one[0]), (OTHER, 1, &other[0])] {
+            let arrives = peer == ONE || now != 30;
+            if arrives {
+                mirrors[mirror].handle_payload(BitReader::with_range(bytes, 0, *length)).unwrap();
+            }
+            publisher.handle_notification(peer, *record, arrives);
+        }
+    }
+    assert!(
+        same[..=30].iter().all(|same| *same) && !same[31] && same[60..].iter().all(|same| *same),
+        "{same:?}"
+    );
 }

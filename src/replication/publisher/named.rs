@@ -1,0 +1,144 @@
+//! The ticks that a client's coded packets name: those of which it has acked all coded packets.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::super::coding::{AGE_BITS, KEPT_TICKS, MAX_ENTRIES, Models, OLDER_TICKS, Sample};
+use crate::wire::{BitSink, BitWriter};
+
+/// The maximum of bits that name ticks.
+pub(super) const NAMES: usize = (AGE_BITS + 1 + OLDER_TICKS) as usize;
+
+/// A tick in which a client was sent coded packets.
+#[derive(Debug)]
+struct SentTick {
+    tick: u32,
+    /// The packets' samples, until the tick is over; then the tick's sample.
+    packets: Vec<Arc<Sample>>,
+    sample: Option<Arc<Sample>>,
+    /// How many entries these have.
+    entries: usize,
+    /// How many of its packets aren't acked.
+    unacked: u32,
+}
+
+/// The ticks that a client's packets may name.
+#[derive(Debug, Default)]
+pub(super) struct PeerModels {
+    ticks: VecDeque<SentTick>,
+    /// The first tick with a coded packet, or 0.
+    first: u32,
+    /// The sample of the packet being written.
+    pub(super) writing: Option<Arc<Sample>>,
+    /// The models of the last packet that was written for this client first.
+    pub(super) models: Option<Models>,
+}
+
+/// How a packet names ticks: the age of the newest one, and the older ones, a bit each from that on; None for all in which the client was
+/// sent anything.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Names {
+    age: u32,
+    older: Option<u32>,
+}
+
+impl PeerModels {
+    /// Notes that the packet was sent in this tick; returns whether it has a coded part.
+    pub(super) fn track_sent(&mut self, tick: u32) -> bool {
+        let Some(sample) = self.writing.take() else { return false };
+        if self.ticks.back().is_none_or(|sent| sent.tick != tick) {
+            self.ticks.push_back(SentTick {
+                tick,
+                packets: Vec::new(),
+                sample: None,
+                entries: 0,
+                unacked: 0,
+            });
+            self.first = if self.first == 0 { tick } else { self.first };
+        }
+        if let Some(sent) = self.ticks.back_mut() {
+            sent.unacked += 1;
+            sent.entries += sample.entries();
+            // A reader can't tell these from a packet that arrived twice.
+            if !sent.packets.contains(&sample) {
+                sent.packets.push(sample);
+            }
+        }
+        true
+    }
+
+    /// A packet of this tick with a coded part was delivered, or is lost.
+    pub(super) fn handle_notification(&mut self, tick: u32, delivered: bool) {
+        let at = self.ticks.partition_point(|sent| sent.tick < tick);
+        if let Some(sent) = self.ticks.get_mut(at).filter(|sent| sent.tick == tick && delivered) {
+            sent.unacked -= 1;
+        }
+    }
+
+    /// The tick is over.
+    pub(super) fn end_tick(&mut self, tick: u32, samples: &mut TickSamples) {
+        if let Some(sent) = self.ticks.back_mut().filter(|sent| sent.tick == tick) {
+            sent.sample = Some(samples.of(core::mem::take(&mut sent.packets)));
+        }
+        let mut entries = 0;
+        let kept = self.ticks.iter().rev().take_while(|sent| {
+            entries += sent.entries;
+            tick - sent.tick < KEPT_TICKS && entries <= MAX_ENTRIES
+        });
+        let dropped = self.ticks.len() - kept.count();
+        self.ticks.drain(..dropped);
+    }
+
+    /// The names of the ticks for a packet of this tick, and their samples.
+    pub(super) fn name(&self, tick: u32, named: &mut Vec<Arc<Sample>>) -> Names {
+        named.clear();
+        let known = |sent: &SentTick| sent.sample.clone().filter(|_| sent.unacked == 0);
+        let mut newest_first = self.ticks.iter().rev().skip_while(|sent| known(sent).is_none());
+        let Some(newest) = newest_first.next().filter(|newest| (tick - newest.tick) >> AGE_BITS == 0) else {
+            return Names::default();
+        };
+        named.extend(known(newest));
+        // The client may know older ticks from an earlier connection.
+        let (mut older, mut all) = (0, newest.tick - self.first >= OLDER_TICKS);
+        for sent in newest_first.take_while(|sent| newest.tick - sent.tick <= OLDER_TICKS) {
+            let sample = known(sent);
+            all &= sample.is_some();
+            older |= u32::from(sample.is_some()) << (newest.tick - sent.tick - 1);
+            named.extend(sample);
+        }
+        Names { age: tick - newest.tick, older: (!all).then_some(older) }
+    }
+}
+
+impl Names {
+    pub(super) fn write(self, out: &mut BitWriter) {
+        out.bits(self.age.into(), AGE_BITS);
+        if self.age > 0 {
+            out.bool(self.older.is_none());
+            if let Some(older) = self.older {
+                out.bits(older.into(), OLDER_TICKS);
+            }
+        }
+    }
+}
+
+/// A tick's samples, each with those of the packets that it was made of.
+#[derive(Debug, Default)]
+pub(super) struct TickSamples(Vec<(Vec<Arc<Sample>>, Arc<Sample>)>);
+
+impl TickSamples {
+    /// The sample of a tick with these packets: one for all clients where it is the same.
+    fn of(&mut self, packets: Vec<Arc<Sample>>) -> Arc<Sample> {
+        let same = |(a, b): (&Arc<Sample>, &Arc<Sample>)| Arc::ptr_eq(a, b);
+        let is_of = |of: &Vec<Arc<Sample>>| of.len() == packets.len() && of.iter().zip(&packets).all(same);
+        if let Some((_, sample)) = self.0.iter().find(|(of, _)| is_of(of)) {
+            return sample.clone();
+        }
+        let mut sample = Sample::of_tick(&packets);
+        if let Some((_, other)) = self.0.iter().find(|(_, other)| *other == sample) {
+            sample = other.clone();
+        }
+        self.0.push((packets, sample.clone()));
+        sample
+    }
+}
