@@ -58,10 +58,15 @@ pub struct Session {
     wants: Vec<(PeerHandle, usize)>,
 }
 
+/// How long a host that leaves waits at most until the next hosts have its world.
+const HANDOVER_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// The wait for peers after the application closed the session.
 struct Lingering {
     until: Instant,
     next_tick: Instant,
+    /// The goodbye that follows once the next hosts have the world.
+    goodbye: Option<Goodbye>,
 }
 
 impl Session {
@@ -307,6 +312,7 @@ impl Session {
         if let Some(peers) = &mut self.peers {
             peers.host_game(now, &mut self.host);
         }
+        self.end_handover(now);
         self.timing.begin_flush(self.ghosts.publisher());
         self.ghosts.want(now, &mut self.host, &mut self.wants);
         self.timing.want(now, &mut self.host);
@@ -346,20 +352,43 @@ impl Session {
         self.host.next_deadline().min(tick).min(peers)
     }
 
-    /// Ends each connection once its peer has what was queued for it, or when the goodbye's time is over. Returns
-    /// true if the session must be driven until [`Session::has_lingered`], because of this call or an earlier one;
-    /// otherwise close it now.
-    pub fn begin_close(&mut self, now: Instant, goodbye: Goodbye, out: &mut Datagrams) -> bool {
+    /// Ends each connection once its peer has what was queued for it, or when the goodbye's time is over. The host of a
+    /// game first waits until the next hosts have its world. Returns for how long at most the session must be driven
+    /// until [`Session::has_lingered`], because of this call or an earlier one; None: close it now.
+    pub fn begin_close(&mut self, now: Instant, goodbye: Goodbye, out: &mut Datagrams) -> Option<Duration> {
         let linger = goodbye.linger.min(MAX_LINGER);
-        self.change().begin_close(now, goodbye);
-        if linger.is_zero() {
-            return false;
+        let is_first = self.lingering.is_none();
+        let hands_over = is_first && self.peers.as_mut().is_some_and(|peers| peers.is_handing_over(now));
+        if !hands_over {
+            self.change().begin_close(now, goodbye.clone());
+            if linger.is_zero() {
+                return None;
+            }
         }
-        if self.lingering.is_none() {
-            self.lingering = Some(Lingering { until: now + linger, next_tick: now + LINGER_TICK });
+        if is_first {
+            let patience = if hands_over { HANDOVER_TIMEOUT } else { Duration::ZERO };
+            let (until, next_tick) = (now + patience + linger, now + LINGER_TICK);
+            self.lingering =
+                Some(Lingering { until, next_tick, goodbye: Some(goodbye).filter(|_| hands_over) });
             self.transmit(now, out);
         }
-        true
+        self.lingering.as_ref().map(|lingering| lingering.until - now)
+    }
+
+    /// Ends the connections of a host that leaves, once the next hosts have its world or were given enough time.
+    fn end_handover(&mut self, now: Instant) {
+        let (Some(lingering), Some(peers)) = (&mut self.lingering, &mut self.peers) else { return };
+        let Some(linger) = lingering.goodbye.as_ref().map(|goodbye| goodbye.linger) else { return };
+        let mut chunks = Vec::new();
+        self.host.take_chunk_events(&mut chunks);
+        peers.take_worlds(&mut chunks);
+        if now + linger < lingering.until && peers.is_handing_over(now) {
+            return;
+        }
+        lingering.until = now + linger;
+        if let Some(goodbye) = lingering.goodbye.take() {
+            self.change().begin_close(now, goodbye);
+        }
     }
 
     /// Whether the application closed it, to linger.

@@ -291,6 +291,10 @@ impl Facade for Peer {
         self.endpoint.receive(py, || Ok(()), |pending, ends| self.make_objects(py, pending, &ends))
     }
 
+    fn prepare_close(&self, py: Python<'_>) -> PyResult<()> {
+        if self.endpoint.closed()? { Ok(()) } else { self.save_world(py, PeerPart::is_host) }
+    }
+
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         let closed = self.hosted.as_ref().map_or(Ok(()), |game| game.close(py));
         self.endpoint.end_calls(py).and(closed)

@@ -341,6 +341,17 @@ impl Facade for Server {
         self.endpoint.receive(py, || self.admit(py), make)
     }
 
+    fn prepare_close(&self, _: Python<'_>) -> PyResult<()> {
+        let peer = self.endpoint.carrier.as_ref().and_then(Weak::upgrade);
+        if self.endpoint.closed()? || peer.is_none_or(|peer| peer.lock().is_ok_and(|it| it.is_closed())) {
+            return Ok(());
+        }
+        Err(value_error(
+            "the server of a hosted game must be closed by its peer: call peer.close() to leave the game, and another \
+             player hosts it",
+        ))
+    }
+
     /// Calls the world's hooks, if it has any.
     fn ask(&self, py: Python<'_>) -> PyResult<()> {
         if !self.world.get().has_hooks() || self.endpoint.closed()? {

@@ -101,6 +101,12 @@ impl Notes {
         true
     }
 
+    /// Whether these players have what was said to them last.
+    pub fn are_acked(&self, players: Players) -> bool {
+        let asked = self.others.iter().zip(0_u8..).filter(|(_, player)| players & bit(*player) != 0);
+        asked.fold(true, |all, (other, _)| all && other.is_acked)
+    }
+
     /// The notes that came since the last time: of each player the newest.
     pub fn take(&mut self) -> Vec<Note> {
         core::mem::take(&mut self.fresh)
