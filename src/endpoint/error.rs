@@ -15,6 +15,14 @@ pub enum SendError {
     Channel(transport::SendError),
 }
 
+impl SendError {
+    /// Whether the message can be sent to other peers: only this one is gone, or has no room.
+    pub fn is_refusal(&self) -> bool {
+        use transport::SendError::{Full, TickFull};
+        matches!(self, SendError::NotConnected | SendError::Channel(Full { .. } | TickFull { .. }))
+    }
+}
+
 /// Why a budget or a rate can't be set. Nothing has changed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BudgetError {

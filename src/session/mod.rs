@@ -28,7 +28,7 @@ pub use timing::Timing;
 use core::net::SocketAddr;
 
 use self::timing::Features;
-use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle};
+use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle, Rooms};
 use crate::netcode;
 use crate::replication::Mirror;
 use crate::store::Datagrams;
@@ -44,6 +44,7 @@ pub struct Session {
     /// Grows with each possible change.
     version: u64,
     lingering: Option<Lingering>,
+    rooms: Rooms,
     ghosts: Ghosts,
     timing: Timing,
     peers: Option<Box<PeerPart>>,
@@ -87,6 +88,7 @@ impl Session {
             host,
             version: 0,
             lingering: None,
+            rooms: Rooms::default(),
             ghosts,
             timing,
             peers: None,
@@ -126,6 +128,11 @@ impl Session {
     pub fn redial(&mut self, netcode: netcode::Client) -> PeerHandle {
         self.timing.forget_server();
         self.change().dial_prepared(netcode, 0)
+    }
+
+    /// The rooms of its peers.
+    pub fn rooms(&mut self) -> &mut Rooms {
+        &mut self.rooms
     }
 
     /// A number that differs after each [`Session::change`].
@@ -229,10 +236,10 @@ impl Session {
 
     /// Takes everything that waits for the application. If packets came that only the application's code can read,
     /// takes only those: read them, and pass the result to [`Session::handle_read`].
-    pub fn take(&mut self, tick: &mut Tick) {
+    pub fn take(&mut self, now: Instant, tick: &mut Tick) {
         tick.unread = self.change().take_unread();
         if tick.unread.is_empty() {
-            self.take_rest(tick);
+            self.take_rest(now, tick);
         }
     }
 
@@ -248,10 +255,10 @@ impl Session {
         for (peer, read) in read {
             self.change().handle_read(now, peer, read, &mut tick.inbox, out);
         }
-        self.take_rest(tick);
+        self.take_rest(now, tick);
     }
 
-    fn take_rest(&mut self, tick: &mut Tick) {
+    fn take_rest(&mut self, now: Instant, tick: &mut Tick) {
         self.change().take_messages(&mut tick.inbox);
         self.host.take_chunk_events(&mut tick.chunks);
         if let Some(peers) = &mut self.peers {
@@ -282,6 +289,7 @@ impl Session {
                 }
             }
         }
+        self.rooms.note_events(now, &mut self.host, &events);
         self.ghosts.note_events(&events);
         let last = self.tick();
         self.timing.note_events(&self.host, last, &events);

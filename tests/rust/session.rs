@@ -103,7 +103,7 @@ impl World {
 
 fn taken(session: &mut Session) -> Tick {
     let mut tick = Tick::default();
-    session.take(&mut tick);
+    session.take(Instant::ZERO, &mut tick);
     tick
 }
 

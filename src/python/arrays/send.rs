@@ -7,7 +7,7 @@ use crate::endpoint::{self, SendError};
 use crate::python::buffers::Number;
 use crate::python::errors::channel_error;
 use crate::python::sending::{Sending, Sent};
-use crate::transport::{self, ChannelKind, Message, SendOptions};
+use crate::transport::{ChannelKind, Message, SendOptions};
 use crate::wire::{self, BitWriter};
 
 /// The numbers of a buffer; None if it isn't one, or has another type.
@@ -117,7 +117,7 @@ impl Rows {
             let written = schema.get().core.write_one(&rows, row, &mut writer);
             written.map_err(|error| taken::raise(class.py(), schema.get(), &rows, &error))?;
             let check = |max_bits| {
-                check_bytes(protocol, channel, max_bits, options_of(row)).map_err(|error| {
+                protocol.core.check_message(channel, max_bits, options_of(row).key).map_err(|error| {
                     let what = format!("row {row} of {}", schema.get().name());
                     channel_error(&what, channel, &error)
                 })
@@ -165,33 +165,6 @@ impl Rows {
     /// Each row, to be sent several times.
     pub(in crate::python) fn messages(&self) -> (usize, &[(Message, SendOptions)]) {
         (self.channel, &self.messages)
-    }
-}
-
-/// Whether a channel would take a message if it has room.
-pub(in crate::python) fn check_message(
-    protocol: &Protocol,
-    channel: usize,
-    message: &Message,
-    options: SendOptions,
-) -> Result<(), transport::SendError> {
-    check_bytes(protocol, channel, message.encoded.max_bits(), options)
-}
-
-fn check_bytes(
-    protocol: &Protocol,
-    channel: usize,
-    max_bits: usize,
-    options: SendOptions,
-) -> Result<(), transport::SendError> {
-    let config = &protocol.core.channels()[channel];
-    let bytes = max_bits.div_ceil(8);
-    match config.kind {
-        ChannelKind::Payload { .. } | ChannelKind::Chunks => Err(transport::SendError::WrongKind),
-        ChannelKind::Latest { keys } if options.key as usize >= keys => {
-            Err(transport::SendError::NoKey { key: options.key, keys })
-        }
-        _ => protocol.core.check_bytes(channel, bytes),
     }
 }
 

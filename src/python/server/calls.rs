@@ -54,14 +54,13 @@ impl Server {
         let ghosts = self.endpoint.ghost_arguments(declared, &object)?;
         if ghosts.is_empty() {
             let (message, channel) = self.endpoint.call_message(&object)?;
-            let audience = clients.map_or(Audience::Everybody, Audience::These);
+            let audience = clients.map_or(Audience::Room(&self.everybody), Audience::These);
             let messages = [(message, SendOptions::default())];
-            let sent = self.send_all(py, audience, None, channel, &messages, None)?;
-            return sent.map_err(|error| self.endpoint.send_error(&declared.name, channel, error));
+            return self.send_all(py, &declared.name, audience, None, (channel, &messages));
         }
         let clients = match clients {
             Some(Recipients(clients)) => clients.into_iter().flatten().collect(),
-            None => self.endpoint.with(|core, _| self.known(core))?,
+            None => self.everybody.members(),
         };
         let mut left_out = Vec::new();
         for client in clients {
@@ -81,11 +80,5 @@ impl Server {
             left_out.extend(lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py)));
         }
         Ok(left_out)
-    }
-
-    /// The clients that the game has had a Connected event of.
-    fn known(&self, core: &Host) -> Vec<PeerHandle> {
-        let players = lock(&self.players);
-        core.connected().filter(|client| players.handles.contains_key(client)).collect()
     }
 }
