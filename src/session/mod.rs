@@ -16,6 +16,7 @@ mod rollback;
 mod settings;
 mod tick;
 pub mod timing;
+mod view;
 
 pub use ghosts::Ghosts;
 pub use lockstep::SharedLockstep;
@@ -24,6 +25,7 @@ pub use rollback::SharedRollback;
 pub use settings::Setting;
 pub use tick::Tick;
 pub use timing::Timing;
+pub use view::{ClientView, PastTick, PastView, Playing, View};
 
 use core::net::SocketAddr;
 
