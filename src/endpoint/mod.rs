@@ -27,7 +27,7 @@ mod transfers;
 
 pub use config::{ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, ServerConfig};
 pub use dial::Dial;
-pub use error::{BudgetError, ConfigError, SendError};
+pub use error::{BudgetError, ConfigError, RoomError, SendError};
 pub use event::Event;
 pub use feature::Feature;
 pub use goodbye::{Detail, DetailError, Goodbye, MAX_LINGER};
@@ -36,7 +36,7 @@ pub use inbox::{Gap, Inbox, Messages, Record};
 pub use incoming::{ChunkLimits, ChunkStore};
 pub use reason::DisconnectReason;
 pub use reconnect::{Attempt, ReconnectConfig, Reconnector};
-pub use rooms::{Room, RoomError, Rooms, ToRoom};
+pub use rooms::{PeerRoom, Rooms, ToRoom};
 pub use stalled::{DEFAULT_STALLED_TIMEOUT, MAX_STALLED_TIMES};
 pub use stats::{ConnectionCounters, PeerStats};
 pub use table::{HEAD, HEAD_BYTES, HeadColumn, Table, stride};

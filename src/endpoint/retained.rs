@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::SendError;
-use super::rooms::RoomError;
+use super::error::{RoomError, SendError};
 use crate::transport::{Message, Protocol, SendOptions};
 
 /// The kept values of one channel.

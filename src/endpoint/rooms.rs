@@ -4,12 +4,12 @@
 //! a value it was sent. A peer has left all rooms when the application gets its last event. Refuses values beyond a
 //! channel's bound before any of them is sent.
 
-use core::fmt;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use super::error::RoomError;
 use super::retained::Retained;
-use super::{Event, Host, PeerHandle, SendError};
+use super::{Event, Host, PeerHandle};
 use crate::time::Instant;
 use crate::transport::{Message, SendOptions};
 
@@ -24,12 +24,12 @@ struct Inside {
 
 /// A room. It ends with its last copy.
 #[derive(Clone, Debug, Default)]
-pub struct Room(Arc<Mutex<Inside>>);
+pub struct PeerRoom(Arc<Mutex<Inside>>);
 
 /// The rooms of an endpoint.
 #[derive(Debug, Default)]
 pub struct Rooms {
-    everybody: Room,
+    everybody: PeerRoom,
     others: Vec<Weak<Mutex<Inside>>>,
     /// Twice the number of rooms after dropped ones were last removed.
     look_at: usize,
@@ -46,42 +46,20 @@ pub struct ToRoom<'a> {
     pub retain_bytes: Option<usize>,
 }
 
-/// Why messages can't be sent to a room. No member was sent any of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RoomError {
-    /// The channel refuses one of the messages, for all peers.
-    Send(SendError),
-    /// The values to keep are more than the room may keep.
-    Full { bytes: usize, values: usize, max_bytes: usize },
-}
-
-impl fmt::Display for RoomError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RoomError::Send(error) => error.fmt(f),
-            RoomError::Full { bytes, values, max_bytes } => write!(
-                f,
-                "must be at least {bytes} to keep {values} values, not {max_bytes}: raise it, or forget() keys that \
-                 aren't needed any more"
-            ),
-        }
-    }
-}
-
 impl Rooms {
     /// Makes a room without members.
-    pub fn open(&mut self) -> Room {
+    pub fn open(&mut self) -> PeerRoom {
         if self.others.len() >= self.look_at {
             self.others.retain(|room| room.strong_count() > 0);
             self.look_at = MIN_ROOMS.max(2 * self.others.len());
         }
-        let room = Room::default();
+        let room = PeerRoom::default();
         self.others.push(Arc::downgrade(&room.0));
         room
     }
 
     /// The room of all peers that the application knows.
-    pub fn everybody(&self) -> &Room {
+    pub fn everybody(&self) -> &PeerRoom {
         &self.everybody
     }
 
@@ -92,7 +70,7 @@ impl Rooms {
                 Event::Accepted { peer, .. } => _ = self.everybody.enter(now, host, *peer),
                 Event::Dialled { .. } => {}
                 Event::Disconnected { peer, .. } => {
-                    let others = self.others.iter().filter_map(Weak::upgrade).map(Room);
+                    let others = self.others.iter().filter_map(Weak::upgrade).map(PeerRoom);
                     others.chain([self.everybody.clone()]).for_each(|room| _ = room.leave(*peer));
                 }
             }
@@ -100,7 +78,7 @@ impl Rooms {
     }
 }
 
-impl Room {
+impl PeerRoom {
     fn inside(&self) -> MutexGuard<'_, Inside> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -123,7 +101,6 @@ impl Room {
         self.inside().members.remove(&peer)
     }
 
-    /// Removes all peers.
     pub fn clear(&self) {
         self.inside().members.clear();
     }

@@ -178,6 +178,19 @@ impl Session {
         if self.shows_ghosts { self.ghosts.mirror() } else { None }
     }
 
+    /// Shows a client's world in a view, at `now` or at a tick that the application asks for. Returns the tick that is shown,
+    /// if any is.
+    pub fn show<'a, C: AsMut<[&'a mut [u8]]>>(
+        &mut self,
+        view: &mut ClientView,
+        now: Option<Instant>,
+        tick: Option<f64>,
+        columns: &mut [C],
+    ) -> Option<f64> {
+        let mirror = self.ghosts.mirror().filter(|_| self.shows_ghosts)?;
+        view.show((mirror, self.timing.player()), now, tick, columns)
+    }
+
     /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.
     pub fn handle_datagram(
         &mut self,

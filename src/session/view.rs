@@ -5,12 +5,11 @@
 
 use std::sync::Arc;
 
-use super::Session;
 use crate::endpoint::PeerHandle;
-use crate::replication::{Frames, GhostClass, Publisher, Rule, TickArrival, WorldFrames, WorldTime};
+use crate::replication::{Frames, GhostClass, Mirror, Publisher, Rule, TickArrival, WorldFrames, WorldTime};
 use crate::store::sequence::nearest;
 use crate::time::Instant;
-use crate::timeline::{Playout, PlayoutConfig};
+use crate::timeline::{Player, Playout, PlayoutConfig};
 
 /// After this many seconds without data, no time is found any more.
 const MAX_AHEAD: f64 = 3600.0;
@@ -38,7 +37,7 @@ pub struct ClientView {
     epoch: u32,
 }
 
-/// A view of an earlier tick of a server's world. By class, then by row:
+/// A view of an earlier tick of a server's world. All lists are by class, then by row.
 #[derive(Debug)]
 pub struct PastView {
     frames: Vec<Frames>,
@@ -111,15 +110,14 @@ impl ClientView {
     }
 
     /// Shows the world at `now`, or at a tick that the application asks for. Returns the tick that is shown, if any is.
-    pub fn show<'a, C: AsMut<[&'a mut [u8]]>>(
+    pub(super) fn show<'a, C: AsMut<[&'a mut [u8]]>>(
         &mut self,
-        session: &mut Session,
+        (mirror, player): (&mut Mirror, Option<&mut Player>),
         now: Option<Instant>,
         tick: Option<f64>,
         columns: &mut [C],
     ) -> Option<f64> {
-        let server_tick = session.timing().player().and_then(|player| player.server_tick());
-        let mirror = session.mirror()?;
+        let server_tick = player.as_ref().and_then(|player| player.server_tick());
         // The mirror knows only the low bits of the server's ticks; the clock completes them.
         let own = mirror.tick();
         let turns = server_tick.and_then(|tick| nearest(own as u16, tick));
@@ -136,9 +134,7 @@ impl ClientView {
         let ahead = self.playing.extrapolation / self.playout.period();
         let spread = (self.playing.rest / self.playout.period()) as u32;
         mirror.show(WorldTime { tick: shown, ahead, spread }, frames, columns);
-        if tick.is_none()
-            && let Some(player) = session.timing().player()
-        {
+        if let Some(player) = player.filter(|_| tick.is_none()) {
             player.see((shown.max(0.0) * 256.0) as u64);
         }
         Some(shown + turns)

@@ -6,7 +6,7 @@ use super::{declared, taken, with_rows};
 use crate::endpoint::{self, SendError};
 use crate::python::buffers::Number;
 use crate::python::errors::channel_error;
-use crate::python::sending::{Sending, Sent};
+use crate::python::sending::Sending;
 use crate::transport::{ChannelKind, Message, SendOptions};
 use crate::wire::{self, BitWriter};
 
@@ -150,13 +150,12 @@ impl Rows {
         let mut unsent = Vec::new();
         for (row, (message, options)) in self.messages.into_iter().enumerate() {
             match send(row, self.channel, message, options) {
-                Ok(()) => {}
-                Err(error) if Sent::of_refusal(&error, Sent::Gone).is_some() => unsent.push(row),
-                Err(SendError::NotConnected) => unsent.push(row),
+                Err(error) if error.is_refusal() => unsent.push(row),
                 // Everything else was checked before.
                 Err(SendError::Channel(error)) => {
                     return Err(channel_error(&self.class, self.channel, &error));
                 }
+                _ => {}
             }
         }
         Ok(unsent)

@@ -219,7 +219,7 @@ impl WorldView {
         let now = state.carrier.driver().map(|driver| driver.now());
         let Shown { view: View::Client(view), tick: shown, .. } = &mut *lock(&self.shown) else { return };
         let session = &mut state.carrier.session;
-        let at = self.population.receive(|columns| view.show(session, now, tick, columns));
+        let at = self.population.receive(|columns| session.show(view, now, tick, columns));
         *shown = at.unwrap_or(*shown);
     }
 

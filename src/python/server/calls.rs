@@ -5,7 +5,6 @@ use crate::python::prelude::*;
 use super::{Audience, Server};
 use crate::endpoint::SendError;
 use crate::python::arrays::Recipients;
-use crate::python::sending::Sent;
 use crate::transport::SendOptions;
 
 impl Server {
@@ -74,7 +73,7 @@ impl Server {
                 .endpoint
                 .with(|core, driver| core.send(driver.now(), client, channel, message, options))?;
             let Err(error) = sent else { continue };
-            if Sent::of_refusal(&error, Sent::Gone).is_none() {
+            if !error.is_refusal() {
                 return Err(self.endpoint.send_error(&declared.name, channel, error));
             }
             left_out.extend(lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py)));

@@ -50,14 +50,14 @@ pub(crate) struct Server {
     /// Locked after the endpoint where both are.
     players: Mutex<Players>,
     /// The room of all clients that the game knows.
-    everybody: endpoint::Room,
+    everybody: endpoint::PeerRoom,
     world: Py<World>,
 }
 
 /// The receivers of a message.
 enum Audience<'a> {
     These(Recipients),
-    Room(&'a endpoint::Room),
+    Room(&'a endpoint::PeerRoom),
 }
 
 /// The clients that the game knows of.

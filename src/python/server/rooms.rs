@@ -1,4 +1,4 @@
-//! Rooms for Python: see [`endpoint::Room`]. A room keeps its server alive, but no server its rooms.
+//! Rooms for Python: see [`endpoint::PeerRoom`]. A room keeps its server alive, but no server its rooms.
 
 use crate::python::prelude::*;
 use pyo3::types::PyIterator;
@@ -10,7 +10,7 @@ use crate::python::sending::Sending;
 #[pyclass(frozen, generic, weakref, module = "tickwire")]
 pub(crate) struct Room {
     server: Py<Server>,
-    core: endpoint::Room,
+    core: endpoint::PeerRoom,
 }
 
 #[pymethods]

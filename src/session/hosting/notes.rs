@@ -69,11 +69,6 @@ impl Notes {
         Notes { timeout, epoch: 0, others: Default::default(), fresh: Vec::new(), stale: 0, early: 0 }
     }
 
-    /// The silence after which players are gone.
-    pub fn timeout(&self) -> Duration {
-        self.timeout
-    }
-
     /// Another host: all notes are over.
     pub fn set_epoch(&mut self, epoch: u32) {
         if epoch == self.epoch {
