@@ -163,8 +163,8 @@ impl Links {
         for (number, other) in moved {
             let holders = self.holders.get(&number).into_iter().flatten();
             all.extend(holders.filter(|(class, row, property)| {
-                let is_told = told.get(&(*class, *row)).is_some_and(|told| told >> property & 1 == 1);
-                !is_told && references.allows((*class, *property), other)
+                let is_reported = told.get(&(*class, *row)).is_some_and(|told| told >> property & 1 == 1);
+                !is_reported && references.allows((*class, *property), other)
             }));
         }
         all

@@ -202,21 +202,19 @@ mod tests {
 
     #[test]
     fn a_claimed_tick_is_the_nearest_one_with_its_low_bits() {
-        let newest = 200_000;
-        let remembered = (newest - 60, newest);
-        let low = f64::from(newest % 65_536);
+        let (newest, low) = (200_000.0, 3_392.0);
         let cases = [
-            (None, true, newest as f64, newest as f64),
-            (Some(low - 10.5), true, newest as f64 - 10.5, newest as f64 - 10.5),
-            (Some(low + 3.0), true, newest as f64 + 3.0, newest as f64),
-            (Some(low - 100.0), true, newest as f64 - 100.0, newest as f64 - 60.0),
-            (Some(low - 40_000.0), true, newest as f64 + 25_536.0, newest as f64),
-            (Some(newest as f64 - 5.0), false, newest as f64 - 5.0, newest as f64 - 5.0),
-            (Some(low), false, low, newest as f64 - 60.0),
+            (None, true, newest, newest),
+            (Some(low - 10.5), true, newest - 10.5, newest - 10.5),
+            (Some(low + 3.0), true, newest + 3.0, newest),
+            (Some(low - 100.0), true, newest - 100.0, newest - 60.0),
+            (Some(low - 40_000.0), true, newest + 25_536.0, newest),
+            (Some(newest - 5.0), false, newest - 5.0, newest - 5.0),
+            (Some(low), false, low, newest - 60.0),
         ];
         for (claim, is_clients, claimed, tick) in cases {
             assert_eq!(
-                PastTick::find(claim, remembered, is_clients),
+                PastTick::find(claim, (199_940, 200_000), is_clients),
                 PastTick { claimed, tick },
                 "{claim:?}"
             );
