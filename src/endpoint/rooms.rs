@@ -13,9 +13,6 @@ use super::{Event, Host, PeerHandle};
 use crate::time::Instant;
 use crate::transport::{Message, SendOptions};
 
-/// With fewer rooms, dropped ones aren't looked for.
-const MIN_ROOMS: usize = 16;
-
 #[derive(Debug, Default)]
 struct Inside {
     members: BTreeSet<PeerHandle>,
@@ -31,8 +28,6 @@ pub struct PeerRoom(Arc<Mutex<Inside>>);
 pub struct Rooms {
     everybody: PeerRoom,
     others: Vec<Weak<Mutex<Inside>>>,
-    /// Twice the number of rooms after dropped ones were last removed.
-    look_at: usize,
 }
 
 /// Messages to a room.
@@ -49,9 +44,9 @@ pub struct ToRoom<'a> {
 impl Rooms {
     /// Makes a room without members.
     pub fn open(&mut self) -> PeerRoom {
-        if self.others.len() >= self.look_at {
+        if self.others.len().is_power_of_two() {
+            // Half of the rooms came since dropped ones were last removed.
             self.others.retain(|room| room.strong_count() > 0);
-            self.look_at = MIN_ROOMS.max(2 * self.others.len());
         }
         let room = PeerRoom::default();
         self.others.push(Arc::downgrade(&room.0));

@@ -160,7 +160,7 @@ impl Peer {
     }
 
     #[getter]
-    fn ended<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn ended(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         match self.part(|part, _| part.mesh().phase())? {
             Phase::Ended(reason) => reason_to_python(py, reason).map(Some),
             _ => Ok(None),
@@ -442,15 +442,13 @@ impl Peer {
                 let mut known = lock(&self.players);
                 let is_it =
                     |player: &Py<Player>| (player.get().number, player.get().joined) == (number, joined);
-                let player =
-                    known.by_number.get(&number).filter(|player| is_it(player)).map(|it| it.clone_ref(py));
-                let left = known.by_number.extract_if(|_, player| is_it(player)).map(|(_, player)| player);
-                let mut left: Vec<_> = left.collect();
-                left.extend(known.by_handle.extract_if(|_, player| is_it(player)).map(|(_, player)| player));
+                let left = known.by_number.extract_if(|_, player| is_it(player)).next();
+                let linked: Vec<_> = known.by_handle.extract_if(|_, player| is_it(player)).collect();
                 drop(known);
-                drop(left);
-                let Some(player) = player else { return Ok(None) };
+                drop(linked);
+                let Some((_, player)) = left else { return Ok(None) };
                 say(format!("{} left: {reason:?}", player.get().__repr__()));
+                let reason = reason_to_python(py, reason)?;
                 Some(Py::new(py, PlayerLeft { player, reason })?.into_any())
             }
             Happening::Master { player } => {
@@ -464,7 +462,7 @@ impl Peer {
             }
             Happening::Ended { reason } => {
                 say(format!("the game is over for it: {reason:?}"));
-                Some(Py::new(py, GameEnded { reason })?.into_any())
+                Some(Py::new(py, GameEnded { reason: reason_to_python(py, reason)? })?.into_any())
             }
         })
     }
