@@ -27,6 +27,11 @@ impl Columns {
         self.cells[property][row * size..][..size].copy_from_slice(cell);
     }
 
+    pub(crate) fn put_integer(&mut self, property: usize, row: usize, integer: u64) {
+        let size = self.sizes[property];
+        self.put(property, row, &integer.to_le_bytes()[..size]);
+    }
+
     pub(crate) fn put_numbers(&mut self, property: usize, row: usize, numbers: &[f64]) {
         let size = self.sizes[property];
         let cell = &mut self.cells[property][row * size..][..size];

@@ -8,7 +8,8 @@
 //! Bytes are those of payloads, without the headers of packets, after the first frame's creates. CPU time is this thread's,
 //! the median of all frames: the server's flush (notifications, comparing and quantising, packets), and the client's
 //! packets and columns. `wrong` counts the cells that the client shows differently from the server's quantised world, in
-//! all frames; with loss it compares each object with the server's state of the same tick.
+//! all frames; with losses or a budget it compares each object with the server's state of the same tick. An update is an
+//! object that changed and that the client has.
 //!
 //! [`Publisher`]: tickwire::replication::Publisher
 //! [`Mirror`]: tickwire::replication::Mirror
@@ -18,6 +19,7 @@ mod clock;
 mod columns;
 #[path = "../line.rs"]
 mod line;
+mod motions;
 #[path = "../path.rs"]
 mod path;
 mod physics;
