@@ -45,7 +45,7 @@ CODES = {
 
 
 def cost(code: str) -> tuple[float, float, float]:
-    """Megabytes of memory of the first process and of one more beside it, and the share of a core in percent."""
+    """Megabytes of memory of the first process and of one more beside it; the share of a core in percent."""
     # Python's caches of compiled modules, as an image has them: compiling takes memory that stays.
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with ExitStack() as stack:

@@ -226,8 +226,7 @@ def waiting(socket: int) -> Callable[[float], Any]:
         poll = select.poll()
         poll.register(socket, select.POLLIN)
         return lambda seconds: poll.poll(1000 * seconds)  # to the next millisecond
-    sockets, nothing = [socket], []
-    return lambda seconds: select.select(sockets, nothing, nothing, seconds)[0]
+    return lambda seconds: select.select([socket], [], [], seconds)[0]
 
 
 class Loop(Generic[_I]):
