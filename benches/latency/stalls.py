@@ -1,5 +1,5 @@
-"""How long a view stays behind after a moment without ticks: the player's program stood still (a window is dragged, a
-level is loaded), the line held packets back, or the server's program stood still."""
+"""How long a view stays behind after a moment without ticks: the player's program stood still (a window is
+dragged, a level is loaded), the line held packets back, or the server's program stood still."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def measure(what: str, name: str, stall: float, every: float = PERIOD, seed: int
         lab.run(every)
         for after in AFTER:
             behind[after] += [late - before for at, late in shown if over + after - 0.25 < at <= over + after]
-    found = {f"after {after:g} s, ms": 1000 * statistics.fmean(late) for after, late in behind.items() if late}
+    found = {
+        f"after {after:g} s, ms": 1000 * statistics.fmean(late) for after, late in behind.items() if late
+    }
     return {**found, "stood, s": client.world.view().stood, "delay, ms": 1000 * client.world.view().delay}
 
 
