@@ -87,7 +87,7 @@ impl Default for PlayoutConfig {
 struct Stall {
     /// The last tick before it, and when it arrived.
     before: (u32, Instant),
-    /// When it ended.
+    /// When its first tick arrived.
     end: Instant,
     /// Seconds, beside what ticks explain.
     length: f64,
