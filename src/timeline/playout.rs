@@ -234,7 +234,7 @@ impl Playout {
         if after > stall.length / 2.0 {
             let shift = after - mean(&mut self.arrivals.iter().take(first).rev().take(4 * MIN_ARRIVALS));
             let shift = Duration::from_secs_f64(shift.max(0.0));
-            self.arrivals.iter_mut().take(first).for_each(|(_, at)| *at = *at + shift);
+            self.arrivals.iter_mut().take(first).for_each(|(_, at)| *at += shift);
         } else {
             let last = before.saturating_add((stall.length / self.period).ceil() as u32);
             for (tick, arrived) in self.arrivals.iter_mut().skip(first).take_while(|(tick, _)| *tick <= last)
