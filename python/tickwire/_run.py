@@ -221,7 +221,7 @@ class Arrivals:
 
 
 def waiting(socket: int) -> Callable[[float], Any]:
-    """Waits for a socket for so many seconds at most. True: it has something."""
+    """Returns a function that waits for the socket, at most the given seconds. True: it has something."""
     if hasattr(select, "poll") and socket >= MAX_SELECTED:
         poll = select.poll()
         poll.register(socket, select.POLLIN)

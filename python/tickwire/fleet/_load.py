@@ -125,7 +125,7 @@ class _Room:
 
 def serve(load: Load, key: bytes, rooms: int) -> Iterator[Any]:
     """Rooms of one process, which a single thread ticks: their addresses, and then the milliseconds of all
-    passes and the number of late ones."""
+    passes and the number of passes that were late."""
     host = "127.0.0.1"
     if load.ray is not None:
         from tickwire.fleet.ray import ray
