@@ -75,13 +75,12 @@ fn linear(distance: f64) -> f64 {
     1.0 - 0.75 * (distance / 1000.0).min(1.0)
 }
 
-const RULES: [(&str, Rule); 11] = [
+const RULES: [(&str, Rule); 10] = [
     ("Tickwire", Rule::Own(0.25)),
     ("Tickwire, far_weight 0.05", Rule::Own(0.05)),
     ("Tickwire, far_weight 1", Rule::Own(1.0)),
     ("wait, linear", Rule::Priority(|ghost| ghost.sent * linear(ghost.distance))),
     ("wait, 1/sqrt d", Rule::Priority(|ghost| ghost.sent * near(ghost.distance).sqrt())),
-    ("bevy_replicon, equal", Rule::Threshold(|ghost| ghost.acked)),
     ("bevy_replicon, 1/sqrt d", Rule::Threshold(|ghost| ghost.acked * near(ghost.distance).sqrt())),
     ("bevy_replicon, 1/d", Rule::Threshold(|ghost| ghost.acked * near(ghost.distance))),
     ("Fusion, equal", Rule::Interval(|_| 1.0)),
