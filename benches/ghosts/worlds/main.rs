@@ -89,7 +89,7 @@ fn main() {
     if wanted.lists {
         println!("{PRESSURE}");
     } else if wanted.names.iter().any(|name| name == PRESSURE) {
-        return wanted.codings.iter().for_each(|coded| pressure::report(&[1, 2, 3], *coded));
+        return wanted.codings.iter().for_each(|coded| pressure::report(&pressure::SEEDS, *coded));
     }
     for (name, make) in WORLDS {
         if wanted.lists {
