@@ -25,7 +25,7 @@ use super::inbox::{Inbox, Pending};
 use super::log::{Level, log};
 use super::protocol::seconds;
 use super::rendezvous::{self, Rendezvous};
-use super::sending::{Sending, Sent};
+use super::sending::Sending;
 use super::server::Server;
 use super::settings::{Given, Settings};
 use super::setup::{class_name, entropy, random};
@@ -234,25 +234,15 @@ impl Peer {
             known.by_handle.iter().map(|(handle, player)| (*handle, player.clone_ref(py))).collect()
         };
         others.sort_by_key(|(_, player)| player.get().number);
-        let mut left_out = Vec::new();
-        // Players are dropped where nothing is locked: the last one's destructors are the game's code.
-        let sent = self.endpoint.with(|core, driver| {
-            let now = driver.now();
-            for (handle, player) in &others {
-                let mut all = messages.iter();
-                let sent =
-                    all.try_for_each(|(it, options)| core.send(now, *handle, channel, it.clone(), *options));
-                match sent.as_ref().err().map(|error| Sent::of_refusal(error, Sent::Gone)) {
-                    None | Some(Some(Sent::Gone)) => {}
-                    Some(Some(_)) => left_out.push(player.clone_ref(py)),
-                    // The message is too large, for this and all other players.
-                    Some(None) => return sent,
-                }
-            }
-            Ok(())
+        let left_out = self.endpoint.with(|core, driver| {
+            let handles = others.iter().map(|(handle, _)| *handle);
+            let mut left_out = core.send_all(driver.now(), handles, channel, messages)?;
+            left_out.retain(|handle| core.is_connected(*handle));
+            Ok(left_out)
         })?;
-        sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))?;
-        Ok(left_out)
+        let left_out =
+            left_out.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))?;
+        Ok(others.into_iter().filter_map(|(handle, it)| left_out.contains(&handle).then_some(it)).collect())
     }
 
     fn stats(&self, player: &Bound<'_, Player>) -> PyResult<ConnectionStats> {
@@ -289,6 +279,10 @@ impl Facade for Peer {
 
     fn receive_tick(&self, py: Python<'_>) -> PyResult<Inbox> {
         self.endpoint.receive(py, || Ok(()), |pending, ends| self.make_objects(py, pending, &ends))
+    }
+
+    fn prepare_close(&self, py: Python<'_>) -> PyResult<()> {
+        if self.endpoint.closed()? { Ok(()) } else { self.save_world(py, PeerPart::is_host) }
     }
 
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
