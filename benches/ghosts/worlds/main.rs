@@ -23,6 +23,7 @@ mod motions;
 #[path = "../path.rs"]
 mod path;
 mod physics;
+mod pressure;
 mod replay;
 #[path = "../scene.rs"]
 #[allow(dead_code)] // The other benches use the rest.
@@ -33,6 +34,9 @@ mod world;
 use path::Path;
 use replay::replay;
 use world::{WORLDS, World};
+
+/// The name of what `pressure.rs` compares; only if it is asked for.
+const PRESSURE: &str = "pressure";
 
 /// What the command line asks for.
 struct Wanted {
@@ -82,6 +86,11 @@ impl Wanted {
 
 fn main() {
     let wanted = Wanted::new(std::env::args().skip(1));
+    if wanted.lists {
+        println!("{PRESSURE}");
+    } else if wanted.names.iter().any(|name| name == PRESSURE) {
+        return wanted.codings.iter().for_each(|coded| pressure::report(&pressure::SEEDS, *coded));
+    }
     for (name, make) in WORLDS {
         if wanted.lists {
             println!("{name}");

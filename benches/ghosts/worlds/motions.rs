@@ -5,7 +5,7 @@ use tickwire::wire::Kind;
 
 use crate::columns::Columns;
 use crate::scene::{Draws, Motion, Plan, Scene, Walkers};
-use crate::world::{View, World, class, cube};
+use crate::world::{View, World, class, cube, entity};
 
 const FRAMES: u32 = 1200;
 
@@ -184,15 +184,7 @@ impl Players {
 
 impl World for Players {
     fn class(&self) -> GhostClass {
-        class(
-            [
-                ("position", Kind::Vector { axes: 3, lo: -512.0, hi: 512.0, resolution: 1.0 / 512.0 }),
-                ("rotation", Kind::Rotation { bits: 9 }),
-                ("health", Kind::Ranged { lo: 0, hi: 1000 }),
-                ("flags", Kind::Bits { bits: 8 }),
-            ],
-            self.rows(),
-        )
+        entity(self.rows(), 512.0)
     }
 
     fn rows(&self) -> usize {

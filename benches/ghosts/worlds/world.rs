@@ -58,6 +58,19 @@ pub(crate) fn class<const N: usize>(fields: [(&str, Kind); N], rows: usize) -> G
     GhostClass::new("Object", properties, [Condition::Always; N], rows as u32).expect("a class")
 }
 
+/// An entity of the scenes: a position within this reach, a rotation, health and flags.
+pub(crate) fn entity(rows: usize, reach: f64) -> GhostClass {
+    class(
+        [
+            ("position", Kind::Vector { axes: 3, lo: -reach, hi: reach, resolution: 1.0 / 512.0 }),
+            ("rotation", Kind::Rotation { bits: 9 }),
+            ("health", Kind::Ranged { lo: 0, hi: 1000 }),
+            ("flags", Kind::Bits { bits: 8 }),
+        ],
+        rows,
+    )
+}
+
 /// The challenge's cube: a position in steps of 1/512 m, a rotation by its smallest three in 9 bits each, and a flag.
 pub(crate) fn cube(rows: usize) -> GhostClass {
     class(
