@@ -122,14 +122,16 @@ def cubes(seconds: float = 3.5, every: int = 6) -> list[pygame.Surface]:
     font, frames = pygame.font.Font(None, 20), []
     protocol, scene = tw.Protocol(id=1, ghosts=[Cube], channels=[tw.unreliable()]), Scene("C901")
     network, server, client = tw.testing.connected_pair(protocol, conditions=LINE, seed=1)
-    server.world.spawn_rows(Cube, len(scene.every))
+    count = scene.plan.entities
+    server.world.spawn_rows(Cube, count)
     columns = server.world.arrays(Cube)
     for tick in range(round((WARM_UP + seconds) * 60)):
         if tick >= WARM_UP * 60 - 30:
             scene.step()
         with server.tick():
-            columns["position"][: len(scene.every)] = scene.position
-            columns["turn"][: len(scene.every)] = scene.rotation
+            # The scene's y points up, the picture's z.
+            columns["position"][:count] = scene.position[:, [0, 2, 1]] * (1, -1, 1)
+            columns["turn"][:count] = scene.rotation[:, [1, 3, 2, 0]] * (1, -1, 1, 1)
         network.advance(1 / 60)
         with client.tick():
             pass

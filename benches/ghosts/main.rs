@@ -18,7 +18,7 @@ mod tables;
 
 use game::Ghosts;
 use hosted::Hosted;
-use play::{Kind, SCENES, Wanted, costs, play, rounded, row};
+use play::{Kind, LINES, SCENES, Wanted, costs, play, rounded, row};
 use serde_json::json;
 
 /// Nothing in S3 could be coded.
@@ -34,7 +34,12 @@ fn main() {
             println!("{}", json!({"scene": "tables", "rows": 10_000, "what": what, "us": rounded(time)}));
         }
     }
-    play::<Ghosts>(&wanted, &[(Kind::Plain, &[]), (Kind::Unwritten, &["S3"]), (Kind::Coded, &CODED)]);
+    play::<Ghosts>(
+        &wanted,
+        &SCENES,
+        &[(Kind::Plain, &[]), (Kind::Unwritten, &["S3"]), (Kind::Coded, &CODED)],
+    );
+    play::<Ghosts>(&wanted, &LINES, &[(Kind::Plain, &[]), (Kind::Coded, &[])]);
     for (name, setup) in SCENES.into_iter().filter(|(name, _)| HOSTED.contains(name)) {
         if wanted.has(&format!("{name} hosted")) {
             let mut game = Hosted::new(setup);

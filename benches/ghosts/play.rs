@@ -20,10 +20,15 @@ const JOIN_TICKS: u32 = 1000;
 /// Ticks before each of them, whose costs are the usual ones.
 const BETWEEN: usize = 15;
 
-const NEAR: Path = Path::with_ack_age(1, 0.0);
-/// At 30 Hz about 50 ms.
-const LATE: Path = Path::with_ack_age(4, 0.0);
-const BAD: Path = Path::with_ack_age(4, 0.05);
+/// A line with this round trip: an ack takes a part of a tick more, because both ends work in ticks.
+const fn line(milliseconds: u32, loss: f64, hz: u32) -> Path {
+    Path::with_ack_age(1 + (milliseconds * hz).div_ceil(1000), loss)
+}
+
+const NEAR: Path = line(0, 0.0, 30);
+const HALF: Path = line(50, 0.0, 30);
+const LATE: Path = line(100, 0.0, 30);
+const BAD: Path = line(100, 0.05, 30);
 
 /// What a library is asked for; not all know all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +79,22 @@ pub(crate) const SCENES: [(&str, Setup); 9] = [
     ("S6b", Setup { sight: Some(200.0), ..setup("S6b", 64, NEAR) }),
     ("C901", setup("C901", 1, NEAR)),
     (JOIN, setup("S2", 64, NEAR)),
+];
+
+const SEES: Setup = Setup { sight: Some(200.0), ..setup("S6b", 64, NEAR) };
+
+/// The scenes over other lines than those above.
+pub(crate) const LINES: [(&str, Setup); 10] = [
+    ("S1-50", setup("S1", 16, HALF)),
+    ("S1-100", setup("S1", 16, LATE)),
+    ("S2-50", setup("S2", 64, HALF)),
+    ("S2-loss", setup("S2", 64, BAD)),
+    ("S6b-50", Setup { path: HALF, ..SEES }),
+    ("S6b-100", Setup { path: LATE, ..SEES }),
+    ("S6b-loss", Setup { path: BAD, ..SEES }),
+    ("C901-50", setup("C901", 1, line(50, 0.0, 60))),
+    ("C901-100", setup("C901", 1, line(100, 0.0, 60))),
+    ("C901-loss", setup("C901", 1, line(100, 0.05, 60))),
 ];
 
 /// In this one a client joins.
@@ -143,9 +164,9 @@ impl Wanted {
 }
 
 /// Plays these kinds of scenes, if they are wanted: each with the names of those that it is for, or none for all.
-pub(crate) fn play<G: Game>(wanted: &Wanted, kinds: &[(Kind, &[&str])]) {
+pub(crate) fn play<G: Game>(wanted: &Wanted, all: &[(&'static str, Setup)], kinds: &[(Kind, &[&str])]) {
     for (kind, scenes) in kinds {
-        for (scene, setup) in SCENES.into_iter().filter(|(it, _)| scenes.is_empty() || scenes.contains(it)) {
+        for (scene, setup) in all.iter().copied().filter(|(it, _)| scenes.is_empty() || scenes.contains(it)) {
             let (name, setup) = (kind.name(scene), Setup { kind: *kind, ..setup });
             if wanted.has(&name) {
                 let row = if scene == JOIN { join::<G>(&name, setup) } else { measured::<G>(&name, setup) };
@@ -204,6 +225,7 @@ pub(crate) fn row(name: &str, setup: Setup, costs: &[Cost]) -> Value {
         "scene": name,
         "clients": setup.clients,
         "ack_age": setup.path.ack_age(),
+        "loss": setup.path.loss,
         "server_ms": rounded(server_ms(costs)),
         "bytes_a_client_and_second": (bytes as f64 * a_second).round(),
         "bytes_an_update": (updates > 0).then(|| rounded(bytes as f64 / updates as f64)),

@@ -9,6 +9,7 @@ from typing import Any
 import predicting
 import projectiles
 import reaching
+import stalls
 import timing
 import views
 
@@ -20,6 +21,7 @@ def main() -> None:
         "timing": timing.rows(),
         "predicting": predicting.rows(),
         "reaching": reaching.rows(),
+        "stalls": stalls.rows(),
         "projectiles": projectiles.rows(),
         "costs_in_thread_cpu": predicting.costs(),
         "views": views.rows(),

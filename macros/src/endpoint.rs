@@ -100,8 +100,7 @@ fn running(class: &str) -> syn::Result<Vec<ImplItem>> {
             self.endpoint.fileno(py)
         }
         fn close(&self, py: Python<'_>, #[number] linger: f64, #reason #[truth] wait: bool) -> PyResult<()> {
-            self.endpoint.close(py, linger, #given, wait)?;
-            self.stop(py)
+            self.close_all(py, linger, #given, wait)
         }
         fn __enter__(slf: Py<Self>) -> Py<Self> {
             slf
@@ -114,8 +113,7 @@ fn running(class: &str) -> syn::Result<Vec<ImplItem>> {
             traceback: &Bound<'_, PyAny>,
         ) -> PyResult<()> {
             let _ = (kind, value, traceback);
-            self.endpoint.state.close();
-            self.stop(py)
+            self.close_all(py, 0.0, None, true)
         }
     })
 }

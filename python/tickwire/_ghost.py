@@ -248,5 +248,5 @@ class Grid(NamedTuple):
     """The number of flushes for which a ghost beyond this distance stays."""
     far_weight: float = 0.25
     """The factor of a ghost's priority at the radius, used if there isn't room for everything that is
-    due. The factor is 1 at the client's place and changes evenly in between. Above 0; 1: distance doesn't
-    matter."""
+    due. The factor doubles at a quarter of the radius, and again at a quarter of that, up to 1. Above 0; 1:
+    distance doesn't matter."""

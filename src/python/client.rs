@@ -185,7 +185,8 @@ impl Client {
         if !self.is_over()? {
             return Ok(None);
         }
-        let reason = self.asked(|dial| dial.disconnect_reason())?.flatten();
+        let last = || self.reconnecting.as_ref()?.last_reason();
+        let reason = self.asked(|dial| dial.disconnect_reason())?.flatten().or_else(last);
         reason.map(|reason| reason_to_python(py, reason)).transpose()
     }
 

@@ -8,15 +8,20 @@ use crate::python::prelude::*;
 use crate::endpoint::{self, PeerStats};
 use crate::netcode::USER_DATA_BYTES;
 
-/// Defines an event: its fields are attributes and match arguments, and it shows like a dataclass.
+/// Defines an event: its fields are attributes and match arguments, and it shows like a dataclass. The garbage collector
+/// visits the field behind `holding`.
 macro_rules! event_class {
-    ($Class:ident in $module:literal { $($field:ident: $Type:ty),* }) => {
+    ($Class:ident in $module:literal $(, holding $held:ident)? { $($field:ident: $Type:ty),* }) => {
         #[pyclass(frozen, get_all, module = $module)]
         pub(crate) struct $Class {
             $(pub(in crate::python) $field: $Type,)*
         }
 
-        event_class!(@methods $Class $($field)*);
+        event_class!(@methods $Class [$(
+            fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+                visit.call(&self.$held)
+            }
+        )?] $($field)*);
     };
     ($Class:ident in $module:literal, comparable { $($field:ident: $Type:ty),* }) => {
         #[pyclass(frozen, get_all, eq, module = $module)]
@@ -25,15 +30,17 @@ macro_rules! event_class {
             $(pub(in crate::python) $field: $Type,)*
         }
 
-        event_class!(@methods $Class $($field)*);
+        event_class!(@methods $Class [] $($field)*);
     };
-    (@methods $Class:ident $($field:ident)*) => {
+    (@methods $Class:ident [$($traverse:tt)*] $($field:ident)*) => {
         #[pymethods]
         impl $Class {
             #[classattr]
             fn __match_args__(py: Python<'_>) -> PyResult<Py<PyTuple>> {
                 PyTuple::new(py, [$(stringify!($field)),*]).map(Bound::unbind)
             }
+
+            $($traverse)*
 
             fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
                 crate::python::events::shown(slf.as_any(), &[$(stringify!($field)),*])
@@ -116,26 +123,7 @@ impl ClientHandle {
     }
 }
 
-#[pyclass(frozen, module = "tickwire")]
-#[derive(Debug)]
-pub(crate) struct Connected {
-    #[pyo3(get)]
-    pub(super) client: Option<Py<ClientHandle>>,
-}
-
-#[pymethods]
-impl Connected {
-    #[classattr]
-    fn __match_args__() -> (&'static str,) {
-        ("client",)
-    }
-
-    traverses!(self.client);
-
-    properties! {
-        __repr__: String = format!("Connected(client={})", shown_client(self.client.as_ref()));
-    }
-}
+event_class! { Connected in "tickwire", holding client { client: Option<Py<ClientHandle>> } }
 
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]

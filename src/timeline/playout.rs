@@ -6,8 +6,13 @@
 //! and Schulzrinne, Adaptive Playout Mechanisms, 1994), by a quantile instead of mean and deviation, and with its speed
 //! changed instead of its silences.
 //!
+//! A stall, in which nothing arrives for a moment, isn't lateness: it says little about the ticks to come, and a buffer that
+//! counted it would show all of them late for as long as it remembers. Either the stalled ticks then arrive together, or the server stood
+//! still itself, and its ticks have another schedule from then on. Only stalls that come again within [`STALLS_APART`] are
+//! buffered against.
+//!
 //! Promises: time never runs back. Its speed is within [`PlayoutConfig::max_speed`] of the server's, except where it stands because
-//! the next tick has not arrived, and except in rests, in which nothing that is shown changes. It is never nearer to what arrives than
+//! the next tick has not arrived, after a stall until it has caught up, and in rests, in which nothing that is shown changes. It is never nearer to what arrives than
 //! a tick. A tick without a packet counts as late only if packets were lost. Refuses nothing: ticks in any order and at any time are
 //! taken, or too old to matter.
 
@@ -41,6 +46,18 @@ const MAX_LOST: u32 = 6;
 /// After this much silence nothing counts as late: the server has nothing to send.
 const SILENT_AFTER: f64 = 0.25;
 
+/// A longer silence than this, in seconds and beside what ticks explain, is a stall.
+const STALL: f64 = 0.08;
+
+/// Seconds after a stall until its ticks have arrived, however they were jumbled.
+const STALL_SETTLES: f64 = 0.1;
+
+/// Stalls that are fewer seconds apart count as lateness.
+const STALLS_APART: f64 = 5.0;
+
+/// An error in seconds that needs no hurry any more.
+const CAUGHT_UP: f64 = 0.02;
+
 /// A fraction of a tick that nobody sees, and that the measurements may be off by.
 const ROUNDING: f64 = 0.01;
 
@@ -65,6 +82,19 @@ impl Default for PlayoutConfig {
     }
 }
 
+/// A moment in which nothing arrived.
+#[derive(Clone, Copy, Debug)]
+struct Stall {
+    /// The last tick before it, and when it arrived.
+    before: (u32, Instant),
+    /// When its first tick arrived.
+    end: Instant,
+    /// Seconds, beside what ticks explain.
+    length: f64,
+    /// Whether another one had ended shortly before.
+    is_repeated: bool,
+}
+
 /// A client's interpolation clock.
 #[derive(Clone, Debug)]
 pub struct Playout {
@@ -80,6 +110,11 @@ pub struct Playout {
     /// all but a few.
     typical: f64,
     late: f64,
+    /// The stall whose ticks are arriving.
+    stall: Option<Stall>,
+    stalled_at: Option<Instant>,
+    /// Whether it catches up after a stall.
+    hurries: bool,
     shown: Option<(f64, Instant)>,
     /// How many times it jumped, and for how many seconds it stood.
     jumps: u64,
@@ -99,6 +134,9 @@ impl Playout {
             period: config.period,
             typical: 0.0,
             late: 0.0,
+            stall: None,
+            stalled_at: None,
+            hurries: false,
             shown: None,
             jumps: 0,
             stood: 0.0,
@@ -144,7 +182,9 @@ impl Playout {
             }
             None => {}
         }
+        self.note_stall(tick, now);
         self.arrivals.push_back((tick, now));
+        self.settle_stall(now);
         let is_old = |front: &(u32, Instant)| now.since(front.1).as_secs_f64() > KEPT_SECONDS;
         while self.arrivals.len() > KEPT
             || self.arrivals.len() > MIN_ARRIVALS && self.arrivals.front().is_some_and(is_old)
@@ -156,6 +196,59 @@ impl Playout {
         // It would have waited for a rest until the tick before the one that was late.
         let late = (self.target(now) - f64::from(first) + 1.0) * self.period;
         self.stood += core::mem::take(&mut self.waited).min(late.max(0.0));
+    }
+
+    /// Notes a stall if this tick ends one.
+    fn note_stall(&mut self, tick: u32, now: Instant) {
+        if self.arrivals.is_empty() {
+            return;
+        }
+        let before = (self.newest, self.newest_at);
+        let length = self.lateness(before, (tick, now));
+        if length <= STALL {
+            return;
+        }
+        let is_near = |other: Instant| now.since(other).as_secs_f64() < STALLS_APART;
+        let is_repeated = self.stalled_at.replace(now).is_some_and(is_near);
+        self.stall = Some(Stall { before, end: now, length, is_repeated });
+    }
+
+    /// Once the ticks of a stall have arrived, puts arrivals where they would be without it.
+    fn settle_stall(&mut self, now: Instant) {
+        let Some(stall) = self.stall.filter(|stall| now.since(stall.end).as_secs_f64() >= STALL_SETTLES)
+        else {
+            return;
+        };
+        self.stall = None;
+        self.hurries = true;
+        if stall.is_repeated {
+            return;
+        }
+        let (before, at) = stall.before;
+        let first = self.arrivals.partition_point(|(tick, _)| *tick <= before);
+        let mean = |arrivals: &mut dyn ExactSizeIterator<Item = &(u32, Instant)>| {
+            let count = arrivals.len().max(1) as f64;
+            arrivals.map(|arrival| self.lateness(stall.before, *arrival)).sum::<f64>() / count
+        };
+        let after = mean(&mut self.arrivals.iter().skip(first).rev().take(MIN_ARRIVALS));
+        if after > stall.length / 2.0 {
+            let shift = after - mean(&mut self.arrivals.iter().take(first).rev().take(4 * MIN_ARRIVALS));
+            let shift = Duration::from_secs_f64(shift.max(0.0));
+            self.arrivals.iter_mut().take(first).for_each(|(_, at)| *at += shift);
+        } else {
+            let last = before.saturating_add((stall.length / self.period).ceil() as u32);
+            for (tick, arrived) in self.arrivals.iter_mut().skip(first).take_while(|(tick, _)| *tick <= last)
+            {
+                let expected = at + Duration::from_secs_f64(f64::from(*tick - before) * self.period);
+                *arrived = (*arrived).min(expected);
+            }
+        }
+    }
+
+    /// How many seconds an arrival was later than another one would have it.
+    fn lateness(&self, from: (u32, Instant), (tick, at): (u32, Instant)) -> f64 {
+        let ticks = f64::from(tick) - f64::from(from.0);
+        at.as_secs_f64() - from.1.as_secs_f64() - ticks * self.period
     }
 
     /// Measures the length of a tick, and how late ticks arrive.
@@ -207,9 +300,11 @@ impl Playout {
             // Nothing was drawn meanwhile.
             target.max(before)
         } else {
+            self.hurries &= error > CAUGHT_UP;
             let max = self.config.max_speed;
+            let fastest = if self.hurries { 1.0 } else { max };
             let speed =
-                if error < -2.0 * JUMP_AFTER { 0.0 } else { 1.0 + (error / CATCH_UP).clamp(-max, max) };
+                if error < -2.0 * JUMP_AFTER { 0.0 } else { 1.0 + (error / CATCH_UP).clamp(-max, fastest) };
             (before + passed / self.period * speed).max(target.min(self.rest_end(before, is_silent)))
         };
         // If frames are locked to the ticks, the smallest error would show each change a frame later.

@@ -22,11 +22,20 @@ from tickwire.samples.rts.messages import (
     Train,
 )
 from tickwire.samples.rts.player import Player
-from tickwire.samples.rts.rules import FIELDS, IDLE, MOVING, Battlefield, Thing
+from tickwire.samples.rts.rules import FIELDS, IDLE, MOVING, SPACE, Battlefield, Thing
 
 
 def turn(*commands: tuple[int, Command], number: int = 1, left: frozenset[int] = frozenset()) -> Turn:
     return Turn(number, 3, 2, 100, frozenset({0, 1}), left, list(commands), tw.lockstep.Random(number))
+
+
+def test_units_on_one_spot_make_room() -> None:
+    world = Battlefield([0, 1], seed=1)
+    soldiers = [world._add(0, Kind.SOLDIER, 2000, 2000) for _ in range(24)]
+    for number in range(60):
+        world.step(turn(number=number))
+    assert len({(it.x // SPACE, it.y // SPACE) for it in soldiers}) == len(soldiers)
+    assert all(abs(it.x - 2000) < 10 * SPACE and abs(it.y - 2000) < 10 * SPACE for it in soldiers)
 
 
 def test_bots_play_one_match_and_it_plays_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,8 @@
 //! A session: what a tick hands up in one value, and how a closed one lingers without its application.
 
 use tickwire::endpoint::{
-    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Event, Goodbye, Host, ServerConfig,
+    ChunkLimits, ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Event, Goodbye, Host, RoomError,
+    SendError, ServerConfig, ToRoom,
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::rng::Rng;
@@ -28,7 +29,8 @@ struct World {
 }
 
 fn protocol() -> Arc<Protocol> {
-    protocol_with(vec![ChannelConfig::reliable_ordered(), ChannelConfig::new(ChannelKind::Chunks)])
+    let latest = ChannelConfig::new(ChannelKind::Latest { keys: 4 });
+    protocol_with(vec![ChannelConfig::reliable_ordered(), ChannelConfig::new(ChannelKind::Chunks), latest])
 }
 
 impl World {
@@ -103,7 +105,7 @@ impl World {
 
 fn taken(session: &mut Session) -> Tick {
     let mut tick = Tick::default();
-    session.take(&mut tick);
+    session.take(Instant::ZERO, &mut tick);
     tick
 }
 
@@ -190,7 +192,7 @@ fn what_lingers_is_ticked_without_its_application_and_over_in_time() {
         let now = world.now;
         world.client.change().send(now, DIALLED, 0, number(3), SendOptions::default()).unwrap();
         let goodbye = || Goodbye { linger: ms(1_000), detail: None };
-        assert!(world.client.begin_close(now, goodbye(), &mut world.out));
+        assert!(world.client.begin_close(now, goodbye(), &mut world.out).is_some());
         assert!(world.client.is_lingering() && !world.client.has_lingered(now));
         let mut turns = 0;
         while !world.client.has_lingered(world.now) {
@@ -222,4 +224,38 @@ fn whatever_may_change_a_session_changes_its_version() {
     assert_eq!(world.client.version(), version);
     world.client.transmit(world.now, &mut world.out);
     assert_ne!(world.client.version(), version);
+}
+
+#[test]
+fn a_newcomer_gets_what_its_rooms_retain_and_leaves_them_with_its_last_event() {
+    let mut world = World::new();
+    let now = world.now;
+    let values = [1, 2].map(|key| (number(key), SendOptions { key, ..SendOptions::default() }));
+    let to = |retain_bytes| ToRoom { channel: 2, messages: &values, exclude: None, retain_bytes };
+    let (everybody, room) = (world.server.rooms().everybody().clone(), world.server.rooms().open());
+    for (retain_bytes, bytes) in [(Some(1), true), (Some(1_000), false)] {
+        let sent = everybody.send(now, world.server.change(), to(retain_bytes));
+        assert_eq!(matches!(sent, Err(RoomError::Full { values: 2, max_bytes: 1, .. })), bytes, "{sent:?}");
+    }
+    assert_eq!(room.send(now, world.server.change(), to(None)), Ok(vec![]), "nothing is kept for this room");
+    world.ticks(5);
+    assert!(everybody.members().is_empty(), "the application knows of nobody yet");
+    let events = taken(&mut world.server).events;
+    let [Event::Accepted { peer, .. }] = events[..] else { panic!("{events:?}") };
+    assert!(everybody.has(peer) && room.enter(world.now, world.server.change(), peer));
+    assert!(!room.enter(world.now, world.server.change(), peer), "it is there already");
+    let key_is_wrong = [(number(9), SendOptions { key: 4, ..SendOptions::default() })];
+    let to_wrong = ToRoom { messages: &key_is_wrong, ..to(Some(1_000)) };
+    let refused = room.send(world.now, world.server.change(), to_wrong);
+    assert!(matches!(refused, Err(RoomError::Send(SendError::Channel(_)))), "{refused:?}");
+    world.ticks(2);
+    taken(&mut world.client);
+    assert_eq!(taken(&mut world.client).inbox.records().len(), 2, "each value once");
+    world.client.change().close(world.now, &mut world.out);
+    world.deliver(true);
+    assert_eq!([everybody.members(), room.members()], [[peer], [peer]]);
+    assert_eq!(everybody.send(world.now, world.server.change(), to(None)), Ok(vec![]), "it isn't left out");
+    assert!(matches!(taken(&mut world.server).events[..], [Event::Disconnected { .. }]));
+    assert_eq!([everybody.members(), room.members()], [[], []]);
+    assert_eq!((everybody.forget(2, Some(1)), everybody.forget(2, None), room.forget(2, None)), (1, 1, 0));
 }

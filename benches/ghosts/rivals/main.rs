@@ -20,7 +20,7 @@ mod rival;
 mod scene;
 mod sight;
 
-use play::{Kind, Wanted, play};
+use play::{Kind, SCENES, Wanted, play};
 use rival::{Played, Rival};
 
 /// Others tell little more.
@@ -39,5 +39,5 @@ fn main() {
 }
 
 fn run<R: Rival>(wanted: &Wanted) {
-    play::<Played<R>>(wanted, &[(Kind::Plain, &[]), (Kind::Quantised, &QUANTISED)]);
+    play::<Played<R>>(wanted, &SCENES, &[(Kind::Plain, &[]), (Kind::Quantised, &QUANTISED)]);
 }

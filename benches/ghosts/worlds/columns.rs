@@ -27,6 +27,11 @@ impl Columns {
         self.cells[property][row * size..][..size].copy_from_slice(cell);
     }
 
+    pub(crate) fn put_integer(&mut self, property: usize, row: usize, integer: u64) {
+        let size = self.sizes[property];
+        self.put(property, row, &integer.to_le_bytes()[..size]);
+    }
+
     pub(crate) fn put_numbers(&mut self, property: usize, row: usize, numbers: &[f64]) {
         let size = self.sizes[property];
         let cell = &mut self.cells[property][row * size..][..size];
@@ -35,6 +40,12 @@ impl Columns {
             .iter_mut()
             .zip(numbers)
             .for_each(|(cell, number)| *cell = number.to_le_bytes());
+    }
+
+    /// The first three numbers of a cell.
+    pub(crate) fn numbers(&self, property: usize, row: usize) -> [f64; 3] {
+        let numbers = self.cell(property, row).as_chunks().0;
+        std::array::from_fn(|axis| numbers.get(axis).map_or(0.0, |number| f64::from_le_bytes(*number)))
     }
 
     pub(crate) fn put_singles(&mut self, property: usize, row: usize, numbers: &[f32]) {

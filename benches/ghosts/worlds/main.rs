@@ -8,7 +8,8 @@
 //! Bytes are those of payloads, without the headers of packets, after the first frame's creates. CPU time is this thread's,
 //! the median of all frames: the server's flush (notifications, comparing and quantising, packets), and the client's
 //! packets and columns. `wrong` counts the cells that the client shows differently from the server's quantised world, in
-//! all frames; with loss it compares each object with the server's state of the same tick.
+//! all frames; with losses or a budget it compares each object with the server's state of the same tick. An update is an
+//! object that changed and that the client has.
 //!
 //! [`Publisher`]: tickwire::replication::Publisher
 //! [`Mirror`]: tickwire::replication::Mirror
@@ -18,9 +19,11 @@ mod clock;
 mod columns;
 #[path = "../line.rs"]
 mod line;
+mod motions;
 #[path = "../path.rs"]
 mod path;
 mod physics;
+mod pressure;
 mod replay;
 #[path = "../scene.rs"]
 #[allow(dead_code)] // The other benches use the rest.
@@ -31,6 +34,9 @@ mod world;
 use path::Path;
 use replay::replay;
 use world::{WORLDS, World};
+
+/// The name of what `pressure.rs` compares; only if it is asked for.
+const PRESSURE: &str = "pressure";
 
 /// What the command line asks for.
 struct Wanted {
@@ -80,6 +86,11 @@ impl Wanted {
 
 fn main() {
     let wanted = Wanted::new(std::env::args().skip(1));
+    if wanted.lists {
+        println!("{PRESSURE}");
+    } else if wanted.names.iter().any(|name| name == PRESSURE) {
+        return wanted.codings.iter().for_each(|coded| pressure::report(&pressure::SEEDS, *coded));
+    }
     for (name, make) in WORLDS {
         if wanted.lists {
             println!("{name}");

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tickwire::endpoint::{Feature, PeerHandle};
-use tickwire::replication::{Classes, GhostClass, Mirror, Publisher, PublisherConfig};
+use tickwire::replication::{
+    Classes, GhostClass, GridConfig, Interests, Mirror, Publisher, PublisherConfig, Relevancy,
+};
 use tickwire::wire::{BitReader, BitWriter};
 
 use crate::clock::{quantile, timed};
 use crate::columns::Columns;
 use crate::line::Line;
 use crate::path::Path;
-use crate::world::World;
+use crate::world::{View, World};
 
 /// Bits of a payload, at most: what netcode's 1,200 bytes leave after the headers of a packet and a message.
 const PAYLOAD_BITS: usize = 1170 * 8;
@@ -26,7 +28,10 @@ struct Replay {
     mirror: Mirror,
     line: Line,
     tick: u32,
-    lossy: bool,
+    interests: Interests,
+    view: Option<View>,
+    /// Whether the client may lack a part of what the server's tick had.
+    partial: bool,
     source: Columns,
     shown: Columns,
     writer: BitWriter,
@@ -48,6 +53,7 @@ pub(crate) fn replay(name: &str, world: &mut dyn World, coded: bool, path: Path,
     let mut replay = Replay::new(world, coded, path);
     let (mut costs, mut wrong) = (Vec::new(), 0);
     while costs.len() < frames && world.step(&mut replay.source) {
+        replay.view = world.view();
         costs.push(replay.step());
         wrong += replay.wrong();
     }
@@ -87,8 +93,13 @@ impl Replay {
         let mut publisher = Publisher::new(classes.clone(), PublisherConfig { channel: CHANNEL, seed: 0 });
         publisher.add_peer(PEER);
         for _ in 0..rows {
-            let row = publisher.spawn(0, None).expect("a row");
-            assert!(publisher.enter(PEER, 0, row));
+            publisher.spawn(0, None).expect("a row");
+        }
+        let mut interests = Interests::new(&classes);
+        if let Some(View { radius, .. }) = world.view() {
+            let (cell, leave_radius) = (radius / 3.0, radius * 1.05);
+            let grid = GridConfig { property: 0, cell, radius, leave_radius, linger: 2, far_weight: 0.25 };
+            interests.set_rule(&classes, 0, Relevancy::Grid(grid)).expect("a rule");
         }
         let columns = Columns::new(&class, rows);
         Replay {
@@ -98,7 +109,9 @@ impl Replay {
             mirror: Mirror::new(classes),
             line: Line::new(path, 1),
             tick: 0,
-            lossy: path.loss > 0.0,
+            interests,
+            view: world.view(),
+            partial: path.loss > 0.0 || world.view().is_some(),
             source: columns.clone(),
             shown: columns,
             writer: BitWriter::new(),
@@ -117,7 +130,7 @@ impl Replay {
     fn flush(&mut self, cost: &mut Cost) {
         let mut notifications = Vec::new();
         self.line.notifications(self.tick, |record, delivered| notifications.push((record, delivered)));
-        let Replay { publisher, writer, source, .. } = self;
+        let Replay { publisher, interests, writer, source, view, .. } = self;
         let mut packets = Vec::new();
         timed(&mut cost.server, || {
             for (record, delivered) in notifications {
@@ -126,17 +139,22 @@ impl Replay {
             let mut errors = Vec::new();
             publisher.begin_tick(&[source.scanned()], &mut errors);
             assert!(errors.is_empty(), "{errors:?}");
+            if let Some(view) = view {
+                interests.set_viewpoints(PEER, 0, vec![view.place]);
+            }
+            interests.update(publisher);
             if publisher.due(PEER) == 0 {
                 return;
             }
-            publisher.choose(PEER, usize::MAX >> 8);
+            publisher.choose(PEER, view.map_or(usize::MAX >> 8, |view| view.budget_bits));
             loop {
                 writer.clear();
                 let Some(record) = publisher.fill(PEER, CHANNEL, PAYLOAD_BITS, writer) else { break };
                 packets.push((Some(record), writer.as_bytes().to_vec(), writer.bit_len()));
             }
         });
-        cost.updates = publisher.table(0).changed().len();
+        let changed = publisher.table(0).changed().iter();
+        cost.updates = changed.filter(|row| publisher.has(PEER, 0, **row)).count();
         for packet in packets {
             cost.bits += packet.2;
             self.line.send(self.tick, packet);
@@ -158,10 +176,10 @@ impl Replay {
         line.ack(*tick);
     }
 
-    /// How many cells the client shows differently from the server's world: of the newest tick that it has, or with loss,
-    /// of the tick that it has of each object.
+    /// How many cells the client shows differently from the server's world: of the newest tick that it has, or with losses or
+    /// a budget, of the tick that it has of each object.
     fn wrong(&mut self) -> usize {
-        let Replay { publisher, mirror, shown, class, body, lossy, .. } = self;
+        let Replay { publisher, mirror, shown, class, body, partial, .. } = self;
         let (table, mut wrong) = (publisher.table(0), 0);
         let mut words = vec![0; class.properties.word_count()];
         // Low bits of ticks are the server's.
@@ -170,7 +188,7 @@ impl Replay {
             let Some(id) = publisher.ghost_id(PEER, 0, row).filter(|id| mirror.is_alive(0, *id)) else {
                 continue;
             };
-            let tick = if *lossy { mirror.tick_of(0, id) & 0xFFFF } else { newest };
+            let tick = if *partial { mirror.tick_of(0, id) & 0xFFFF } else { newest };
             if table.words_at(row, tick, &mut words) {
                 wrong += shown.wrong(class, id as usize, &words, body);
             }

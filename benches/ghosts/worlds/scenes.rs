@@ -39,7 +39,7 @@ impl World for Cubes {
             columns.put_numbers(0, row, &self.0.position[row].map(f64::from));
             let [w, x, y, z] = self.0.rotation[row];
             columns.put_singles(1, row, &[x, y, z, w]);
-            columns.put(2, row, &[self.0.flags[row] & 1]);
+            columns.put_integer(2, row, (self.0.flags[row] & 1).into());
         }
         self.0.step();
         true

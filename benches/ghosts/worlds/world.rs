@@ -4,6 +4,7 @@ use tickwire::replication::{Condition, GhostClass};
 use tickwire::wire::{Kind, Properties, Schema};
 
 use crate::columns::Columns;
+use crate::motions::{Crowd, Pile, Players, Ships};
 use crate::scene::SEED;
 use crate::{physics, scenes};
 
@@ -15,20 +16,59 @@ pub(crate) trait World {
     /// Ticks a second.
     fn hz(&self) -> u32;
 
+    /// The part of the world that the client sees; none if it sees everything.
+    fn view(&self) -> Option<View> {
+        None
+    }
+
     /// Writes the next frame's values; false after the last frame.
     fn step(&mut self, columns: &mut Columns) -> bool;
+}
+
+/// A client's place, how far it sees, and the bits that it gets in a tick.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    pub(crate) place: [f64; 3],
+    pub(crate) radius: f64,
+    pub(crate) budget_bits: usize,
 }
 
 /// Makes a world, or says why it can't.
 pub(crate) type Make = fn() -> Result<Box<dyn World>, String>;
 
-pub(crate) const WORLDS: [(&str, Make); 2] =
-    [("physics", physics::make), ("C901", || Ok(scenes::cubes(SEED)))];
+/// The worlds by name. A number in a name is another seed's.
+pub(crate) const WORLDS: [(&str, Make); 12] = [
+    ("physics", physics::make),
+    ("C901", || Ok(scenes::cubes(SEED))),
+    ("C901-2", || Ok(scenes::cubes(2))),
+    ("C901-3", || Ok(scenes::cubes(3))),
+    ("pile", || Ok(Box::new(Pile::new(1)))),
+    ("pile-2", || Ok(Box::new(Pile::new(2)))),
+    ("crowd", || Ok(Box::new(Crowd::new(1)))),
+    ("crowd-2", || Ok(Box::new(Crowd::new(2)))),
+    ("players", || Ok(Box::new(Players::new(1)))),
+    ("players-2", || Ok(Box::new(Players::new(2)))),
+    ("ships", || Ok(Box::new(Ships::new(1)))),
+    ("ships-2", || Ok(Box::new(Ships::new(2)))),
+];
 
 /// A class of these fields.
 pub(crate) fn class<const N: usize>(fields: [(&str, Kind); N], rows: usize) -> GhostClass {
     let properties = Properties::new(Schema::new(fields).expect("fields")).expect("few fields");
     GhostClass::new("Object", properties, [Condition::Always; N], rows as u32).expect("a class")
+}
+
+/// An entity of the scenes: a position within this reach, a rotation, health and flags.
+pub(crate) fn entity(rows: usize, reach: f64) -> GhostClass {
+    class(
+        [
+            ("position", Kind::Vector { axes: 3, lo: -reach, hi: reach, resolution: 1.0 / 512.0 }),
+            ("rotation", Kind::Rotation { bits: 9 }),
+            ("health", Kind::Ranged { lo: 0, hi: 1000 }),
+            ("flags", Kind::Bits { bits: 8 }),
+        ],
+        rows,
+    )
 }
 
 /// The challenge's cube: a position in steps of 1/512 m, a rotation by its smallest three in 9 bits each, and a flag.

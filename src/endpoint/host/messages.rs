@@ -34,6 +34,29 @@ impl Host {
         Ok(sent?)
     }
 
+    /// Queues messages for each of these peers. Returns the peers that are gone or have no room for all of them.
+    ///
+    /// # Errors
+    ///
+    /// Why no peer can be sent one of them.
+    pub fn send_all(
+        &mut self,
+        now: Instant,
+        peers: impl IntoIterator<Item = PeerHandle>,
+        channel: usize,
+        messages: &[(Message, SendOptions)],
+    ) -> Result<Vec<PeerHandle>, SendError> {
+        let mut left_out = Vec::new();
+        for peer in peers {
+            let mut each = messages.iter();
+            match each.try_for_each(|(it, options)| self.send(now, peer, channel, it.clone(), *options)) {
+                Err(error) if error.is_refusal() => left_out.push(peer),
+                sent => sent?,
+            }
+        }
+        Ok(left_out)
+    }
+
     /// Queues opaque bits for a peer on a payload channel; their notification has this `tag`.
     ///
     /// # Errors

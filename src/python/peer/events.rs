@@ -6,6 +6,7 @@ use std::collections::hash_map::DefaultHasher;
 use crate::python::prelude::*;
 
 use crate::mesh::LeaveReason;
+use crate::python::events::event_class;
 
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
@@ -63,98 +64,15 @@ impl Player {
     }
 }
 
-#[pyclass(frozen, module = "tickwire.peers")]
-#[derive(Debug)]
-pub(crate) struct PlayerJoined {
-    #[pyo3(get)]
-    pub(super) player: Py<Player>,
-}
+event_class! { PlayerJoined in "tickwire.peers", holding player { player: Py<Player> } }
 
-#[pymethods]
-impl PlayerJoined {
-    #[classattr]
-    fn __match_args__() -> (&'static str,) {
-        ("player",)
-    }
+event_class! { PlayerLeft in "tickwire.peers", holding player { player: Py<Player>, reason: Py<PyAny> } }
 
-    traverses!(self.player);
+event_class! { MasterChanged in "tickwire.peers", holding player { player: Py<Player> } }
 
-    fn __repr__(&self) -> String {
-        format!("PlayerJoined(player={})", self.player.get().__repr__())
-    }
-}
+event_class! { HostChanged in "tickwire.peers", holding host { host: Py<Player>, age: Option<f64> } }
 
-#[pyclass(frozen, module = "tickwire.peers")]
-#[derive(Debug)]
-pub(crate) struct PlayerLeft {
-    #[pyo3(get)]
-    pub(super) player: Py<Player>,
-    pub(super) reason: LeaveReason,
-}
-
-#[pymethods]
-impl PlayerLeft {
-    #[classattr]
-    fn __match_args__() -> (&'static str, &'static str) {
-        ("player", "reason")
-    }
-
-    #[getter]
-    fn reason<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        reason_to_python(py, self.reason)
-    }
-
-    traverses!(self.player);
-
-    fn __repr__(&self) -> String {
-        format!("PlayerLeft(player={}, reason={})", self.player.get().__repr__(), reason_name(self.reason))
-    }
-}
-
-#[pyclass(frozen, module = "tickwire.peers")]
-#[derive(Debug)]
-pub(crate) struct MasterChanged {
-    #[pyo3(get)]
-    pub(super) player: Py<Player>,
-}
-
-#[pymethods]
-impl MasterChanged {
-    #[classattr]
-    fn __match_args__() -> (&'static str,) {
-        ("player",)
-    }
-
-    traverses!(self.player);
-
-    fn __repr__(&self) -> String {
-        format!("MasterChanged(player={})", self.player.get().__repr__())
-    }
-}
-
-#[pyclass(frozen, get_all, module = "tickwire.peers")]
-#[derive(Debug)]
-pub(crate) struct HostChanged {
-    pub(super) host: Py<Player>,
-    pub(super) age: Option<f64>,
-}
-
-#[pymethods]
-impl HostChanged {
-    #[classattr]
-    fn __match_args__() -> (&'static str, &'static str) {
-        ("host", "age")
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.host)
-    }
-
-    fn __repr__(&self) -> String {
-        let age = self.age.map_or("None".into(), |age| format!("{age:.3}"));
-        format!("HostChanged(host={}, age={age})", self.host.get().__repr__())
-    }
-}
+event_class! { GameEnded in "tickwire.peers" { reason: Py<PyAny> } }
 
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Clone, Copy, Debug)]
@@ -176,25 +94,6 @@ impl Started {
     properties! {
         players: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, (0..16u8).filter(|player| self.players >> player & 1 == 1).collect::<Vec<_>>());
         __repr__: String = format!("Started(seed={:#x}, at={:.3})", self.seed, self.at);
-    }
-}
-
-#[pyclass(frozen, module = "tickwire.peers")]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct GameEnded {
-    pub(super) reason: LeaveReason,
-}
-
-#[pymethods]
-impl GameEnded {
-    #[classattr]
-    fn __match_args__() -> (&'static str,) {
-        ("reason",)
-    }
-
-    properties! {
-        reason: PyResult<Bound<'py, PyAny>> = reason_to_python(py, self.reason);
-        __repr__: String = format!("GameEnded(reason={})", reason_name(self.reason));
     }
 }
 
@@ -220,7 +119,7 @@ fn reason_name(reason: LeaveReason) -> &'static str {
     }
 }
 
-pub(super) fn reason_to_python(py: Python<'_>, reason: LeaveReason) -> PyResult<Bound<'_, PyAny>> {
+pub(super) fn reason_to_python(py: Python<'_>, reason: LeaveReason) -> PyResult<Py<PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "tickwire._connection", "LeaveReason")?.getattr(reason_name(reason))
+    Ok(CLASS.import(py, "tickwire._connection", "LeaveReason")?.getattr(reason_name(reason))?.unbind())
 }

@@ -25,7 +25,7 @@ use super::inbox::{Inbox, Pending};
 use super::log::{Level, log};
 use super::protocol::seconds;
 use super::rendezvous::{self, Rendezvous};
-use super::sending::{Sending, Sent};
+use super::sending::Sending;
 use super::server::Server;
 use super::settings::{Given, Settings};
 use super::setup::{class_name, entropy, random};
@@ -160,7 +160,7 @@ impl Peer {
     }
 
     #[getter]
-    fn ended<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn ended(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         match self.part(|part, _| part.mesh().phase())? {
             Phase::Ended(reason) => reason_to_python(py, reason).map(Some),
             _ => Ok(None),
@@ -234,25 +234,15 @@ impl Peer {
             known.by_handle.iter().map(|(handle, player)| (*handle, player.clone_ref(py))).collect()
         };
         others.sort_by_key(|(_, player)| player.get().number);
-        let mut left_out = Vec::new();
-        // Players are dropped where nothing is locked: the last one's destructors are the game's code.
-        let sent = self.endpoint.with(|core, driver| {
-            let now = driver.now();
-            for (handle, player) in &others {
-                let mut all = messages.iter();
-                let sent =
-                    all.try_for_each(|(it, options)| core.send(now, *handle, channel, it.clone(), *options));
-                match sent.as_ref().err().map(|error| Sent::of_refusal(error, Sent::Gone)) {
-                    None | Some(Some(Sent::Gone)) => {}
-                    Some(Some(_)) => left_out.push(player.clone_ref(py)),
-                    // The message is too large, for this and all other players.
-                    Some(None) => return sent,
-                }
-            }
-            Ok(())
+        let left_out = self.endpoint.with(|core, driver| {
+            let handles = others.iter().map(|(handle, _)| *handle);
+            let mut left_out = core.send_all(driver.now(), handles, channel, messages)?;
+            left_out.retain(|handle| core.is_connected(*handle));
+            Ok(left_out)
         })?;
-        sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))?;
-        Ok(left_out)
+        let left_out =
+            left_out.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))?;
+        Ok(others.into_iter().filter_map(|(handle, it)| left_out.contains(&handle).then_some(it)).collect())
     }
 
     fn stats(&self, player: &Bound<'_, Player>) -> PyResult<ConnectionStats> {
@@ -289,6 +279,10 @@ impl Facade for Peer {
 
     fn receive_tick(&self, py: Python<'_>) -> PyResult<Inbox> {
         self.endpoint.receive(py, || Ok(()), |pending, ends| self.make_objects(py, pending, &ends))
+    }
+
+    fn prepare_close(&self, py: Python<'_>) -> PyResult<()> {
+        if self.endpoint.closed()? { Ok(()) } else { self.save_world(py, PeerPart::is_host) }
     }
 
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
@@ -448,15 +442,13 @@ impl Peer {
                 let mut known = lock(&self.players);
                 let is_it =
                     |player: &Py<Player>| (player.get().number, player.get().joined) == (number, joined);
-                let player =
-                    known.by_number.get(&number).filter(|player| is_it(player)).map(|it| it.clone_ref(py));
-                let left = known.by_number.extract_if(|_, player| is_it(player)).map(|(_, player)| player);
-                let mut left: Vec<_> = left.collect();
-                left.extend(known.by_handle.extract_if(|_, player| is_it(player)).map(|(_, player)| player));
+                let left = known.by_number.extract_if(|_, player| is_it(player)).next();
+                let linked: Vec<_> = known.by_handle.extract_if(|_, player| is_it(player)).collect();
                 drop(known);
-                drop(left);
-                let Some(player) = player else { return Ok(None) };
+                drop(linked);
+                let Some((_, player)) = left else { return Ok(None) };
                 say(format!("{} left: {reason:?}", player.get().__repr__()));
+                let reason = reason_to_python(py, reason)?;
                 Some(Py::new(py, PlayerLeft { player, reason })?.into_any())
             }
             Happening::Master { player } => {
@@ -470,7 +462,7 @@ impl Peer {
             }
             Happening::Ended { reason } => {
                 say(format!("the game is over for it: {reason:?}"));
-                Some(Py::new(py, GameEnded { reason })?.into_any())
+                Some(Py::new(py, GameEnded { reason: reason_to_python(py, reason)? })?.into_any())
             }
         })
     }

@@ -5,7 +5,6 @@ use crate::python::prelude::*;
 use super::{Audience, Server};
 use crate::endpoint::SendError;
 use crate::python::arrays::Recipients;
-use crate::python::sending::Sent;
 use crate::transport::SendOptions;
 
 impl Server {
@@ -54,14 +53,13 @@ impl Server {
         let ghosts = self.endpoint.ghost_arguments(declared, &object)?;
         if ghosts.is_empty() {
             let (message, channel) = self.endpoint.call_message(&object)?;
-            let audience = clients.map_or(Audience::Everybody, Audience::These);
+            let audience = clients.map_or(Audience::Room(&self.everybody), Audience::These);
             let messages = [(message, SendOptions::default())];
-            let sent = self.send_all(py, audience, None, channel, &messages, None)?;
-            return sent.map_err(|error| self.endpoint.send_error(&declared.name, channel, error));
+            return self.send_all(py, &declared.name, audience, None, (channel, &messages));
         }
         let clients = match clients {
             Some(Recipients(clients)) => clients.into_iter().flatten().collect(),
-            None => self.endpoint.with(|core, _| self.known(core))?,
+            None => self.everybody.members(),
         };
         let mut left_out = Vec::new();
         for client in clients {
@@ -75,17 +73,11 @@ impl Server {
                 .endpoint
                 .with(|core, driver| core.send(driver.now(), client, channel, message, options))?;
             let Err(error) = sent else { continue };
-            if Sent::of_refusal(&error, Sent::Gone).is_none() {
+            if !error.is_refusal() {
                 return Err(self.endpoint.send_error(&declared.name, channel, error));
             }
             left_out.extend(lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py)));
         }
         Ok(left_out)
-    }
-
-    /// The clients that the game has had a Connected event of.
-    fn known(&self, core: &Host) -> Vec<PeerHandle> {
-        let players = lock(&self.players);
-        core.connected().filter(|client| players.handles.contains_key(client)).collect()
     }
 }

@@ -39,7 +39,8 @@ pub struct GridConfig {
     pub leave_radius: f64,
     /// Ticks that a row beyond it stays.
     pub linger: u32,
-    /// What a ghost's priority is multiplied by at the radius, and by less than 1 in between: above 0, at most 1.
+    /// The factor of a ghost's priority at the radius: above 0, at most 1. It doubles at a quarter of the radius, and
+    /// again at a quarter of that, up to 1.
     pub far_weight: f64,
 }
 

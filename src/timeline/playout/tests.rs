@@ -250,3 +250,49 @@ fn what_is_late_for_one_tick_in_sixty_is_not_waited_for() {
     let delay = playout.wanted_delay();
     assert!(delay < 1.5 / 60.0, "{delay}");
 }
+
+/// Plays 10 s, `count` stalls of 0.3 s with `apart` ticks between their beginnings, and 2 s more; returns by how many ticks
+/// the view is then behind the newest one, and how long it stood in the last stall.
+fn after_stalls(is_servers: bool, count: u64, apart: u64) -> (f64, f64) {
+    const STALL: u64 = 300_000_000;
+    let mut playout = Playout::new(PlayoutConfig::default());
+    let begins = |number: u64| (600 + number * apart) * STEP;
+    let (mut stood, mut shown, mut next) = (0.0, 0.0, 0);
+    let arrives = |tick: u64| {
+        let began = (0..count).filter(|number| begins(*number) < tick * STEP);
+        match is_servers {
+            true => tick * STEP + began.count() as u64 * STALL,
+            false => began.map(|number| begins(number) + STALL).fold(tick * STEP, u64::max),
+        }
+    };
+    for frame in 0..(begins(count) + 2_000_000_000) / STEP {
+        let now = Instant::from_nanos(frame * STEP + STEP / 2);
+        if frame == begins(count - 1) / STEP {
+            stood = playout.stood().as_secs_f64();
+        }
+        while arrives(next) <= now.as_nanos() {
+            playout.handle_arrival(next as u32, now, 0);
+            next += 1;
+        }
+        let tick = playout.advance(now).unwrap_or_default();
+        assert!(tick >= shown, "never back");
+        shown = tick;
+    }
+    (f64::from(playout.newest) - shown, playout.stood().as_secs_f64() - stood)
+}
+
+#[test]
+fn a_stall_leaves_no_delay_behind() {
+    for (is_servers, apart) in [(false, 120), (true, 120), (false, 600), (true, 600)] {
+        let (behind, _) = after_stalls(is_servers, 1, apart);
+        assert!(behind <= 2.0, "{behind} ticks behind, of a server: {is_servers}");
+    }
+    let (behind, _) = after_stalls(false, 4, 600);
+    assert!(behind <= 2.0, "{behind} ticks behind after four stalls far apart");
+}
+
+#[test]
+fn stalls_that_come_again_soon_are_buffered_against() {
+    let (_, stood) = after_stalls(false, 4, 90);
+    assert!(stood < 0.05, "{stood} s");
+}

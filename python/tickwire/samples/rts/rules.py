@@ -26,6 +26,11 @@ LOAD = 10
 """Gold that a worker carries."""
 RANGE = 60
 SIGHT = 240
+SPACE = 28
+"""A square of this many steps has room for one unit."""
+PUSH = 3
+"""Steps a sub-turn by which units make room."""
+WAYS = ((1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1))
 MAX_UNITS = 75
 """The maximum of a player's units."""
 NOBODY = 255
@@ -200,6 +205,7 @@ class Battlefield:
                 enemy = self._nearest_enemy(thing, grid)
                 if enemy is not None:
                     thing.order, thing.target = ATTACKING, enemy.id
+        self._spread(PUSH * steps)
         for thing in [thing for thing in self.things.values() if thing.health <= 0]:
             self.purses[thing.owner].lost += 1
             del self.things[thing.id]
@@ -235,6 +241,16 @@ class Battlefield:
             _go(soldier, enemy.x, enemy.y, SPEED[Kind.SOLDIER] * steps)
         else:
             enemy.health -= random.between(0, 2 * steps)
+
+    def _spread(self, push: int) -> None:
+        """Has units make room: where several are on one square, all but the first go ways of their own."""
+        taken: set[tuple[int, int]] = set()
+        for unit in [it for it in self.things.values() if it.kind in (Kind.WORKER, Kind.SOLDIER)]:
+            square = unit.x // SPACE, unit.y // SPACE
+            if square in taken:
+                x, y = WAYS[unit.id % len(WAYS)]
+                _go(unit, unit.x + x * push, unit.y + y * push, 2 * push)
+            taken.add(square)
 
     def _grid(self) -> dict[tuple[int, int], list[Thing]]:
         grid: dict[tuple[int, int], list[Thing]] = {}
