@@ -3,12 +3,14 @@
 //! Each takes the parameter's name, the argument, and what else the parameter may be (" or None").
 
 use core::fmt::Display;
+use std::path::PathBuf;
 
 use crate::python::prelude::*;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::{PyTypeCheck, PyTypeInfo};
 
 use super::arguments::{number as not_bool, wrong};
+use super::conditions::Conditions;
 use super::protocol;
 
 /// The latest time that a caller may give: 200 years.
@@ -92,6 +94,58 @@ pub(super) fn number(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult
     }
 }
 
+/// Seconds from `low` to `high`.
+pub(super) fn span(name: &str, given: &Bound<'_, PyAny>, or: &str, low: f64, high: f64) -> PyResult<f64> {
+    let seconds = number(name, given, or)?;
+    if (low..=high).contains(&seconds) {
+        return Ok(seconds);
+    }
+    refuse!(PyValueError, "{name} must be {low} to {high} seconds{or}, not {seconds}")
+}
+
+/// One of two words.
+pub(super) fn either(
+    name: &str,
+    given: &Bound<'_, PyAny>,
+    or: &str,
+    one: &str,
+    other: &str,
+) -> PyResult<String> {
+    let word: String = argument(name, given, &format!("'{one}' or '{other}'{or}"))?;
+    if word == one || word == other {
+        return Ok(word);
+    }
+    refuse!(PyValueError, "{name} must be '{one}' or '{other}'{or}, not '{word}'")
+}
+
+/// A function, or another object that can be called.
+pub(super) fn callable(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<Py<PyAny>> {
+    if given.is_callable() {
+        return Ok(given.clone().unbind());
+    }
+    refuse!(PyTypeError, "{name} must be callable{or}, not {}", class_name(given))
+}
+
+/// A list of message classes, or None for none.
+pub(super) fn classes(name: &str, given: &Bound<'_, PyAny>, _: &str) -> PyResult<Vec<Py<PyAny>>> {
+    let classes: Option<_> = argument(name, given, "a list of message classes or None")?;
+    Ok(classes.unwrap_or_default())
+}
+
+/// Conditions of a single direction.
+pub(super) fn one_way(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<Py<Conditions>> {
+    if !given.is_instance_of::<PyTuple>() {
+        return object(name, given, or);
+    }
+    let hint = "as up, down = Conditions.preset(...) gives one for each direction";
+    refuse!(PyTypeError, "{name} must be one Conditions, {hint}, not tuple")
+}
+
+/// A path.
+pub(super) fn path(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<PathBuf> {
+    argument(name, given, &format!("a path{or}"))
+}
+
 /// A bool.
 pub(super) fn truth(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<bool> {
     argument(name, given, &format!("True or False{or}"))
@@ -136,7 +190,15 @@ pub(super) fn instance<'a, 'py, T: PyTypeCheck + PyTypeInfo>(
             Ok(class) => format!("a {class}"),
             Err(error) => return error,
         };
-        let kind = given.get_type().name().map_or_else(|_| "it".into(), |kind| kind.to_string());
-        PyTypeError::new_err(format!("{name} must be {what}{or}, not {kind}"))
+        PyTypeError::new_err(format!("{name} must be {what}{or}, not {}", class_name(given)))
     })
+}
+
+/// [`instance`], to be kept.
+pub(super) fn object<T: PyTypeCheck + PyTypeInfo>(
+    name: &str,
+    given: &Bound<'_, PyAny>,
+    or: &str,
+) -> PyResult<Py<T>> {
+    instance(name, given, or).map(|object| object.clone().unbind())
 }

@@ -8,13 +8,12 @@ use crate::python::prelude::*;
 use pyo3::exceptions::PyResourceWarning;
 use pyo3::types::PyRange;
 
-use super::arguments::a_protocol;
 use super::capture::{Capture, Secrets};
 use super::congestion::Congestion;
 use super::development::{self, Development};
 use super::endpoint::CLIENT;
 use super::errors::not_connected;
-use super::events::{Connected, Disconnected, reason_to_python, reconnecting_state, state_to_python};
+use super::events::{Connected, Disconnected, reconnecting_state, state_to_python};
 use super::facade::Facade;
 use super::ghosts::{ClientWorld, Ghost, made_classes};
 use super::inbox::{Inbox, Pending};
@@ -65,14 +64,9 @@ pub(crate) struct Client {
 #[pymethods]
 impl Client {
     #[new]
-    #[pyo3(signature = (protocol, token, *, reconnect = None, ghosts = None, **settings))]
-    #[pyo3(
-        text_signature = "(protocol, token, *, reconnect=None, ghosts=None, network=None, transfers=None, \
-                             tuning=None, debugging=None)"
-    )]
     fn new<'py>(
         py: Python<'py>,
-        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
+        protocol: Py<Protocol>,
         token: &Bound<'py, ConnectToken>,
         reconnect: Option<&Bound<'py, PyAny>>,
         ghosts: Option<&Bound<'py, PyAny>>,
@@ -85,14 +79,10 @@ impl Client {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (address, protocol, *, key = None, client_id = None, reconnect = None, ghosts = None,
-                        **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, reconnect=None, ghosts=None, \
-                             network=None, transfers=None, tuning=None, debugging=None)")]
     fn connect<'py>(
         py: Python<'py>,
         address: Destination,
-        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
+        protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[within(0, u64::MAX)] client_id: Option<u64>,
         reconnect: Option<&Bound<'py, PyAny>>,
@@ -138,10 +128,6 @@ impl Client {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (server, *, client_id = None, ghosts = None, **settings))]
-    #[pyo3(
-        text_signature = "(server, *, client_id=None, ghosts=None, transfers=None, tuning=None, debugging=None)"
-    )]
     fn local<'py>(
         py: Python<'py>,
         server: &Bound<'py, Server>,
@@ -181,12 +167,11 @@ impl Client {
     }
 
     #[getter]
-    fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn disconnect_reason(&self) -> PyResult<Option<DisconnectReason>> {
         if !self.is_over()? {
             return Ok(None);
         }
-        let reason = self.asked(|dial| dial.disconnect_reason())?.flatten();
-        reason.map(|reason| reason_to_python(py, reason)).transpose()
+        Ok(self.asked(|dial| dial.disconnect_reason())?.flatten())
     }
 
     #[getter]
@@ -267,8 +252,6 @@ impl Client {
         time::configure(self, delay, min_lead, max_lead, redundancy)
     }
 
-    #[pyo3(signature = (message, channel = None, *, key = None, tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, message, channel=None, *, key=0, tag=0, notify=False)")]
     fn send(
         &self,
         message: &Bound<'_, PyAny>,

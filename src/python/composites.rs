@@ -230,26 +230,16 @@ pub(crate) fn union_of(
 pub(crate) fn converted_of(
     class_: &Bound<'_, PyType>,
     item: &Bound<'_, FieldType>,
-    to_wire: &Bound<'_, PyAny>,
-    from_wire: &Bound<'_, PyAny>,
+    #[callable] to_wire: Py<PyAny>,
+    #[callable] from_wire: Py<PyAny>,
 ) -> PyResult<FieldType> {
     let FieldType { kind, shape, label, .. } = item.get();
-    for (name, function) in [("to_wire", to_wire), ("from_wire", from_wire)] {
-        if !function.is_callable() {
-            let class = function.get_type();
-            refuse!(PyTypeError, "{name} must be callable, not {}", class.name()?);
-        }
-    }
-    let converted = Converted::new(
-        class_.clone().unbind(),
-        shape.clone(),
-        to_wire.clone().unbind(),
-        from_wire.clone().unbind(),
-    );
+    let natural = Natural::Converted(item.clone().unbind(), from_wire.clone_ref(item.py()));
+    let converted = Converted::new(class_.clone().unbind(), shape.clone(), to_wire, from_wire);
     FieldType::new(
         kind.clone(),
         Shape::Converted(converted),
-        Natural::Converted(item.clone().unbind(), from_wire.clone().unbind()),
+        natural,
         class_.clone().unbind(),
         format!("{} as {label}", class_.name()?),
     )

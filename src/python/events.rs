@@ -6,49 +6,53 @@ use std::collections::hash_map::DefaultHasher;
 use crate::python::prelude::*;
 
 use crate::endpoint::{self, PeerStats};
+use crate::mesh::LeaveReason;
 use crate::netcode::USER_DATA_BYTES;
 
-/// Defines an event: its fields are attributes and match arguments, and it shows like a dataclass.
-macro_rules! event_class {
-    ($Class:ident in $module:literal { $($field:ident: $Type:ty),* }) => {
-        #[pyclass(frozen, get_all, module = $module)]
-        pub(crate) struct $Class {
-            $(pub(in crate::python) $field: $Type,)*
-        }
-
-        event_class!(@methods $Class $($field)*);
+/// Shows an object by these attributes, like a dataclass; the first ones are shown without their names. A member of an
+/// enumeration is shown by its name.
+pub(super) fn shown(object: &Bound<'_, PyAny>, attributes: &[&str], positional: usize) -> PyResult<String> {
+    static ENUM: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let py = object.py();
+    let shown = |(place, name): (usize, &&str)| -> PyResult<String> {
+        let value = object.getattr(*name)?;
+        let is_member = value.is_instance(ENUM.import(py, "enum", "Enum")?)?;
+        let value = if is_member { value.getattr("name")?.str()? } else { value.repr()? };
+        Ok(if place < positional { value.to_string() } else { format!("{name}={value}") })
     };
-    ($Class:ident in $module:literal, comparable { $($field:ident: $Type:ty),* }) => {
-        #[pyclass(frozen, get_all, eq, module = $module)]
-        #[derive(PartialEq)]
-        pub(crate) struct $Class {
-            $(pub(in crate::python) $field: $Type,)*
-        }
+    let shown: Vec<String> = attributes.iter().enumerate().map(shown).collect::<PyResult<_>>()?;
+    Ok(format!("{}({})", object.get_type().name()?, shown.join(", ")))
+}
 
-        event_class!(@methods $Class $($field)*);
-    };
-    (@methods $Class:ident $($field:ident)*) => {
-        #[pymethods]
-        impl $Class {
-            #[classattr]
-            fn __match_args__(py: Python<'_>) -> PyResult<Py<PyTuple>> {
-                PyTuple::new(py, [$(stringify!($field)),*]).map(Bound::unbind)
-            }
+/// Makes the values of types the members of Python's enumerations that have their names.
+macro_rules! members {
+    ($($Type:ty => $class:literal),*) => {
+        $(impl<'py> IntoPyObject<'py> for $Type {
+            type Target = PyAny;
+            type Output = Bound<'py, PyAny>;
+            type Error = PyErr;
 
-            fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-                crate::python::events::shown(slf.as_any(), &[$(stringify!($field)),*])
+            fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+                static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+                let class = CLASS.import(py, "tickwire._connection", $class)?;
+                class.getattr(constant_name(&format!("{self:?}")))
             }
-        }
+        })*
     };
 }
 
-pub(super) use event_class;
+members!(endpoint::DisconnectReason => "DisconnectReason", LeaveReason => "LeaveReason");
 
-/// Shows an object by these attributes, like a dataclass.
-pub(super) fn shown(object: &Bound<'_, PyAny>, attributes: &[&str]) -> PyResult<String> {
-    let shown = |name: &&str| Ok(format!("{name}={}", object.getattr(*name)?.repr()?));
-    let shown: Vec<String> = attributes.iter().map(shown).collect::<PyResult<_>>()?;
-    Ok(format!("{}({})", object.get_type().name()?, shown.join(", ")))
+/// The name of a constant: `TIMED_OUT` for `TimedOut`.
+fn constant_name(name: &str) -> String {
+    let mut constant = String::new();
+    for (place, letter) in name.char_indices() {
+        if place > 0 && letter.is_uppercase() {
+            constant.push('_');
+        }
+        constant.extend(letter.to_uppercase());
+    }
+    constant
 }
 
 #[pyclass(frozen, module = "tickwire")]
@@ -116,25 +120,10 @@ impl ClientHandle {
     }
 }
 
-#[pyclass(frozen, module = "tickwire")]
+#[record(module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Connected {
-    #[pyo3(get)]
     pub(super) client: Option<Py<ClientHandle>>,
-}
-
-#[pymethods]
-impl Connected {
-    #[classattr]
-    fn __match_args__() -> (&'static str,) {
-        ("client",)
-    }
-
-    traverses!(self.client);
-
-    properties! {
-        __repr__: String = format!("Connected(client={})", shown_client(self.client.as_ref()));
-    }
 }
 
 #[pyclass(frozen, module = "tickwire")]
@@ -154,56 +143,18 @@ impl Disconnected {
     }
 
     properties! {
-        reason: PyResult<Bound<'py, PyAny>> = reason_to_python(py, self.reason);
+        reason: endpoint::DisconnectReason = self.reason;
         detail: Option<&str> = self.detail.as_deref();
     }
 
     traverses!(self.client);
 
     fn __repr__(&self) -> String {
-        let (client, reason) = (shown_client(self.client.as_ref()), reason_name(self.reason));
+        let client = self.client.as_ref().map_or_else(|| "None".into(), |client| client.get().__repr__());
+        let reason = constant_name(&format!("{:?}", self.reason));
         let detail = self.detail.as_ref().map(|detail| format!(", detail={detail:?}")).unwrap_or_default();
         format!("Disconnected(client={client}, reason={reason}{detail})")
     }
-}
-
-fn shown_client(client: Option<&Py<ClientHandle>>) -> String {
-    client.map_or_else(|| "None".into(), |client| client.get().__repr__())
-}
-
-/// The name of a reason in `tickwire._connection.DisconnectReason`.
-fn reason_name(reason: endpoint::DisconnectReason) -> &'static str {
-    use endpoint::DisconnectReason as Reason;
-    match reason {
-        Reason::Closed => "CLOSED",
-        Reason::Kicked => "KICKED",
-        Reason::ServerClosed => "SERVER_CLOSED",
-        Reason::PeerDisconnected => "PEER_DISCONNECTED",
-        Reason::TimedOut => "TIMED_OUT",
-        Reason::Replaced => "REPLACED",
-        Reason::Stalled => "STALLED",
-        Reason::ServerFull => "SERVER_FULL",
-        Reason::RequestTimedOut => "REQUEST_TIMED_OUT",
-        Reason::Refused => "REFUSED",
-        Reason::Unreachable => "UNREACHABLE",
-        Reason::UnknownCode => "UNKNOWN_CODE",
-        Reason::NoPath => "NO_PATH",
-        Reason::ResponseTimedOut => "RESPONSE_TIMED_OUT",
-        Reason::TokenExpired => "TOKEN_EXPIRED",
-        Reason::ProtocolMismatch => "PROTOCOL_MISMATCH",
-        Reason::ProtocolViolation => "PROTOCOL_VIOLATION",
-        Reason::ReadPacketFailed => "READ_PACKET_FAILED",
-        Reason::FailedToSerialize => "FAILED_TO_SERIALIZE",
-        Reason::Desync => "DESYNC",
-    }
-}
-
-pub(super) fn reason_to_python(
-    py: Python<'_>,
-    reason: endpoint::DisconnectReason,
-) -> PyResult<Bound<'_, PyAny>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "tickwire._connection", "DisconnectReason")?.getattr(reason_name(reason))
 }
 
 pub(super) fn state_to_python(py: Python<'_>, state: endpoint::ClientState) -> PyResult<Bound<'_, PyAny>> {

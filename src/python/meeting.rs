@@ -111,15 +111,11 @@ pub(crate) struct RendezvousServer {
 #[pymethods]
 impl RendezvousServer {
     #[new]
-    #[pyo3(signature = (listen, *, second_port = Some(0), relay = None, relay_key = None,
-                        relay_bytes_per_second = 100_000, max_games = 10_000, network = None))]
-    #[pyo3(text_signature = "(listen, *, second_port=0, relay=None, relay_key=None, \
-                             relay_bytes_per_second=100000, max_games=10000, network=None)")]
     fn new(
         py: Python<'_>,
-        listen: AddressLike,
+        listen: Address,
         #[within(0, u16::MAX)] second_port: Option<u16>,
-        relay: Option<AddressLike>,
+        relay: Option<Address>,
         relay_key: Option<&Bound<'_, PyAny>>,
         #[within(1000, u32::MAX)] relay_bytes_per_second: u32,
         #[within(1, MAX_PLACES)] max_games: usize,
@@ -181,7 +177,7 @@ impl Relay {
     #[new]
     fn new(
         py: Python<'_>,
-        listen: AddressLike,
+        listen: Address,
         key: &Bound<'_, PyAny>,
         #[within(1, MAX_PLACES)] max_channels: usize,
         #[number] max_bytes_per_second: f64,

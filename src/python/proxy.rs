@@ -23,9 +23,6 @@ const MIN_BYTES: u64 = 1 << 17;
 /// The maximum of memory: a terabyte.
 const MAX_BYTES: u64 = 1 << 40;
 
-/// Bounds of the seconds of silence after which a client is forgotten.
-const IDLE_TIMEOUTS: core::ops::RangeInclusive<f64> = 1.0..=86_400.0;
-
 #[pyclass(frozen, module = "tickwire.testing")]
 #[derive(Debug)]
 pub(crate) struct Proxy {
@@ -53,22 +50,18 @@ impl Proxy {
     #[new]
     fn new(
         py: Python<'_>,
-        listen: AddressLike,
-        to: AddressLike,
+        listen: Address,
+        to: Address,
         conditions: Option<&Bound<'_, Conditions>>,
         up: Option<&Bound<'_, Conditions>>,
         down: Option<&Bound<'_, Conditions>>,
         #[within(0, u64::MAX)] seed: u64,
         #[within(1, MAX_CLIENTS)] max_clients: usize,
-        #[number] idle_timeout: f64,
+        #[span(1.0, 86_400.0)] idle_timeout: f64,
         #[within(MIN_BYTES, MAX_BYTES)] max_bytes: u64,
     ) -> PyResult<Self> {
         if to.0.port() == 0 {
             refuse!(PyValueError, "to must have a port to send to, not {}", to.0);
-        }
-        if !IDLE_TIMEOUTS.contains(&idle_timeout) {
-            let (low, high) = (IDLE_TIMEOUTS.start(), IDLE_TIMEOUTS.end());
-            refuse!(PyValueError, "idle_timeout must be {low} to {high} seconds, not {idle_timeout}");
         }
         let Both { up, down } = chosen(conditions, up, down);
         let conditions = Both { up: up.unwrap_or_default(), down: down.unwrap_or_default() };

@@ -9,7 +9,6 @@ use crate::python::prelude::*;
 use super::arrays::{Batch, Rows};
 use super::checks;
 use super::inbox::payload;
-use super::setup::class_name;
 use crate::endpoint::SendError;
 use crate::transport::{self, Message, SendOptions};
 

@@ -41,9 +41,6 @@ pub(crate) struct LockstepCore {
 #[pymethods]
 impl LockstepCore {
     #[new]
-    #[pyo3(signature = (me, players, master, *, start, step = 0.033, steps = 3, delay = 2, adapt = true, max_steps = None,
-                        max_delay = None, resend = None, log_turns = 32, joins = false, admits = false, heals = false))]
-    #[allow(clippy::too_many_arguments)] // Settings, all by keyword.
     fn new(
         me: &Bound<'_, PyAny>,
         players: u16,

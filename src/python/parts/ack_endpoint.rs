@@ -39,9 +39,9 @@ struct AckEndpointState {
 impl AckEndpoint {
     #[new]
     fn new(
-        profile: &str,
+        #[either("standard", "large")] profile: String,
         #[within(1, MAX_BYTES)] max_packet_size: Option<usize>,
-        fragments: Option<&Bound<'_, PyAny>>,
+        fragments: Option<&Bound<'_, Fragments>>,
         #[within(1, 32_768)] sent_window: Option<usize>,
         #[within(1, 32_768)] received_window: Option<usize>,
         #[number] rtt_smoothing: Option<f64>,
@@ -50,13 +50,8 @@ impl AckEndpoint {
         #[seconds(MAX_LOSS)] lost_not_before: Duration,
         #[truth] in_order_only: bool,
     ) -> PyResult<Self> {
-        let mut config = match profile {
-            "standard" => AckEndpointConfig::standard(),
-            "large" => AckEndpointConfig::large(),
-            other => {
-                refuse!(PyValueError, "profile must be 'standard' or 'large', not '{other}'");
-            }
-        };
+        let mut config =
+            if profile == "large" { AckEndpointConfig::large() } else { AckEndpointConfig::standard() };
         let AckEndpointConfig { max_packet_size: largest, fragment_above: above, reassembly, acks, .. } =
             &mut config;
         for (given, setting) in [
@@ -66,8 +61,6 @@ impl AckEndpoint {
         ] {
             *setting = given.unwrap_or(*setting);
         }
-        let fragments: Option<Bound<'_, Fragments>> =
-            fragments.map(|given| argument("fragments", given, "a Fragments or None")).transpose()?;
         let fragments = fragments.map(|given| *given.get());
         if let Some(Fragments { above: from, size, count, .. }) = fragments {
             *above = from.unwrap_or(*above);

@@ -47,7 +47,7 @@ impl VirtualConnection {
     #[staticmethod]
     fn connect(
         #[instant] now: Instant,
-        address: AddressLike,
+        address: Address,
         #[within(0, u32::MAX)] protocol_id: u32,
         #[seconds(MAX_TIMEOUT)] timeout: Duration,
         #[seconds(MAX_TIMEOUT)] keep_alive: Duration,
@@ -95,7 +95,7 @@ impl VirtualConnection {
     fn receive<'py>(
         &self,
         #[instant] now: Instant,
-        source: AddressLike,
+        source: Address,
         datagram: &Bound<'py, PyBytes>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let payload = match lock(&self.core).handle_datagram(now, source.0, datagram.as_bytes()) {

@@ -63,73 +63,23 @@ impl Player {
     }
 }
 
-#[pyclass(frozen, module = "tickwire.peers")]
+#[record(module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct PlayerJoined {
-    #[pyo3(get)]
     pub(super) player: Py<Player>,
 }
 
-#[pymethods]
-impl PlayerJoined {
-    #[classattr]
-    fn __match_args__() -> (&'static str,) {
-        ("player",)
-    }
-
-    traverses!(self.player);
-
-    fn __repr__(&self) -> String {
-        format!("PlayerJoined(player={})", self.player.get().__repr__())
-    }
-}
-
-#[pyclass(frozen, module = "tickwire.peers")]
+#[record(module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct PlayerLeft {
-    #[pyo3(get)]
     pub(super) player: Py<Player>,
     pub(super) reason: LeaveReason,
 }
 
-#[pymethods]
-impl PlayerLeft {
-    #[classattr]
-    fn __match_args__() -> (&'static str, &'static str) {
-        ("player", "reason")
-    }
-
-    #[getter]
-    fn reason<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        reason_to_python(py, self.reason)
-    }
-
-    traverses!(self.player);
-
-    fn __repr__(&self) -> String {
-        format!("PlayerLeft(player={}, reason={})", self.player.get().__repr__(), reason_name(self.reason))
-    }
-}
-
-#[pyclass(frozen, module = "tickwire.peers")]
+#[record(module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct MasterChanged {
-    #[pyo3(get)]
     pub(super) player: Py<Player>,
-}
-
-#[pymethods]
-impl MasterChanged {
-    #[classattr]
-    fn __match_args__() -> (&'static str,) {
-        ("player",)
-    }
-
-    traverses!(self.player);
-
-    fn __repr__(&self) -> String {
-        format!("MasterChanged(player={})", self.player.get().__repr__())
-    }
 }
 
 #[pyclass(frozen, get_all, module = "tickwire.peers")]
@@ -146,9 +96,7 @@ impl HostChanged {
         ("host", "age")
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.host)
-    }
+    traverses!(self.host);
 
     fn __repr__(&self) -> String {
         let age = self.age.map_or("None".into(), |age| format!("{age:.3}"));
@@ -179,48 +127,13 @@ impl Started {
     }
 }
 
-#[pyclass(frozen, module = "tickwire.peers")]
-#[derive(Clone, Copy, Debug)]
+#[record(module = "tickwire.peers")]
+#[derive(Debug)]
 pub(crate) struct GameEnded {
     pub(super) reason: LeaveReason,
-}
-
-#[pymethods]
-impl GameEnded {
-    #[classattr]
-    fn __match_args__() -> (&'static str,) {
-        ("reason",)
-    }
-
-    properties! {
-        reason: PyResult<Bound<'py, PyAny>> = reason_to_python(py, self.reason);
-        __repr__: String = format!("GameEnded(reason={})", reason_name(self.reason));
-    }
 }
 
 /// The id of a player's client at every host's server.
 pub(super) fn client_id((player, joined): (u8, u32)) -> u64 {
     u64::from(joined) << 8 | u64::from(player)
-}
-
-/// The name of a reason in `tickwire._connection.LeaveReason`.
-fn reason_name(reason: LeaveReason) -> &'static str {
-    match reason {
-        LeaveReason::Left => "LEFT",
-        LeaveReason::Lost => "LOST",
-        LeaveReason::Kicked => "KICKED",
-        LeaveReason::Unreachable => "UNREACHABLE",
-        LeaveReason::Violation => "VIOLATION",
-        LeaveReason::Minority => "MINORITY",
-        LeaveReason::Full => "FULL",
-        LeaveReason::Started => "STARTED",
-        LeaveReason::Mismatch => "MISMATCH",
-        LeaveReason::NoAnswer => "NO_ANSWER",
-        LeaveReason::Closed => "CLOSED",
-    }
-}
-
-pub(super) fn reason_to_python(py: Python<'_>, reason: LeaveReason) -> PyResult<Bound<'_, PyAny>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "tickwire._connection", "LeaveReason")?.getattr(reason_name(reason))
 }

@@ -11,14 +11,12 @@ use std::sync::atomic::AtomicU64;
 use crate::python::prelude::*;
 use pyo3::IntoPyObjectExt;
 
-use self::events::reason_to_python;
 pub(crate) use self::events::{
     GameEnded, HostChanged, MasterChanged, Player, PlayerJoined, PlayerLeft, Started,
 };
 use self::hosted::HostedGame;
 use self::open::{Opening, open};
 pub(crate) use self::path::PlayerPath;
-use super::arguments::a_protocol;
 use super::client::Client;
 use super::facade::Facade;
 use super::inbox::{Inbox, Pending};
@@ -28,10 +26,10 @@ use super::rendezvous::{self, Rendezvous};
 use super::sending::{Sending, Sent};
 use super::server::Server;
 use super::settings::{Given, Settings};
-use super::setup::{class_name, entropy, random};
+use super::setup::{entropy, random};
 use super::stats::ConnectionStats;
 use crate::endpoint::{ChunkLimits, Event};
-use crate::mesh::{Happening, MAX_PLAYERS, Phase, Start};
+use crate::mesh::{Happening, LeaveReason, MAX_PLAYERS, Phase, Start};
 use crate::session::{Carried, PeerPart};
 
 /// The longest countdown, in seconds.
@@ -59,12 +57,9 @@ struct Known {
 #[pymethods]
 impl Peer {
     #[staticmethod]
-    #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, key = None, **settings))]
-    #[pyo3(text_signature = "(protocol, *, name='', players=4, late_joining=False, key=None, \
-                             rendezvous=None, network=None, transfers=None, tuning=None, debugging=None)")]
     fn host<'py>(
         py: Python<'py>,
-        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
+        protocol: Py<Protocol>,
         name: &str,
         #[within(1, MAX_PLAYERS as u8)] players: u8,
         #[truth] late_joining: bool,
@@ -84,13 +79,10 @@ impl Peer {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (address, protocol, *, name = "", key = None, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, name='', key=None, rendezvous=None, \
-                             network=None, transfers=None, tuning=None, debugging=None)")]
     fn join<'py>(
         py: Python<'py>,
         address: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
+        protocol: Py<Protocol>,
         name: &str,
         key: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
@@ -101,7 +93,7 @@ impl Peer {
         let meeting = meeting.get();
         let address = match meeting.server() {
             Some(_) => rendezvous::code_address(address, "address")?,
-            None => address.extract::<AddressLike>()?.0,
+            None => address.extract::<Address>()?.0,
         };
         if address.port() == 0 || address.ip().is_unspecified() {
             return Err(value_error(format!(
@@ -160,9 +152,9 @@ impl Peer {
     }
 
     #[getter]
-    fn ended<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn ended(&self) -> PyResult<Option<LeaveReason>> {
         match self.part(|part, _| part.mesh().phase())? {
-            Phase::Ended(reason) => reason_to_python(py, reason).map(Some),
+            Phase::Ended(reason) => Ok(Some(reason)),
             _ => Ok(None),
         }
     }
@@ -197,13 +189,11 @@ impl Peer {
             address.map(|address| path::of(driver, address))
         };
         Ok(found.map(|(kind, through)| PlayerPath {
-            kind,
+            kind: kind.name(),
             through: through.and_then(|number| self.player(py, number)),
         }))
     }
 
-    #[pyo3(signature = (player, message, channel = None, *, key = None, tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, player, message, channel=None, *, key=0, tag=0, notify=False)")]
     fn send(
         &self,
         player: &Bound<'_, Player>,
@@ -216,8 +206,6 @@ impl Peer {
         self.endpoint.send(self.peer(player)?, Sending { message, channel, key, tag, notify })
     }
 
-    #[pyo3(signature = (message, channel = None, *, key = None, tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, message, channel=None, *, key=0, tag=0, notify=False)")]
     fn broadcast(
         &self,
         message: &Bound<'_, PyAny>,

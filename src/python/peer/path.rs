@@ -5,36 +5,11 @@ use crate::python::prelude::*;
 use super::events::Player;
 use crate::rendezvous::{PathKind, member_of};
 
-#[pyclass(frozen, module = "tickwire.peers")]
+#[record(module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct PlayerPath {
-    pub(super) kind: PathKind,
-    #[pyo3(get)]
+    pub(super) kind: &'static str,
     pub(super) through: Option<Py<Player>>,
-}
-
-#[pymethods]
-impl PlayerPath {
-    #[classattr]
-    fn __match_args__() -> (&'static str, &'static str) {
-        ("kind", "through")
-    }
-
-    #[getter]
-    fn kind(&self) -> &'static str {
-        match self.kind {
-            PathKind::Direct => "direct",
-            PathKind::Punched => "punched",
-            PathKind::Relayed => "relayed",
-        }
-    }
-
-    fn __repr__(&self) -> String {
-        let through = self.through.as_ref().map_or("None".into(), |player| player.get().__repr__());
-        format!("PlayerPath(kind='{}', through={through})", self.kind())
-    }
-
-    traverses!(self.through);
 }
 
 /// How the peer at this address is reached, and the number of the player who carries.

@@ -157,27 +157,23 @@ impl Rollback {
 #[pymethods]
 impl Rollback {
     #[new]
-    #[pyo3(signature = (peer, inputs, *, players = None, me = None, timing = None, state = None, save = None,
-                        load = None, check = None, check_every = 16))]
-    #[allow(clippy::too_many_arguments)] // Keywords in Python.
     fn new(
         peer: Option<Py<Peer>>,
         inputs: &Bound<'_, PyAny>,
         players: Option<&Bound<'_, PyAny>>,
         #[within(0, MAX_PLAYERS as u8 - 1)] me: Option<u8>,
-        timing: Option<&Bound<'_, PyAny>>,
+        timing: Option<&Bound<'_, Timing>>,
         state: Option<&Bound<'_, PyAny>>,
-        save: Option<&Bound<'_, PyAny>>,
-        load: Option<&Bound<'_, PyAny>>,
-        check: Option<&Bound<'_, PyAny>>,
+        #[callable] save: Option<Py<PyAny>>,
+        #[callable] load: Option<Py<PyAny>>,
+        #[callable] check: Option<Py<PyAny>>,
         #[within(0, 100_000)] check_every: u32,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
         let (players, me) = seats(peer.as_ref(), players, me)?;
         let mut config = Config::new(1, me, kind.shape());
         config.players = players;
-        let timing = timing.map(|given| argument("timing", given, "a Timing or None")).transpose()?;
-        let timing = Timing::or_default(timing.as_ref());
+        let timing = timing.map(|given| *given.get()).unwrap_or_default();
         (config.delay, config.window, config.rate) = (timing.delay, timing.window, timing.rate);
         config.check_every = check_every;
         let states = StateKind::new(state, save, load, check)?;

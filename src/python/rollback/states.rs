@@ -15,18 +15,10 @@ pub(super) enum StateKind {
 impl StateKind {
     pub(super) fn new(
         state: Option<&Bound<'_, PyAny>>,
-        save: Option<&Bound<'_, PyAny>>,
-        load: Option<&Bound<'_, PyAny>>,
-        check: Option<&Bound<'_, PyAny>>,
+        save: Option<Py<PyAny>>,
+        load: Option<Py<PyAny>>,
+        check: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        for (name, given) in [("save", save), ("load", load), ("check", check)] {
-            if let Some(given) = given.filter(|given| !given.is_callable()) {
-                let class = given.get_type().name()?;
-                refuse!(PyTypeError, "{name} must be callable or None, not {class}");
-            }
-        }
-        let own = |given: Option<&Bound<'_, PyAny>>| given.map(|given| given.clone().unbind());
-        let (save, load, check) = (own(save), own(load), own(check));
         match (state, save, load) {
             (Some(state), None, None) => {
                 if check.is_some() {

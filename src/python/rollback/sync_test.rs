@@ -87,14 +87,13 @@ impl SyncTest {
 #[pymethods]
 impl SyncTest {
     #[new]
-    #[pyo3(signature = (inputs, *, players = 2, back = 7, state = None, save = None, load = None))]
     fn new(
         inputs: &Bound<'_, PyAny>,
         #[within(1, MAX_PLAYERS)] players: usize,
         #[within(1, MAX_WINDOW)] back: u32,
         state: Option<&Bound<'_, PyAny>>,
-        save: Option<&Bound<'_, PyAny>>,
-        load: Option<&Bound<'_, PyAny>>,
+        #[callable] save: Option<Py<PyAny>>,
+        #[callable] load: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
         let states = StateKind::new(state, save, load, None)?;

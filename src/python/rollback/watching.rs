@@ -22,7 +22,6 @@ pub(crate) struct Spectator {
 #[pymethods]
 impl Spectator {
     #[new]
-    #[pyo3(signature = (peer, inputs, *, players, frame = 0, buffer = 2, rate = 60))]
     fn new(
         peer: Option<Py<Peer>>,
         inputs: &Bound<'_, PyAny>,

@@ -28,8 +28,7 @@ impl Server {
             let item = client.try_iter().ok().and_then(|mut items| {
                 items.find_map(|item| item.ok().filter(|item| !item.is_instance_of::<ClientHandle>()))
             });
-            let what = item.as_ref().unwrap_or(client).get_type();
-            let class = what.name().map_or_else(|_| "it".into(), |name| name.to_string());
+            let class = class_name(item.as_ref().unwrap_or(client));
             let of = if item.is_some() { "one of " } else { "" };
             PyTypeError::new_err(format!(
                 "client must be a ClientHandle or an iterable of them, not {of}{class}"

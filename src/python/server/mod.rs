@@ -14,7 +14,7 @@ pub(crate) use self::access::Access;
 use self::retained::Retained;
 pub(crate) use self::rooms::Room;
 use self::rooms::{Members, Rooms};
-use super::arguments::a_protocol;
+use super::address::AddressList;
 use super::arrays::{Batch, Recipients};
 use super::capture::Secrets;
 use super::congestion::Congestion;
@@ -28,7 +28,7 @@ use super::inbox::Inbox;
 use super::rendezvous::{self, Rendezvous};
 use super::sending::{EncodedMessages, Sending, Sent};
 use super::settings::{Given, Settings};
-use super::setup::{class_name, entropy, open_driver};
+use super::setup::{entropy, open_driver};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::time::Inputs;
 use super::token::extract_key;
@@ -78,13 +78,10 @@ struct Players {
 #[pymethods]
 impl Server {
     #[new]
-    #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, key=None, max_clients=64, access=None, \
-                             rendezvous=None, network=None, transfers=None, tuning=None, debugging=None)")]
     fn new<'py>(
         py: Python<'py>,
-        address: AddressLike,
-        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
+        address: Address,
+        protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[within(1, MAX_CLIENT_SLOTS)] max_clients: usize,
         settings: Option<Bound<'py, PyDict>>,
@@ -119,8 +116,7 @@ impl Server {
         let mut driver = open_driver(py, address, &settings)?;
         let address = driver.local_address();
         let public = access.public_addresses.as_ref();
-        let mut names =
-            public.map_or_else(|| vec![address], |given| given.iter().map(|each| each.0).collect());
+        let mut names = public.map_or_else(|| vec![address], AddressList::sockets);
         names.push(DEVELOPMENT_ADDRESS);
         let mut netcode = netcode::ServerConfig::new(protocol.get().id, private_key, max_clients, names);
         access.apply(&mut netcode);
@@ -170,8 +166,6 @@ impl Server {
         Ok(state.host().connected().filter_map(known).collect())
     }
 
-    #[pyo3(signature = (client, message, channel = None, *, key = None, tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, client, message, channel=None, *, key=0, tag=0, notify=False)")]
     fn send(
         &self,
         client: &Bound<'_, PyAny>,
@@ -217,11 +211,6 @@ impl Server {
         }
     }
 
-    #[pyo3(signature = (message, channel = None, *, clients = None, exclude = None, key = None, tag = None,
-                        notify = false))]
-    #[pyo3(
-        text_signature = "($self, message, channel=None, *, clients=None, exclude=None, key=0, tag=0, notify=False)"
-    )]
     fn broadcast(
         &self,
         message: &Bound<'_, PyAny>,
@@ -241,7 +230,6 @@ impl Server {
         self.broadcast_to(message, clients, exclude, &outgoing, retained)
     }
 
-    #[pyo3(signature = (client, call, /, *args, **kwargs))]
     fn call<'py>(
         &self,
         py: Python<'py>,

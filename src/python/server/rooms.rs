@@ -104,8 +104,6 @@ impl Room {
         drop(left);
     }
 
-    #[pyo3(signature = (message, channel = None, *, exclude = None, key = None, tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, message, channel=None, *, exclude=None, key=0, tag=0, notify=False)")]
     fn broadcast(
         &self,
         message: &Bound<'_, PyAny>,
