@@ -12,6 +12,7 @@ use pyo3::{PyTypeCheck, PyTypeInfo};
 use super::arguments::{number as not_bool, wrong};
 use super::conditions::Conditions;
 use super::protocol;
+use crate::wire::MAX_LENGTH;
 
 /// The latest time that a caller may give: 200 years.
 pub(super) const LATEST: f64 = 200.0 * 366.0 * 86_400.0;
@@ -39,6 +40,51 @@ where
         .ok()
         .filter(|it| (&low..=&high).contains(&it))
         .ok_or_else(|| outside(name, number, low, high))
+}
+
+/// [`within`] for parameters that have other types too.
+pub(super) fn bounded<T>(name: &str, value: &Bound<'_, PyAny>, low: T, high: T) -> PyResult<T>
+where
+    T: TryFrom<i128> + PartialOrd + Display,
+{
+    within(name, value, "", low, high)
+}
+
+/// [`within`] for a field that is being declared.
+pub(super) fn declared<T>(name: &str, value: &Bound<'_, PyAny>, or: &str, low: T, high: T) -> PyResult<T>
+where
+    T: TryFrom<i128> + PartialOrd + Display,
+{
+    within(name, value, or, low, high).map_err(|error| placed(value.py(), error))
+}
+
+/// The greatest length of a field that is being declared: longer data belongs in chunks.
+pub(super) fn length(name: &str, value: &Bound<'_, PyAny>, or: &str) -> PyResult<u32> {
+    if let Ok(given) = value.extract::<i128>()
+        && given > MAX_LENGTH.into()
+    {
+        let sentence = format!(
+            "{name} must be 0 to {MAX_LENGTH}, not {given}: send larger data as a chunk (on a tw.chunks() channel)"
+        );
+        return Err(placed(value.py(), PyValueError::new_err(sentence)));
+    }
+    declared(name, value, or, 0, MAX_LENGTH)
+}
+
+/// Adds the class and field being declared to an error, if there are any.
+#[cold]
+pub(super) fn placed(py: Python<'_>, error: PyErr) -> PyErr {
+    let place = || -> PyResult<String> {
+        py.import("tickwire._fields")?.getattr("place_of_declaration")?.call0()?.extract()
+    };
+    match place() {
+        Ok(place) if !place.is_empty() => {
+            let sentence = format!("{place}{}", error.value(py));
+            PyErr::from_type(error.get_type(py), sentence)
+        }
+        // The position only helps: without it, the error is raised as it is.
+        _ => error,
+    }
 }
 
 /// [`within`] that also accepts a float with an integral value, such as 1e6.

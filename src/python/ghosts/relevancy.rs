@@ -60,7 +60,7 @@ pub(super) fn rule(
         radius,
         leave_radius: number("leave_radius")?.unwrap_or(radius * LEAVES),
         far_weight: number("far_weight")?.unwrap_or(1.0),
-        linger: crate::python::fields::bounded("grid's linger", &linger, 0, 1 << 16)?,
+        linger: bounded("grid's linger", &linger, 0, 1 << 16)?,
     });
     Ok((grid, None))
 }
