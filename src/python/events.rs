@@ -24,6 +24,13 @@ pub(super) fn shown(object: &Bound<'_, PyAny>, attributes: &[&str], positional: 
     Ok(format!("{}({})", object.get_type().name()?, shown.join(", ")))
 }
 
+/// A hash for Python.
+pub(super) fn hash(identity: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    identity.hash(&mut hasher);
+    hasher.finish()
+}
+
 /// Makes the values of types the members of Python's enumerations that have their names.
 macro_rules! members {
     ($($Type:ty => $class:literal),*) => {
@@ -66,7 +73,7 @@ pub(crate) struct ClientHandle {
     pub(super) user_data: Box<[u8; USER_DATA_BYTES]>,
     /// The statistics of its connection at the end.
     pub(super) end: OnceLock<PeerStats>,
-    pub(super) data: Mutex<Option<Py<PyAny>>>,
+    pub(super) data: ObjectCell,
 }
 
 #[pymethods]
@@ -78,23 +85,20 @@ impl ClientHandle {
         number: u64 = self.core.number();
         address: Address = self.address;
         user_data: Bound<'py, PyBytes> = PyBytes::new(py, &*self.user_data);
-        data: Option<Py<PyAny>> = lock(&self.data).as_ref().map(|data| data.clone_ref(py));
+        data: Option<Py<PyAny>> = self.data.get(py);
         __repr__: String =
             format!("<ClientHandle id={} slot={} address={}>", self.id, self.core.slot, self.address.0);
     }
 
     #[setter]
     fn set_data(&self, data: Option<Py<PyAny>>) {
-        // Dropping the old object may run code of the game, so it happens after the lock is released.
-        let before = core::mem::replace(&mut *lock(&self.data), data);
-        drop(before);
+        self.data.set(data);
     }
 
     traverses!(self.data);
 
     fn __clear__(&self) {
-        let before = lock(&self.data).take();
-        drop(before);
+        self.data.set(None);
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -102,9 +106,7 @@ impl ClientHandle {
     }
 
     fn __hash__(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (self.server, self.core).hash(&mut hasher);
-        hasher.finish()
+        hash((self.server, self.core))
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) use super::checks::bounded;
 pub(super) use super::endpoint::Endpoint;
 pub(super) use super::errors::{os_error, refuse, value_error};
 pub(super) use super::events::ClientHandle;
-pub(super) use super::garbage::{Traverse, holds};
+pub(super) use super::garbage::{ObjectCell, Traverse, holds};
 pub(super) use super::lock;
 pub(super) use super::protocol::Protocol;
 pub(super) use super::shared::Shared;

@@ -105,14 +105,12 @@ impl LockstepCore {
         lock(&self.core).set_master(player.min(15));
     }
 
-    fn note_left(&self, #[instant] now: Instant, player: u8) -> PyResult<()> {
+    fn note_left(&self, #[instant] now: Instant, player: u8) {
         lock(&self.core).note_left(now, player);
-        Ok(())
     }
 
-    fn vote(&self, #[instant] now: Instant, player: u8, out: bool) -> PyResult<()> {
+    fn vote(&self, #[instant] now: Instant, player: u8, out: bool) {
         lock(&self.core).vote(now, player, out);
-        Ok(())
     }
 
     fn read(&self, #[instant] now: Instant, player: u8, payload: &[u8]) -> PyResult<Option<String>> {
@@ -178,10 +176,9 @@ impl LockstepCore {
         lock(&self.core).is_served(player)
     }
 
-    fn refuse(&self, #[instant] now: Instant, player: u8, reason: u8) -> PyResult<()> {
+    fn refuse(&self, #[instant] now: Instant, player: u8, reason: u8) {
         let reason = JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed);
         lock(&self.core).refuse(now, player, reason);
-        Ok(())
     }
 
     fn take_state<'py>(&self, peer: &Bound<'py, Peer>) -> Option<(u8, Bound<'py, PyBytes>)> {
@@ -202,14 +199,12 @@ impl LockstepCore {
         lock(&self.core).give_up(JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed));
     }
 
-    fn ask_again(&self, #[instant] now: Instant) -> PyResult<()> {
+    fn ask_again(&self, #[instant] now: Instant) {
         lock(&self.core).ask_again(now);
-        Ok(())
     }
 
-    fn heal_again(&self, #[instant] now: Instant) -> PyResult<()> {
+    fn heal_again(&self, #[instant] now: Instant) {
         lock(&self.core).heal_again(now);
-        Ok(())
     }
 
     fn note_healed(&self) {

@@ -1,11 +1,9 @@
 //! The events of a game of peers, and the players they are about.
 
-use core::hash::{Hash, Hasher};
-use std::collections::hash_map::DefaultHasher;
-
 use crate::python::prelude::*;
 
 use crate::mesh::LeaveReason;
+use crate::python::events::hash;
 
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
@@ -16,7 +14,7 @@ pub(crate) struct Player {
     pub(super) joined: u32,
     pub(super) name: String,
     pub(super) address: Option<Address>,
-    pub(super) data: Mutex<Option<Py<PyAny>>>,
+    pub(super) data: ObjectCell,
 }
 
 #[pymethods]
@@ -26,14 +24,12 @@ impl Player {
         name: &str = &self.name;
         client_id: u64 = client_id((self.number, self.joined));
         address: Option<Address> = self.address;
-        data: Option<Py<PyAny>> = lock(&self.data).as_ref().map(|data| data.clone_ref(py));
+        data: Option<Py<PyAny>> = self.data.get(py);
     }
 
     #[setter]
     fn set_data(&self, data: Option<Py<PyAny>>) {
-        // Dropping the old object may run code of the game, so it happens after the lock is released.
-        let before = core::mem::replace(&mut *lock(&self.data), data);
-        drop(before);
+        self.data.set(data);
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -44,22 +40,17 @@ impl Player {
     }
 
     fn __hash__(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (self.peer, self.number, self.joined).hash(&mut hasher);
-        hasher.finish()
+        hash((self.peer, self.number, self.joined))
     }
 
     pub(super) fn __repr__(&self) -> String {
         format!("<Player {} {:?}>", self.number, self.name)
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.data.try_lock().map_or(Ok(()), |data| visit.call(&*data))
-    }
+    traverses!(self.data);
 
     fn __clear__(&self) {
-        let before = lock(&self.data).take();
-        drop(before);
+        self.data.set(None);
     }
 }
 

@@ -420,7 +420,7 @@ impl Peer {
                     let handle = part.handle_of(number).filter(|_| !is_me);
                     (handle, name, address.filter(|_| !is_me))
                 })?;
-                let data = Mutex::default();
+                let data = ObjectCell::default();
                 let address = address.map(Address);
                 let player = Player { peer: self.id, number, joined, name, address, data };
                 let player = Py::new(py, player)?;

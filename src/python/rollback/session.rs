@@ -6,7 +6,7 @@ use super::acts::Acts;
 use super::events::{Desync, PlayerOut, SpectatorLost};
 use super::inputs::InputKind;
 use super::moment;
-use super::requests::Sums;
+use super::requests::{Requests, Source, Sums};
 use super::states::StateKind;
 use super::timing::Timing;
 use crate::python::parts::counts;
@@ -115,7 +115,7 @@ impl Rollback {
     }
 
     /// The next request for the game itself.
-    fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+    pub(super) fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         loop {
             let (request, check_every) = {
                 let mut guard = lock(&self.inner);
@@ -213,7 +213,7 @@ impl Rollback {
             inner.given = 0;
             inner.writer = writer;
             drop(guard);
-            return Ok(Requests(slf.unbind()));
+            return Ok(Requests(Source::Game(slf.unbind())));
         }
         inner.writer = writer;
         written?;
@@ -247,9 +247,8 @@ impl Rollback {
         Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) -> PyResult<()> {
+    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) {
         lock(&self.inner).game.lock().note_left(moment(now), player);
-        Ok(())
     }
 
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -314,20 +313,5 @@ impl Rollback {
         let inner = lock(&self.inner);
         let game = inner.game.lock();
         format!("<Rollback at frame {}, {} confirmed>", game.frame(), game.confirmed())
-    }
-}
-
-/// What one call of advance() gives.
-#[pyclass(frozen, module = "tickwire._core")]
-pub(crate) struct Requests(Py<Rollback>);
-
-#[pymethods]
-impl Requests {
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        self.0.get().next(py)
     }
 }

@@ -86,16 +86,9 @@ impl Server {
         address: SocketAddr,
         user_data: Box<[u8; USER_DATA_BYTES]>,
     ) -> ClientHandle {
-        let end = OnceLock::new();
-        ClientHandle {
-            server: self.id,
-            core,
-            id,
-            address: Address(address),
-            user_data,
-            end,
-            data: Mutex::default(),
-        }
+        let (server, address, end, data) =
+            (self.id, Address(address), OnceLock::new(), ObjectCell::default());
+        ClientHandle { server, core, id, address, user_data, end, data }
     }
 
     /// Makes Python objects of a tick's arrivals. Locks are held briefly, never while Python runs.
