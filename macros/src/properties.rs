@@ -72,7 +72,7 @@ pub(crate) fn expand(class: &str, items: &mut Vec<ImplItem>) -> syn::Result<()> 
                 expanded.push(traverse(&block.mac.parse_body_with(Punctuated::parse_terminated)?));
             }
             ImplItem::Macro(block) if block.mac.path.is_ident("endpoint") => {
-                expanded.extend(endpoint::methods(class, block.mac.parse_body()?)?);
+                expanded.extend(endpoint::methods(class, block.mac.parse_body()?, &methods)?);
             }
             ImplItem::Macro(block) if block.mac.path.is_ident("aliases") => {
                 let Aliases(aliases) = block.mac.parse_body()?;

@@ -1,18 +1,17 @@
 //! A client for Python: the sans-IO client, its tokens, messages and events.
 
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::ffi::CString;
+use core::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::AtomicU64;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyResourceWarning;
+use pyo3::exceptions::{PyResourceWarning, PyUserWarning};
 use pyo3::types::PyRange;
 
 use super::capture::{Capture, Secrets};
 use super::congestion::Congestion;
-use super::development::{self, Development};
+use super::development::Development;
 use super::endpoint::CLIENT;
-use super::errors::not_connected;
+use super::errors::{not_connected, warn};
 use super::events::{Connected, Disconnected, reconnecting_state, state_to_python};
 use super::facade::Facade;
 use super::ghosts::{ClientWorld, Ghost, made_classes};
@@ -20,13 +19,13 @@ use super::inbox::{Inbox, Pending};
 use super::log::{Level, log, log_end};
 use super::reconnect::{AT_ONCE, Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
-use super::sending::Sending;
 use super::server::Server;
 use super::settings::{Given, Settings};
 use super::setup::{entropy, open_driver, random, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock, Latency};
 use super::token::{ConnectToken, extract_key};
+use crate::driver::bind::{any_port, reaches, reaches_both};
 use crate::driver::{Carrier, ClaimedToken, claim_token};
 use crate::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, DisconnectReason, Event, ReconnectConfig,
@@ -108,7 +107,7 @@ impl Client {
                 "connecting to {address} in development mode: anyone with the key can be any player. \
                  Use tickwire.Client with a connect token from your login backend"
             );
-            development::warn(py, sentence)?;
+            warn::<PyUserWarning>(py, sentence)?;
         }
         let development = Development {
             address,
@@ -252,17 +251,6 @@ impl Client {
         time::configure(self, delay, min_lead, max_lead, redundancy)
     }
 
-    fn send(
-        &self,
-        message: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
-        key: Option<&Bound<'_, PyAny>>,
-        tag: Option<&Bound<'_, PyAny>>,
-        #[truth] notify: bool,
-    ) -> PyResult<Py<PyAny>> {
-        self.endpoint.send(self.server(), Sending { message, channel, key, tag, notify })
-    }
-
     fn call<'py>(
         &self,
         py: Python<'py>,
@@ -384,10 +372,10 @@ impl Client {
         // A code's own address says nothing about its host's.
         let servers = || first.token.iter().flat_map(|token| token.addresses()).copied().collect();
         let near: Vec<SocketAddr> = rendezvous.map_or_else(servers, |server| vec![server]);
-        let bind = match settings.tuning.get().bind {
-            Some(address) => address.0,
-            None => any_port(&near, network.is_some()),
-        };
+        // In a simulated network, one address reaches everybody.
+        let considered = if network.is_some() { &near[..1] } else { &near };
+        let unbound = any_port(considered.iter().any(SocketAddr::is_ipv6), network.is_some());
+        let bind = settings.tuning.get().bind.map_or(unbound, |address| address.0);
         check_families(bind, &near, network.is_some())?;
         // A system without IPv6 can still reach servers with IPv4 addresses.
         let falls_back = reaches_both(bind) && near.iter().any(SocketAddr::is_ipv4);
@@ -498,8 +486,7 @@ impl Client {
         (peer, seat): (&Endpoint, Seat),
     ) -> PyResult<Self> {
         let mut settings = Self::settings(given, None, &protocol)?;
-        settings.simulated = peer.network.as_ref().map(|network| network.clone_ref(py));
-        settings.network = settings.simulated.as_ref().map(|network| network.get().0.clone());
+        settings.share_network_with(py, peer);
         let driver = peer.with(|_, driver| driver.open_hosted(false, driver.local_address()))?;
         let reconnect = Some((Tokens::Seat(seat), AT_ONCE));
         let first = FirstDial { token: None, reconnect, is_development: false };
@@ -525,17 +512,13 @@ impl Client {
 
     /// A fresh token for the next dial.
     pub(super) fn development_token(&self, development: &Development) -> PyResult<netcode::ConnectToken> {
-        let network = self.virtual_network();
+        let network = self.endpoint.virtual_network();
         development.token(self.endpoint.protocol.get(), network.as_ref())
-    }
-
-    fn virtual_network(&self) -> Option<VirtualNetwork> {
-        self.endpoint.network.as_ref().map(|network| network.get().0.clone())
     }
 
     /// Dials with another token, after the last connection is over.
     pub(super) fn dial_again(&self, py: Python<'_>, token: netcode::ConnectToken) -> PyResult<()> {
-        let network = self.virtual_network();
+        let network = self.endpoint.virtual_network();
         if self.endpoint.carrier.is_none() {
             check_families(self.endpoint.address.0, token.addresses(), network.is_some())?;
         }
@@ -561,8 +544,7 @@ impl Client {
             "{} was never ticked, so it never connected: call tick(), or receive() and flush(), some 60 times a second",
             self.endpoint.described()
         );
-        let sentence = CString::new(sentence).unwrap_or_default();
-        if let Err(error) = PyErr::warn(py, &py.get_type::<PyResourceWarning>(), &sentence, 1) {
+        if let Err(error) = warn::<PyResourceWarning>(py, sentence) {
             error.write_unraisable(py, None);
         }
         if let Some(raised) = raised {
@@ -641,15 +623,9 @@ struct FirstDial {
     is_development: bool,
 }
 
-/// Whether a socket bound there reaches both address families: the IPv6 wildcard address includes IPv4.
-fn reaches_both(bind: SocketAddr) -> bool {
-    bind.is_ipv6() && bind.ip().is_unspecified()
-}
-
 /// Refuses a token without a server that a socket bound there can reach.
 fn check_families(bind: SocketAddr, servers: &[SocketAddr], simulated: bool) -> PyResult<()> {
-    let is_reached = |server: &SocketAddr| reaches_both(bind) || server.is_ipv4() == bind.is_ipv4();
-    if simulated || servers.iter().any(is_reached) {
+    if simulated || servers.iter().any(|server| reaches(bind, *server)) {
         return Ok(());
     }
     let (own, other) = if bind.is_ipv6() { ("IPv6", "IPv4") } else { ("IPv4", "IPv6") };
@@ -671,18 +647,4 @@ fn claim(network: Option<&VirtualNetwork>, token: &ClaimedToken, using: TokenUse
         "token must be new, and another client of this process has it or was connected with it: \
          a token makes one connection, so have the login backend make one for each",
     ))
-}
-
-/// Any free port, of the servers' address family or both. A host of a simulated network must have an address of its
-/// own.
-fn any_port(servers: &[SocketAddr], simulated: bool) -> SocketAddr {
-    // In a simulated network, one address reaches everybody.
-    let is_ipv6 = if simulated { servers[0].is_ipv6() } else { servers.iter().any(SocketAddr::is_ipv6) };
-    let ip = match (is_ipv6, simulated) {
-        (false, false) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        (true, false) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        (false, true) => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        (true, true) => IpAddr::V6(Ipv6Addr::LOCALHOST),
-    };
-    SocketAddr::new(ip, 0)
 }

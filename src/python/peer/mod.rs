@@ -166,8 +166,7 @@ impl Peer {
 
     fn start(&self, #[number] countdown: f64, #[within(0, u64::MAX)] seed: Option<u64>) -> PyResult<bool> {
         let countdown = seconds("countdown", countdown, MAX_COUNTDOWN)?.as_micros() as u32;
-        let network = self.endpoint.network.as_ref().map(|network| network.get().0.clone());
-        let seed = seed.unwrap_or_else(|| random(&mut *entropy(network)));
+        let seed = seed.unwrap_or_else(|| random(&mut *entropy(self.endpoint.virtual_network())));
         self.part(|part, now| part.mesh_mut().start(now, Start { seed, countdown, players: 0 }))
     }
 
@@ -192,18 +191,6 @@ impl Peer {
             kind: kind.name(),
             through: through.and_then(|number| self.player(py, number)),
         }))
-    }
-
-    fn send(
-        &self,
-        player: &Bound<'_, Player>,
-        message: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
-        key: Option<&Bound<'_, PyAny>>,
-        tag: Option<&Bound<'_, PyAny>>,
-        #[truth] notify: bool,
-    ) -> PyResult<Py<PyAny>> {
-        self.endpoint.send(self.peer(player)?, Sending { message, channel, key, tag, notify })
     }
 
     fn broadcast(

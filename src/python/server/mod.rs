@@ -9,6 +9,7 @@ mod rooms;
 use std::sync::atomic::AtomicU64;
 
 use crate::python::prelude::*;
+use pyo3::exceptions::PyUserWarning;
 
 pub(crate) use self::access::Access;
 use self::retained::Retained;
@@ -18,9 +19,8 @@ use super::address::AddressList;
 use super::arrays::{Batch, Recipients};
 use super::capture::Secrets;
 use super::congestion::Congestion;
-use super::development;
 use super::endpoint::SERVER;
-use super::errors::stale_client;
+use super::errors::{stale_client, warn};
 use super::facade::Facade;
 use super::ghosts::World;
 use super::goodbye::goodbye;
@@ -103,13 +103,13 @@ impl Server {
                 "the server at {address} has no key: it is in development mode and anyone can connect. \
                  Give it the key it shares with your login backend"
             );
-            development::warn(py, sentence)?;
+            warn::<PyUserWarning>(py, sentence)?;
         } else if key.is_some() && access.public_addresses.is_none() && address.ip().is_unspecified() {
             let sentence = format!(
                 "connect tokens can't name a server at {address}: \
                  give access=tickwire.tokens.Access(public_addresses=), the addresses that your tokens have"
             );
-            development::warn(py, sentence)?;
+            warn::<PyUserWarning>(py, sentence)?;
         }
 
         let capture = settings.debugging.get().capture(py)?;
@@ -378,8 +378,7 @@ impl Server {
         let mut settings =
             Settings::new(given, ChunkLimits::SERVER.memory_bytes, protocol.get(), Vec::new())?;
         settings.pending.has_senders = true;
-        settings.simulated = peer.network.as_ref().map(|network| network.clone_ref(py));
-        settings.network = settings.simulated.as_ref().map(|network| network.get().0.clone());
+        settings.share_network_with(py, peer);
         let mut entropy = entropy(settings.network.clone());
         let mut key = [0; 32];
         entropy.fill(&mut key);
