@@ -161,11 +161,6 @@ impl Client {
     }
 
     #[getter]
-    fn connected(&self) -> PyResult<bool> {
-        Ok(self.endpoint.state.lock()?.host().is_connected(self.server()))
-    }
-
-    #[getter]
     fn disconnect_reason(&self) -> PyResult<Option<DisconnectReason>> {
         if !self.is_over()? {
             return Ok(None);
@@ -182,6 +177,8 @@ impl Client {
     }
 
     properties! {
+        connected: PyResult<bool> = Ok(self.endpoint.state.lock()?.host().is_connected(self.server()));
+        stats: PyResult<ConnectionStats> = self.endpoint.stats(self.server(), None);
         server_address: PyResult<Address> = self.asked(|dial| Address(dial.server_address()))?.ok_or_else(not_connected);
         slot: PyResult<Option<u32>> = Ok(self.asked(|dial| dial.slot())?.flatten());
         world: Py<ClientWorld> = self.world.clone_ref(py);
@@ -274,11 +271,6 @@ impl Client {
     fn set_congestion(&self, congestion: &Bound<'_, Congestion>) -> PyResult<()> {
         let congestion = congestion.get().0;
         self.endpoint.state.lock()?.change().set_congestion(None, congestion).map_err(value_error)
-    }
-
-    #[getter]
-    fn stats(&self) -> PyResult<ConnectionStats> {
-        self.endpoint.stats(self.server(), None)
     }
 
     fn __repr__(&self) -> String {
@@ -578,10 +570,10 @@ impl Client {
     fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
         let reconnecting = self.reconnecting.as_deref();
         if let Some(reconnecting) = reconnecting {
-            pending.events.append(&mut reconnecting.take_events());
+            pending.lists.events.append(&mut reconnecting.take_events());
         }
         for event in events {
-            pending.events.push(match event {
+            pending.lists.events.push(match event {
                 Event::Accepted { .. } => continue,
                 Event::Dialled { client_index, .. } => {
                     log(py, Level::Info, || {

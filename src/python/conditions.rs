@@ -164,6 +164,7 @@ impl Conditions {
     replaces!();
 
     properties! {
+        max_datagram: Option<u64> = self.core.max_datagram;
         latency: f64 = self.core.latency.as_secs_f64();
         jitter: f64 = self.core.jitter.as_secs_f64();
         random_walk: Option<RandomWalk> = self.core.random_walk.map(RandomWalk);
@@ -178,11 +179,6 @@ impl Conditions {
     fn bottleneck(&self) -> Option<Bottleneck> {
         let overhead = self.core.overhead;
         self.core.bottleneck.map(|it| Bottleneck { rate: it.rate, queue: it.queue, overhead })
-    }
-
-    #[getter]
-    fn max_datagram(&self) -> Option<u64> {
-        self.core.max_datagram
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

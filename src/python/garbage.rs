@@ -112,7 +112,7 @@ without_objects!(usize, PeerHandle, Instant);
 
 /// Says which fields of a type hold objects.
 macro_rules! holds {
-    ($Type:ty: $($field:ident),*) => {
+    ($Type:ty: $($field:tt),*) => {
         impl $crate::python::garbage::Traverse for $Type {
             fn traverse(
                 &self,

@@ -49,6 +49,7 @@ impl SimulatedNetwork {
     }
 
     properties! {
+        transcript: String = self.0.transcript().iter().map(|byte| format!("{byte:02x}")).collect();
         now: f64 = self.0.now().as_secs_f64();
         unix: u64 = self.0.unix().0;
     }
@@ -131,11 +132,6 @@ impl SimulatedNetwork {
         there
             .then_some(())
             .ok_or_else(|| PyValueError::new_err(format!("there is no NAT at {public} on this network")))
-    }
-
-    #[getter]
-    fn transcript(&self) -> String {
-        self.0.transcript().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     #[getter]

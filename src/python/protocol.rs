@@ -46,12 +46,6 @@ pub(crate) struct Protocol {
 #[pymethods]
 impl Protocol {
     #[new]
-    #[pyo3(signature = (id, messages = None, channels = None, *, ghosts = None, calls = None, inputs = None, tick_rate = None,
-                        peers = false, yojimbo = None))]
-    #[pyo3(
-        text_signature = "(id, messages=(), channels=..., *, ghosts=(), calls=(), inputs=None, tick_rate=None, \
-                             peers=False, yojimbo=None)"
-    )]
     fn new(
         py: Python<'_>,
         id: &Bound<'_, PyAny>,

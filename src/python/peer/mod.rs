@@ -107,6 +107,9 @@ impl Peer {
     }
 
     properties! {
+        is_master: PyResult<bool> =
+            self.part(|part, _| part.mesh().is_master() && part.mesh().master() == part.mesh().me());
+        time: PyResult<f64> = self.part(|_, now| now.as_secs_f64());
         code: PyResult<Option<String>> = rendezvous::code(&self.endpoint);
         code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint);
     }
@@ -132,11 +135,6 @@ impl Peer {
     }
 
     #[getter]
-    fn is_master(&self) -> PyResult<bool> {
-        self.part(|part, _| part.mesh().is_master() && part.mesh().master() == part.mesh().me())
-    }
-
-    #[getter]
     fn server(&self, py: Python<'_>) -> PyResult<Option<Py<Server>>> {
         let Some(game) = &self.hosted else { return Ok(None) };
         let is_host = !self.closed()? && self.part(|part, now| part.is_host(now))?;
@@ -157,11 +155,6 @@ impl Peer {
             Phase::Ended(reason) => Ok(Some(reason)),
             _ => Ok(None),
         }
-    }
-
-    #[getter]
-    fn time(&self) -> PyResult<f64> {
-        self.part(|_, now| now.as_secs_f64())
     }
 
     fn start(&self, #[number] countdown: f64, #[within(0, u64::MAX)] seed: Option<u64>) -> PyResult<bool> {
@@ -369,9 +362,9 @@ impl Peer {
         }
         for happening in core::mem::take(&mut pending.tick.players) {
             let event = self.make_event(py, happening)?;
-            pending.events.extend(event);
+            pending.lists.events.extend(event);
         }
-        pending.events.append(&mut self.host_game(py)?);
+        pending.lists.events.append(&mut self.host_game(py)?);
         self.keep_states(&mut pending.tick.chunks)?;
         let player_of =
             |handle| lock(&self.players).by_handle.get(&handle).map(|player| player.clone_ref(py));

@@ -143,6 +143,7 @@ impl Server {
     }
 
     properties! {
+        max_clients: usize = self.max_clients;
         code: PyResult<Option<String>> = rendezvous::code(&self.endpoint);
         code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint);
         world: Py<World> = self.world.clone_ref(py);
@@ -151,11 +152,6 @@ impl Server {
     #[getter]
     fn inputs(slf: Py<Self>) -> Inputs {
         Inputs(slf)
-    }
-
-    #[getter]
-    fn max_clients(&self) -> usize {
-        self.max_clients
     }
 
     #[getter]
@@ -191,11 +187,8 @@ impl Server {
     ) -> PyResult<bool> {
         let client = client.map(|client| self.core_handle(client.get())).transpose()?;
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
-        match self.endpoint.state.lock()?.change().set_budget(client, budget) {
-            Ok(()) => Ok(true),
-            Err(BudgetError::NotConnected) => self.absent(),
-            Err(BudgetError::Config(error)) => Err(value_error(error)),
-        }
+        let set = self.endpoint.state.lock()?.change().set_budget(client, budget);
+        self.answer(set)
     }
 
     fn set_congestion(
@@ -204,11 +197,8 @@ impl Server {
         client: Option<&Bound<'_, ClientHandle>>,
     ) -> PyResult<bool> {
         let client = client.map(|client| self.core_handle(client.get())).transpose()?;
-        match self.endpoint.state.lock()?.change().set_congestion(client, congestion.get().0) {
-            Ok(()) => Ok(true),
-            Err(BudgetError::NotConnected) => self.absent(),
-            Err(BudgetError::Config(error)) => Err(value_error(error)),
-        }
+        let set = self.endpoint.state.lock()?.change().set_congestion(client, congestion.get().0);
+        self.answer(set)
     }
 
     fn broadcast(
@@ -509,6 +499,15 @@ impl Server {
             "client must be one of this server, and {} is another server's: forget handles with their server",
             client.described()
         )))
+    }
+
+    /// The answer of a setting.
+    fn answer(&self, set: Result<(), BudgetError>) -> PyResult<bool> {
+        match set {
+            Ok(()) => Ok(true),
+            Err(BudgetError::NotConnected) => self.absent(),
+            Err(BudgetError::Config(error)) => Err(value_error(error)),
+        }
     }
 
     /// The answer if a client is gone.

@@ -189,7 +189,7 @@ impl Server {
                 // A server dials nobody.
                 Event::Dialled { .. } => continue,
             };
-            pending.events.push(object);
+            pending.lists.events.push(object);
         }
         if !lock(&self.players).newcomers.is_empty() {
             // A client whose protocol turned out to differ isn't reported at all.
