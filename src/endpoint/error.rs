@@ -15,6 +15,18 @@ pub enum SendError {
     Channel(transport::SendError),
 }
 
+impl SendError {
+    /// Whether the peer's doing is the reason: it is gone, or doesn't ack or read.
+    #[must_use]
+    pub fn is_peers_doing(&self) -> bool {
+        use transport::SendError as Channel;
+        matches!(
+            self,
+            SendError::NotConnected | SendError::Channel(Channel::Full { .. } | Channel::TickFull { .. })
+        )
+    }
+}
+
 /// Why a budget or a rate can't be set. Nothing has changed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BudgetError {

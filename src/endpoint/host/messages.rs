@@ -34,6 +34,31 @@ impl Host {
         Ok(sent?)
     }
 
+    /// Queues messages for each of several peers. Returns the peers without room for all of them and those that are gone,
+    /// with the reason.
+    ///
+    /// # Errors
+    /// A message that no channel of any peer takes; the peers before the first one have the messages before it.
+    pub fn send_each(
+        &mut self,
+        now: Instant,
+        peers: impl IntoIterator<Item = PeerHandle>,
+        channel: usize,
+        messages: &[(Message, SendOptions)],
+    ) -> Result<Vec<(PeerHandle, SendError)>, SendError> {
+        let mut left_out = Vec::new();
+        for peer in peers {
+            let mut all = messages.iter();
+            let sent = all.try_for_each(|(it, options)| self.send(now, peer, channel, it.clone(), *options));
+            match sent {
+                Ok(()) => {}
+                Err(error) if error.is_peers_doing() => left_out.push((peer, error)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(left_out)
+    }
+
     /// Queues opaque bits for a peer on a payload channel; their notification has this `tag`.
     ///
     /// # Errors

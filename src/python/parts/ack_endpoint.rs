@@ -7,6 +7,7 @@ use crate::python::prelude::*;
 use super::counts;
 use super::fragments::{Fragments, MAX_BYTES};
 use crate::python::errors::MessageTooLargeError;
+use crate::python::stats::shown;
 use crate::transport;
 use crate::transport::ack_endpoint::{self, AckEndpointConfig};
 use crate::transport::acks::{Acked, RttSampling};
@@ -89,7 +90,7 @@ impl AckEndpoint {
         next_sequence: u16 = lock(&self.state).core.next_sequence() as u16;
         newest_received: Option<u16> =
             lock(&self.state).core.acks().newest_received().map(|sequence| sequence as u16);
-        stats: PacketStats = PacketStats::from(&lock(&self.state).core.stats());
+        stats: PacketStats = PacketStats(lock(&self.state).core.stats());
     }
 
     fn send(
@@ -176,46 +177,24 @@ pub(super) fn loss_bound(
     })
 }
 
-#[pyclass(frozen, get_all, module = "tickwire.articles")]
+#[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
-pub(crate) struct PacketStats {
-    rtt_ms: f64,
-    rtt_min_ms: f64,
-    rtt_max_ms: f64,
-    rtt_avg_ms: f64,
-    jitter_ms: f64,
-    jitter_stddev_ms: f64,
-    packet_loss_percent: f64,
-    packet_loss_received_percent: f64,
-    sent_kbps: f64,
-    received_kbps: f64,
-    acked_kbps: f64,
-}
+pub(crate) struct PacketStats(pub(super) transport::PacketStats);
 
 #[pymethods]
 impl PacketStats {
-    fn __repr__(&self) -> String {
-        format!(
-            "<PacketStats rtt={:.1} ms, jitter={:.1} ms, loss={:.1} %, {:.1} kbit/s up, {:.1} kbit/s down>",
-            self.rtt_ms, self.jitter_ms, self.packet_loss_percent, self.sent_kbps, self.received_kbps
-        )
-    }
-}
-
-impl From<&transport::PacketStats> for PacketStats {
-    fn from(stats: &transport::PacketStats) -> Self {
-        PacketStats {
-            rtt_ms: stats.rtt,
-            rtt_min_ms: stats.rtt_min,
-            rtt_max_ms: stats.rtt_max,
-            rtt_avg_ms: stats.rtt_avg,
-            jitter_ms: stats.jitter,
-            jitter_stddev_ms: stats.jitter_stddev,
-            packet_loss_percent: stats.packet_loss,
-            packet_loss_received_percent: stats.packet_loss_received,
-            sent_kbps: stats.sent_kbps,
-            received_kbps: stats.received_kbps,
-            acked_kbps: stats.acked_kbps,
-        }
+    properties! {
+        rtt_ms: f64 = self.0.rtt;
+        rtt_min_ms: f64 = self.0.rtt_min;
+        rtt_max_ms: f64 = self.0.rtt_max;
+        rtt_avg_ms: f64 = self.0.rtt_avg;
+        jitter_ms: f64 = self.0.jitter;
+        jitter_stddev_ms: f64 = self.0.jitter_stddev;
+        packet_loss_percent: f64 = self.0.packet_loss;
+        packet_loss_received_percent: f64 = self.0.packet_loss_received;
+        sent_kbps: f64 = self.0.sent_kbps;
+        received_kbps: f64 = self.0.received_kbps;
+        acked_kbps: f64 = self.0.acked_kbps;
+        __repr__: String = format!("<PacketStats {}>", shown(&self.0));
     }
 }

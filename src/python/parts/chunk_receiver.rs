@@ -50,7 +50,7 @@ impl ChunkReceiver {
     properties! {
         counters: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.core).counters().iter());
         ready: bool = lock(&self.core).is_ready();
-        progress: Option<ChunkProgress> = lock(&self.core).progress().map(ChunkProgress::from);
+        progress: Option<ChunkProgress> = lock(&self.core).progress().map(ChunkProgress);
     }
 
     fn __repr__(&self) -> String {

@@ -77,7 +77,7 @@ impl VirtualConnection {
     properties! {
         ready: bool = lock(&self.core).is_ready();
         peer: Option<Address> = lock(&self.core).peer().map(Address);
-        stats: PacketStats = PacketStats::from(&lock(&self.core).stats());
+        stats: PacketStats = PacketStats(lock(&self.core).stats());
     }
 
     fn send(&self, #[instant] now: Instant, payload: &Bound<'_, PyBytes>) -> PyResult<(u16, Outgoing)> {

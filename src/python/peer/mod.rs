@@ -23,12 +23,12 @@ use super::inbox::{Inbox, Pending};
 use super::log::{Level, log};
 use super::protocol::seconds;
 use super::rendezvous::{self, Rendezvous};
-use super::sending::{Sending, Sent};
+use super::sending::Sending;
 use super::server::Server;
 use super::settings::{Given, Settings};
 use super::setup::{entropy, random};
 use super::stats::ConnectionStats;
-use crate::endpoint::{ChunkLimits, Event};
+use crate::endpoint::{ChunkLimits, Event, SendError};
 use crate::mesh::{Happening, LeaveReason, MAX_PLAYERS, Phase, Start};
 use crate::session::{Carried, PeerPart};
 
@@ -202,25 +202,15 @@ impl Peer {
             known.by_handle.iter().map(|(handle, player)| (*handle, player.clone_ref(py))).collect()
         };
         others.sort_by_key(|(_, player)| player.get().number);
-        let mut left_out = Vec::new();
-        // Players are dropped where nothing is locked: the last one's destructors are the game's code.
-        let sent = self.endpoint.with(|core, driver| {
-            let now = driver.now();
-            for (handle, player) in &others {
-                let mut all = messages.iter();
-                let sent =
-                    all.try_for_each(|(it, options)| core.send(now, *handle, channel, it.clone(), *options));
-                match sent.as_ref().err().map(|error| Sent::of_refusal(error, Sent::Gone)) {
-                    None | Some(Some(Sent::Gone)) => {}
-                    Some(Some(_)) => left_out.push(player.clone_ref(py)),
-                    // The message is too large, for this and all other players.
-                    Some(None) => return sent,
-                }
-            }
-            Ok(())
-        })?;
-        sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))?;
-        Ok(left_out)
+        let handles = others.iter().map(|(handle, _)| *handle);
+        let sent =
+            self.endpoint.with(|core, driver| core.send_each(driver.now(), handles, channel, messages))?;
+        let mut refused =
+            sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))?;
+        refused.retain(|(_, error)| *error != SendError::NotConnected);
+        let is_refused = |handle: PeerHandle| refused.iter().any(|(refused, _)| *refused == handle);
+        let left_out = others.into_iter().filter(|(handle, _)| is_refused(*handle));
+        Ok(left_out.map(|(_, player)| player).collect())
     }
 
     fn stats(&self, player: &Bound<'_, Player>) -> PyResult<ConnectionStats> {

@@ -26,7 +26,7 @@ use super::ghosts::World;
 use super::goodbye::goodbye;
 use super::inbox::Inbox;
 use super::rendezvous::{self, Rendezvous};
-use super::sending::{EncodedMessages, Sending, Sent};
+use super::sending::{EncodedMessages, Sending};
 use super::settings::{Given, Settings};
 use super::setup::{entropy, open_driver};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
@@ -452,11 +452,6 @@ impl Server {
         retained: Option<&Mutex<Retained>>,
     ) -> PyResult<Result<Vec<Py<ClientHandle>>, SendError>> {
         let exclude = exclude.and_then(|client| self.core_handle(client.get()).ok());
-        let send = |core: &mut Host, now: Instant, client| {
-            messages
-                .iter()
-                .try_for_each(|(message, options)| core.send(now, client, channel, message.clone(), *options))
-        };
         self.endpoint.with(|core, driver| {
             if let Some(retained) = retained {
                 lock(retained).put(self.endpoint.protocol.get(), channel, messages)?;
@@ -470,17 +465,14 @@ impl Server {
                     core.connected().filter(|client| players.handles.contains_key(client)).collect::<Vec<_>>()
                 }
             };
-            let (now, mut left_out) = (driver.now(), Vec::new());
-            for client in clients.into_iter().filter(|client| Some(*client) != exclude) {
-                match send(core, now, client) {
-                    Ok(()) => (),
-                    Err(error) if Sent::of_refusal(&error, Sent::Gone).is_some() => {
-                        left_out.extend(players.handles.get(&client).map(|handle| handle.clone_ref(py)));
-                    }
-                    // The message is too large, for this and all other clients.
-                    Err(error) => return Ok(Err(error)),
-                }
-            }
+            let clients = clients.into_iter().filter(|client| Some(*client) != exclude);
+            let left_out = match core.send_each(driver.now(), clients, channel, messages) {
+                Ok(left_out) => left_out,
+                // The message is too large, for all clients.
+                Err(error) => return Ok(Err(error)),
+            };
+            let known = |(client, _): (PeerHandle, _)| Some(players.handles.get(&client)?.clone_ref(py));
+            let left_out = left_out.into_iter().filter_map(known).collect();
             Ok(Ok(left_out))
         })?
     }
