@@ -15,25 +15,25 @@ from itertools import count
 
 from soak.options import Options
 from soak.scenario import draw
-from soak.session import Result, play_scenario
+from soak.session import Result, memory, play_scenario
 
 MAX_MEGABYTES = 512.0
-"""A process that plays scenario after scenario needs no more than the largest of them."""
+"""A process that plays scenario after scenario needs no more than the largest of them, beyond what it had before."""
 
 
 def run(options: Options) -> int:
     """Runs the soak. Returns the exit code: 0: nothing broke; 1: something did; 130: it was interrupted."""
     # Its servers drop thousands of datagrams that were made wrong on purpose.
     logging.getLogger("tickwire").addHandler(logging.NullHandler())
-    began = time.perf_counter()
+    began, before = time.perf_counter(), memory()
     results: list[Result] = []
     broken: Result | None = None
     interrupted = False
     try:
         for result in _results(options):
             results.append(result)
-            if result.failure is None and result.megabytes > MAX_MEGABYTES:
-                result.failure = f"the process took {result.megabytes:.0f} MiB of memory"
+            if result.failure is None and result.megabytes - before > MAX_MEGABYTES:
+                result.failure = f"the process took {result.megabytes:.0f} MiB of memory, from {before:.0f}"
             if result.failure is not None:
                 broken = result
                 break
