@@ -241,8 +241,8 @@ impl Client {
     fn set_inputs(
         &self,
         #[within(0, time::MAX_TICKS)] delay: u32,
-        #[number] min_lead: f64,
-        #[number] max_lead: f64,
+        #[span(0.0, time::MAX_LEAD)] min_lead: f64,
+        #[span(0.0, time::MAX_LEAD)] max_lead: f64,
         #[within(1, MAX_INPUTS as u32)] redundancy: u32,
     ) -> PyResult<()> {
         time::configure(self, delay, min_lead, max_lead, redundancy)

@@ -39,17 +39,11 @@ impl Bursts {
         conditions::Bursts::mean(loss, length).map(Bursts).map_err(value_error)
     }
 
-    #[getter(to_bad)]
-    fn turns_bad(&self) -> f64 {
-        self.0.to_bad
-    }
-
-    #[getter(to_good)]
-    fn turns_good(&self) -> f64 {
-        self.0.to_good
-    }
-
     properties! {
+        #[allow(clippy::wrong_self_convention)] // A name of the model's.
+        to_bad: f64 = self.0.to_bad;
+        #[allow(clippy::wrong_self_convention)] // As above.
+        to_good: f64 = self.0.to_good;
         good_loss: f64 = self.0.good_loss;
         bad_loss: f64 = self.0.bad_loss;
     }
@@ -67,8 +61,7 @@ pub(crate) struct Outages(conditions::Outages);
 #[pymethods]
 impl Outages {
     #[new]
-    fn new(#[number] duration: f64, #[number] fraction: f64) -> PyResult<Self> {
-        let duration = seconds("duration", duration, MAX_DELAY_SECONDS)?;
+    fn new(#[seconds(MAX_DELAY_SECONDS)] duration: Duration, #[number] fraction: f64) -> PyResult<Self> {
         let outages = conditions::Outages { duration, fraction };
         outages.check().map_err(value_error)?;
         Ok(Outages(outages))
@@ -88,9 +81,8 @@ pub(crate) struct RandomWalk(conditions::RandomWalk);
 #[pymethods]
 impl RandomWalk {
     #[new]
-    fn new(#[number] delay: f64, #[number] time: f64) -> PyResult<Self> {
-        let range = latency_seconds("delay", delay)?;
-        let walk = conditions::RandomWalk { range, memory: seconds("time", time, MAX_DELAY_SECONDS)? };
+    fn new(#[number] delay: f64, #[seconds(MAX_DELAY_SECONDS)] time: Duration) -> PyResult<Self> {
+        let walk = conditions::RandomWalk { range: latency_seconds("delay", delay)?, memory: time };
         walk.check().map_err(value_error)?;
         Ok(RandomWalk(walk))
     }
@@ -164,7 +156,6 @@ impl Conditions {
     replaces!();
 
     properties! {
-        max_datagram: Option<u64> = self.core.max_datagram;
         latency: f64 = self.core.latency.as_secs_f64();
         jitter: f64 = self.core.jitter.as_secs_f64();
         random_walk: Option<RandomWalk> = self.core.random_walk.map(RandomWalk);
@@ -173,12 +164,11 @@ impl Conditions {
         outages: Option<Outages> = self.core.outages.map(Outages);
         duplicate: f64 = self.core.duplicate;
         reorder: f64 = self.core.reorder;
-    }
-
-    #[getter]
-    fn bottleneck(&self) -> Option<Bottleneck> {
-        let overhead = self.core.overhead;
-        self.core.bottleneck.map(|it| Bottleneck { rate: it.rate, queue: it.queue, overhead })
+        bottleneck: Option<Bottleneck> = {
+            let overhead = self.core.overhead;
+            self.core.bottleneck.map(|it| Bottleneck { rate: it.rate, queue: it.queue, overhead })
+        };
+        max_datagram: Option<u64> = self.core.max_datagram;
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

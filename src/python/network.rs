@@ -54,10 +54,8 @@ impl SimulatedNetwork {
         unix: u64 = self.0.unix().0;
     }
 
-    fn advance(&self, #[number] seconds: f64) -> PyResult<()> {
-        let time: Duration = self::seconds("seconds", seconds, MAX_STEP)?;
-        self.0.advance(time);
-        Ok(())
+    fn advance(&self, #[seconds(MAX_STEP)] seconds: Duration) {
+        self.0.advance(seconds);
     }
 
     fn set_conditions(
@@ -72,14 +70,13 @@ impl SimulatedNetwork {
 
     fn schedule(
         &self,
-        #[number] at: f64,
+        #[seconds(MAX_STEP)] at: Duration,
         #[one_way] conditions: Py<Conditions>,
         sender: Option<Address>,
         receiver: Option<Address>,
     ) -> PyResult<()> {
-        let at = Instant::ZERO + seconds("at", at, MAX_STEP)?;
         let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
-        self.0.schedule(at, from, to, conditions.get().core).map_err(value_error)
+        self.0.schedule(Instant::ZERO + at, from, to, conditions.get().core).map_err(value_error)
     }
 
     fn partition(&self, parts: &Bound<'_, PyTuple>) -> PyResult<()> {

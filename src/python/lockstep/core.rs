@@ -8,11 +8,9 @@ use crate::lockstep::{
     CommandError, JoinRefusal, Lockstep, LockstepConfig, LockstepEvent, Pace, STATE_HEAD, StartedTurn,
     StateHead, replayed_check,
 };
-use crate::python::checks::LATEST;
 use crate::python::errors::{ChannelFullError, MessageTooLargeError};
 use crate::python::parts::counts;
 use crate::python::peer::Peer;
-use crate::python::protocol::seconds;
 use crate::session::SharedLockstep;
 use crate::wire::BitWriter;
 
@@ -42,25 +40,24 @@ pub(crate) struct LockstepCore {
 impl LockstepCore {
     #[new]
     fn new(
-        me: &Bound<'_, PyAny>,
+        #[within(0, 15)] me: u8,
         players: u16,
-        master: &Bound<'_, PyAny>,
-        #[number] start: f64,
-        #[number] step: f64,
+        #[within(0, 15)] master: u8,
+        #[instant] start: Instant,
+        #[seconds(1.0)] step: Duration,
         #[within(1, MAX_STEPS)] steps: u8,
         #[within(1, MAX_DELAY)] delay: u8,
         #[truth] adapt: bool,
         max_steps: Option<&Bound<'_, PyAny>>,
         max_delay: Option<&Bound<'_, PyAny>>,
-        #[number] resend: Option<f64>,
+        #[seconds(10.0)] resend: Option<Duration>,
         #[within(8, 256)] log_turns: usize,
         joins: bool,
         admits: bool,
         heals: bool,
     ) -> PyResult<Self> {
-        let (me, master) = (bounded("me", me, 0, 15)?, bounded("master", master, 0, 15)?);
         let mut config = LockstepConfig::new(me, players, master);
-        config.step = seconds("step", step, 1.0)?;
+        config.step = step;
         config.pace = Pace { steps, delay };
         let max_steps = max_steps.map(|most| bounded("max_steps", most, steps, MAX_STEPS)).transpose()?;
         let max_delay = max_delay.map(|most| bounded("max_delay", most, delay, MAX_DELAY)).transpose()?;
@@ -70,11 +67,10 @@ impl LockstepCore {
             steps: max_steps.unwrap_or(most.steps.max(steps)),
             delay: max_delay.unwrap_or(most.delay.max(delay)),
         };
-        config.resend = resend.map(|resend| seconds("resend", resend, 10.0)).transpose()?;
+        config.resend = resend;
         config.log_turns = log_turns;
         (config.joins, config.admits, config.heals) = (joins, admits, heals);
-        let core =
-            Lockstep::new(config, Instant::ZERO + seconds("start", start, LATEST)?).map_err(value_error)?;
+        let core = Lockstep::new(config, start).map_err(value_error)?;
         Ok(LockstepCore { core: Arc::new(Mutex::new(core)) })
     }
 

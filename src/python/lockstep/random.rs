@@ -38,9 +38,8 @@ impl Random {
         Ok(())
     }
 
-    fn bits(&self, count: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
-        let count = count.map_or(Ok(64), |count| bounded("count", count, 1u32, 64))?;
-        Ok(lock(&self.core).next_u64() >> (64 - count))
+    fn bits(&self, #[within(1, 64)] count: u32) -> u64 {
+        lock(&self.core).next_u64() >> (64 - count)
     }
 
     fn below(&self, #[within(1, u64::MAX)] bound: u64) -> PyResult<u64> {

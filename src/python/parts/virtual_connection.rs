@@ -35,13 +35,8 @@ impl VirtualConnection {
         #[truth] in_order_only: bool,
     ) -> PyResult<Self> {
         let losses = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;
-        Self::new(articles::VirtualConnection::listen(config(
-            protocol_id,
-            timeout,
-            keep_alive,
-            losses,
-            in_order_only,
-        )))
+        let config = config(protocol_id, timeout, keep_alive, losses, in_order_only);
+        Self::new(articles::VirtualConnection::listen(config))
     }
 
     #[staticmethod]

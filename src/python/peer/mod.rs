@@ -21,7 +21,6 @@ use super::client::Client;
 use super::facade::Facade;
 use super::inbox::{Inbox, Pending};
 use super::log::{Level, log};
-use super::protocol::seconds;
 use super::rendezvous::{self, Rendezvous};
 use super::sending::Sending;
 use super::server::Server;
@@ -157,8 +156,12 @@ impl Peer {
         }
     }
 
-    fn start(&self, #[number] countdown: f64, #[within(0, u64::MAX)] seed: Option<u64>) -> PyResult<bool> {
-        let countdown = seconds("countdown", countdown, MAX_COUNTDOWN)?.as_micros() as u32;
+    fn start(
+        &self,
+        #[seconds(MAX_COUNTDOWN)] countdown: Duration,
+        #[within(0, u64::MAX)] seed: Option<u64>,
+    ) -> PyResult<bool> {
+        let countdown = countdown.as_micros() as u32;
         let seed = seed.unwrap_or_else(|| random(&mut *entropy(self.endpoint.virtual_network())));
         self.part(|part, now| part.mesh_mut().start(now, Start { seed, countdown, players: 0 }))
     }

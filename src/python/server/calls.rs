@@ -3,9 +3,7 @@
 use crate::python::prelude::*;
 
 use super::{Audience, Server};
-use crate::endpoint::SendError;
 use crate::python::arrays::Recipients;
-use crate::python::sending::Sent;
 use crate::transport::SendOptions;
 
 impl Server {
@@ -68,13 +66,9 @@ impl Server {
             if !self.endpoint.number_ghosts(declared, client, &object, &ghosts)? {
                 continue;
             }
-            let (message, channel) = self.endpoint.call_message(&object)?;
-            let options = SendOptions::default();
-            let sent: Result<(), SendError> = self
-                .endpoint
-                .with(|core, driver| core.send(driver.now(), client, channel, message, options))?;
+            let (sent, channel) = self.endpoint.send_call(client, &object)?;
             let Err(error) = sent else { continue };
-            if Sent::of_refusal(&error, Sent::Gone).is_none() {
+            if !error.is_peers_doing() {
                 return Err(self.endpoint.send_error(&declared.name, channel, error));
             }
             left_out.extend(lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py)));
