@@ -1,9 +1,9 @@
 //! `#[record(module = "...")]`: a class that is made of its fields, as a dataclass is.
 //!
-//! Its fields are attributes, and it shows like the call that makes it. If the stub has a `__new__`, that takes the fields, which
-//! may name their checks as parameters do, and a `replace` in the stub makes one with other fields. A class without a `__new__` is
-//! an event: its fields are match arguments. `#[record(checked, ...)]` calls `check(&self, py)` on every new object; other
-//! arguments go to PyO3's `pyclass`.
+//! Its fields are attributes, and it shows like the call that makes it. If the stub has a `__new__`, that takes the
+//! fields, which may name their checks as parameters do, and a `replace` in the stub makes one with other fields. A class
+//! without a `__new__` is an event: its fields are match arguments. `#[record(checked, ...)]` calls `check(&self, py)` on
+//! every new object; other arguments go to PyO3's `pyclass`.
 
 use crate::stub;
 use proc_macro2::{TokenStream as Tokens, TokenTree};
