@@ -38,7 +38,7 @@ impl StateLayout {
         u64::from(hasher.finalize()).max(1)
     }
 
-    /// The fields' names.
+    /// The names of the fields, in the order of their checksums.
     pub fn names(&self) -> Vec<String> {
         self.fields.iter().map(|field| field.name.clone()).collect()
     }

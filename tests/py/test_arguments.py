@@ -115,6 +115,6 @@ def test_the_time_of_a_simulated_network_is_told() -> None:
 
 def test_settings_show_the_call_that_makes_them() -> None:
     assert repr(testing.Bottleneck(64_000, queue=9)) == "Bottleneck(64000, queue=9, overhead=28)"
-    rendezvous = "Rendezvous(address=Address('127.0.0.1:4000'), title='a game', relaying=True)"
+    rendezvous = "Rendezvous(Address('127.0.0.1:4000'), title='a game', relaying=True)"
     assert repr(peers.Rendezvous("127.0.0.1:4000", title="a game", relaying=True)) == rendezvous
     assert repr(tw.Tuning(mtu=1200).replace(driver="thread")).startswith("Tuning(driver='thread', bind=None,")

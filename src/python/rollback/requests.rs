@@ -156,9 +156,9 @@ impl Advance {
 
 /// The requests of one call of `advance`.
 #[pyclass(frozen, module = "tickwire._core")]
-pub(crate) struct Requests(pub(super) Source);
+pub(crate) struct Requests(pub(super) RequestSource);
 
-pub(super) enum Source {
+pub(super) enum RequestSource {
     Game(Py<Rollback>),
     Test(Py<SyncTest>),
 }
@@ -171,8 +171,8 @@ impl Requests {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         match &self.0 {
-            Source::Game(game) => game.get().next(py),
-            Source::Test(test) => test.get().next(py),
+            RequestSource::Game(game) => game.get().next(py),
+            RequestSource::Test(test) => test.get().next(py),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::acts::Acts;
 use super::events::{Desync, PlayerOut, SpectatorLost};
 use super::inputs::InputKind;
 use super::moment;
-use super::requests::{Requests, Source, Sums};
+use super::requests::{RequestSource, Requests, Sums};
 use super::states::StateKind;
 use super::timing::Timing;
 use crate::python::parts::counts;
@@ -213,7 +213,7 @@ impl Rollback {
             inner.given = 0;
             inner.writer = writer;
             drop(guard);
-            return Ok(Requests(Source::Game(slf.unbind())));
+            return Ok(Requests(RequestSource::Game(slf.unbind())));
         }
         inner.writer = writer;
         written?;

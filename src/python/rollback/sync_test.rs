@@ -4,7 +4,7 @@ use crate::python::prelude::*;
 
 use super::acts::{Acts, state_of};
 use super::inputs::InputKind;
-use super::requests::{Requests, Save, Source};
+use super::requests::{RequestSource, Requests, Save};
 use super::states::{StateKind, differing};
 use crate::python::arguments::wrong;
 use crate::python::errors::SyncTestError;
@@ -128,7 +128,7 @@ impl SyncTest {
         inner.test.advance(&mut inner.steps);
         inner.given = 0;
         drop(guard);
-        Ok(Requests(Source::Test(slf.unbind())))
+        Ok(Requests(RequestSource::Test(slf.unbind())))
     }
 
     properties! {

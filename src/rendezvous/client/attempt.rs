@@ -40,7 +40,7 @@ pub enum PathKind {
 }
 
 impl PathKind {
-    /// Its name.
+    /// The word for it in reports: `direct`, `punched` or `relayed`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
