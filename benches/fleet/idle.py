@@ -1,14 +1,21 @@
 """What an idle room costs: a process with one room at 30 ticks a second and no players, beside a bare
-Python."""
+Python that only sleeps, 30 times a second too."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 SECONDS = 20
-BARE = "import time; print('ready', flush=True); time.sleep(60)"
+BARE = """
+import time
+print("ready", flush=True)
+while True:
+    time.sleep(1 / 30)
+"""
 ROOM = """
 import tickwire as tw
 from tickwire import fleet
@@ -21,7 +28,7 @@ class Walk:
 class Walker:
     x: tw.i32 = 0
 
-@fleet.room(tw.Protocol(1, [], ghosts=[Walker], inputs=Walk, tick_rate=30))
+@fleet.room(tw.Protocol(1, [], ghosts=[Walker], inputs=Walk, tick_rate=30), empty_rate=EMPTY_RATE)
 class Room:
     def __init__(self, server):
         print("ready", flush=True)
@@ -30,20 +37,35 @@ class Room:
 
 fleet.serve(Room, "idle", "127.0.0.1:0", store=fleet.MemoryStore())
 """
+CODES = {
+    "bare Python that sleeps": BARE,
+    "a room": ROOM.replace("EMPTY_RATE", "None"),
+    "a room with empty_rate=1": ROOM.replace("EMPTY_RATE", "1"),
+}
 
 
-def cost(code: str) -> tuple[float, float]:
-    """Megabytes of memory of its own, and the share of a core in percent."""
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        subprocess.run(["sleep", "2"], check=True)
-        before = _cpu(process.pid)
+def cost(code: str) -> tuple[float, float, float]:
+    """Megabytes of memory of the first process and of one more beside it; the share of a core in percent."""
+    # Python's caches of compiled modules, as an image has them: compiling takes memory that stays.
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    with ExitStack() as stack:
+        first = _begin(stack, code, kept)
+        before = _cpu(first)
         subprocess.run(["sleep", str(SECONDS)], check=True)
-        used = _cpu(process.pid) - before
-        memory = _memory(process.pid)
-        process.terminate()
-    return memory, 100 * used / SECONDS
+        share = 100 * (_cpu(first) - before) / SECONDS
+        alone = _memory(first)
+        _begin(stack, code, kept)
+        return alone, _memory(first), share
+
+
+def _begin(stack: ExitStack, code: str, environment: dict[str, str]) -> int:
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=environment)
+    stack.enter_context(process)
+    stack.callback(process.terminate)
+    assert process.stdout is not None
+    process.stdout.readline()
+    subprocess.run(["sleep", "2"], check=True)
+    return process.pid
 
 
 def _cpu(pid: int) -> float:
@@ -53,7 +75,7 @@ def _cpu(pid: int) -> float:
 
 
 def _memory(pid: int) -> float:
-    """Private memory: what another room beside it would cost again."""
+    """Private memory. Once another process has the same libraries, what a further one would cost again."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     private = [line.split() for line in lines if line.startswith("Private_")]
     return sum(int(line[1]) for line in private) / 1024
@@ -61,10 +83,15 @@ def _memory(pid: int) -> float:
 
 def main() -> None:
     """Measures and prints."""
-    bare, _ = cost(BARE)
-    memory, share = cost(ROOM)
-    print(f"bare Python {bare:.1f} MB; an idle room {memory:.1f} MB, {memory - bare:.1f} MB more")
-    print(f"{share:.3f} % of a core at 30 ticks a second")
+    bare = None
+    for name, code in CODES.items():
+        alone, beside, share = cost(code)
+        bare = bare or (alone, beside)
+        print(
+            f"{name}: {alone:.1f} MB, {alone - bare[0]:.1f} more than bare Python; beside another one "
+            f"{beside:.1f} MB, {beside - bare[1]:.1f} more; {share:.3f} % of a core",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scene import Scene
+from scene import SEED, Scene, Walkers
 
 ROW = np.dtype([("id", "<u2"), ("position", "<u8"), ("rotation", "<u4"), ("health", "<u2"), ("flags", "u1")])
 CLIENTS = {"S1": 16, "S2": 64, "S3": 64, "S6": 64, "S6b": 64, "C901": 1}
@@ -50,13 +50,17 @@ def packed(scene: Scene, rows: NDArray[np.intp]) -> Rows:
 class Server:
     """Knows the world as it was sent last."""
 
-    def __init__(self, scene: Scene, clients: int, sight: float | None) -> None:
-        self._scene, self._clients, self._sight = scene, clients, sight
+    def __init__(self, scene: Scene, walkers: Walkers, clients: int, sight: float | None) -> None:
+        self._scene, self._walkers, self._clients, self._sight = scene, walkers, clients, sight
         self._before = [np.zeros_like(column) for column in self._columns()]
 
     def _columns(self) -> tuple[NDArray[Any], ...]:
         scene = self._scene
         return scene.position, scene.rotation, scene.health, scene.flags
+
+    def _cells(self, places: NDArray[np.float32]) -> NDArray[np.intp]:
+        """The cells of places: from 0 to 31 along x and z."""
+        return np.floor(places / self._sight).astype(np.intp) + 16
 
     def tick(self) -> list[bytes]:
         """The payload of each client."""
@@ -72,22 +76,21 @@ class Server:
         if self._sight is None:
             return [body.tobytes()] * self._clients
         # Sorted by cells as wide as clients see, so that each looks at three runs of rows.
-        cells = np.floor(scene.position[:, :2] / self._sight).astype(np.intp) + 11
-        keys = cells[rows] @ (1, 32)
+        at = scene.position[rows, ::2]
+        keys = self._cells(at) @ (1, 32)
         order = keys.argsort(kind="stable")
-        at, body = scene.position[rows[order]], body[order]
+        at, body = at[order], body[order]
         starts = np.searchsorted(keys[order], np.arange(32 * 32))
         payloads = []
-        for client in range(self._clients):
-            eye = client * (n // self._clients)
-            x, y = cells[eye]
+        eyes = self._walkers.position
+        for eye, (x, z) in zip(eyes, self._cells(eyes), strict=True):
             runs = [
                 slice(starts[line + x - 1], starts[line + x + 2])
-                for line in ((y - 1) * 32, y * 32, (y + 1) * 32)
+                for line in ((z - 1) * 32, z * 32, (z + 1) * 32)
             ]
             parts = []
             for run in runs:
-                apart = at[run] - scene.position[eye]
+                apart = at[run] - eye
                 parts.append(body[run][np.einsum("ij,ij->i", apart, apart) <= self._sight**2].tobytes())
             payloads.append(b"".join(parts))
         return payloads
@@ -120,11 +123,13 @@ class Client:
 def measured(name: str) -> dict[str, Any]:
     """One scene's row."""
     scene, clients = Scene(name), CLIENTS[name]
-    server, client = Server(scene, clients, SIGHT.get(name)), Client(scene.plan.entities)
+    walkers = Walkers(SEED, clients, scene.plan.reach[0], scene.plan.hz)
+    server, client = Server(scene, walkers, clients, SIGHT.get(name)), Client(scene.plan.entities)
     server_ms, client_ms, sent, updates = [], [], 0, 0
     warm = 1200 if name == "C901" else WARM
     for tick in range(warm + MEASURED):
         scene.step()
+        walkers.step()
         start = time.thread_time()
         payloads = server.tick()
         between = time.thread_time()
@@ -133,7 +138,7 @@ def measured(name: str) -> dict[str, Any]:
             server_ms.append((between - start) * 1e3)
             client_ms.append((time.thread_time() - between) * 1e3)
             sent += sum(map(len, payloads))
-            updates += _updates(scene, clients, SIGHT.get(name))
+            updates += _updates(scene, walkers, clients, SIGHT.get(name))
     rate = scene.plan.hz / clients
     return {
         "scene": name,
@@ -145,12 +150,12 @@ def measured(name: str) -> dict[str, Any]:
     }
 
 
-def _updates(scene: Scene, clients: int, sight: float | None) -> int:
+def _updates(scene: Scene, walkers: Walkers, clients: int, sight: float | None) -> int:
     """Objects that moved, for each client that sees them."""
     if sight is None:
         return len(scene.moved) * clients
-    at, n = scene.position[scene.moved], scene.plan.entities
-    apart = (at - scene.position[client * (n // clients)] for client in range(clients))
+    at = scene.position[scene.moved, ::2]
+    apart = (at - eye for eye in walkers.position)
     return sum(int((np.einsum("ij,ij->i", each, each) <= sight**2).sum()) for each in apart)
 
 

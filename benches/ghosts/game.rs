@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::clock::timed;
 use crate::line::Line;
 use crate::play::{Cost, Game, Kind, Setup};
-use crate::scene::Scene;
+use crate::scene::{SEED, Scene, Walkers};
 use crate::tables::{Cells, entity};
 use tickwire::endpoint::{Feature, PeerHandle};
 use tickwire::replication::{
@@ -27,7 +27,8 @@ pub(crate) const CHANNEL: usize = 0;
 /// One client. Most only ack: a real server shares its processor's caches with no clients, nor they with each other.
 struct Player {
     handle: PeerHandle,
-    owned: Vec<u32>,
+    /// The place from which it looks, if it sees only a part of the scene.
+    viewpoint: Option<[f64; 3]>,
     interest: Interest,
     seen: Option<Seen>,
     line: Line,
@@ -42,6 +43,7 @@ struct Seen {
 
 pub(crate) struct Ghosts {
     pub(crate) scene: Scene,
+    walkers: Option<Walkers>,
     setup: Setup,
     publisher: Publisher,
     relevancy: ClassRelevancy,
@@ -61,20 +63,13 @@ impl Ghosts {
     pub(crate) fn join_as(&mut self, handle: PeerHandle, clients: usize) {
         let (number, rows) = (self.players.len(), self.scene.plan.entities);
         self.publisher.add_peer(handle);
-        let owned = if self.setup.sight.is_some() {
-            let row = (number * (rows / clients)) as u32;
-            self.publisher.set_owner(0, row, Some(handle));
-            vec![row]
-        } else {
-            Vec::new()
-        };
         let seen = [0, clients].contains(&number).then(|| Seen {
             mirror: Mirror::new(self.publisher.classes().clone()),
             cells: Cells::new(rows),
             events: Vec::new(),
         });
         let (interest, line) = (Interest::default(), Line::new(self.setup.path, number as u64));
-        self.players.push(Player { handle, owned, interest, seen, line });
+        self.players.push(Player { handle, viewpoint: None, interest, seen, line });
     }
 
     pub(crate) fn publisher(&mut self) -> &mut Publisher {
@@ -88,6 +83,14 @@ impl Ghosts {
             self.scene.step();
         } else {
             self.scene.moved.clear();
+        }
+        if let Some(walkers) = &mut self.walkers {
+            if moves {
+                walkers.step();
+            }
+            for (player, [x, z]) in self.players.iter_mut().zip(&walkers.position) {
+                player.viewpoint = Some([f64::from(*x), 0.0, f64::from(*z)]);
+            }
         }
     }
 
@@ -108,8 +111,8 @@ impl Ghosts {
         self.publisher.begin_tick(&[self.cells.columns(self.setup.kind != Kind::Unwritten)], &mut errors);
         assert!(errors.is_empty(), "{errors:?}");
         self.relevancy.begin_tick(self.publisher.table(0));
-        for Player { handle, owned, interest, .. } in &mut self.players {
-            let view = View { owned, ..View::default() };
+        for Player { handle, viewpoint, interest, .. } in &mut self.players {
+            let view = View { viewpoints: viewpoint.as_slice(), ..View::default() };
             let Changes { entered, left } = &mut self.changes;
             entered.clear();
             left.clear();
@@ -169,8 +172,11 @@ impl Game for Ghosts {
         (0..rows).for_each(|_| _ = publisher.spawn(0, None).expect("a row"));
         let mut cells = Cells::new(rows);
         cells.apply(&scene, true);
+        let walkers =
+            setup.sight.map(|_| Walkers::new(SEED, setup.clients, scene.plan.reach[0], scene.plan.hz));
         let mut game = Ghosts {
             scene,
+            walkers,
             setup,
             publisher,
             relevancy,

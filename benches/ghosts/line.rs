@@ -1,4 +1,4 @@
-//! A client's line: packets to it and acks from it, each this many ticks late, some of them lost.
+//! A client's line: packets to it and acks from it, each some ticks late, some of them lost.
 //!
 //! A client acks what it got with the next packet that it sends in a tick; an ack that is lost is in the one after it. The
 //! server hears of packets in their order, of each once: of those between two that arrived, that they are lost.
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use tickwire::rng::Rng;
 
-use crate::play::Path;
+use crate::path::Path;
 
 /// A packet: its record, and its bytes with how many bits they are. A keep-alive has no record.
 pub(crate) type Packet = (Option<u32>, Vec<u8>, usize);
@@ -44,7 +44,7 @@ impl Line {
         self.busy = tick;
         self.sent.push_back(packet.0);
         if !self.rng.chance(self.path.loss) {
-            self.packets.push_back((tick + self.path.ticks, packet));
+            self.packets.push_back((tick + self.path.down, packet));
         }
     }
 
@@ -65,7 +65,7 @@ impl Line {
     /// The client sends a packet with its acks.
     pub(crate) fn ack(&mut self, tick: u32) {
         if !self.arrived.is_empty() && !self.rng.chance(self.path.loss) {
-            self.acks.push_back((tick + self.path.ticks, std::mem::take(&mut self.arrived)));
+            self.acks.push_back((tick + self.path.up, std::mem::take(&mut self.arrived)));
         }
     }
 

@@ -9,6 +9,7 @@ mod clock;
 mod game;
 mod hosted;
 mod line;
+mod path;
 #[allow(dead_code)] // Kinds that others have.
 mod play;
 #[allow(dead_code)] // Some of it is for tests/rust/ghost_scenes.rs.

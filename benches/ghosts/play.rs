@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::clock::quantile;
+use crate::path::Path;
 use crate::scene::PLANS;
 
 /// Ticks before measuring, and measured.
@@ -19,18 +20,10 @@ const JOIN_TICKS: u32 = 1000;
 /// Ticks before each of them, whose costs are the usual ones.
 const BETWEEN: usize = 15;
 
-/// How a line is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Path {
-    /// Ticks each way: 0 is within the tick.
-    pub(crate) ticks: u32,
-    pub(crate) loss: f64,
-}
-
-const NEAR: Path = Path { ticks: 0, loss: 0.0 };
+const NEAR: Path = Path::with_ack_age(1, 0.0);
 /// At 30 Hz about 50 ms.
-const LATE: Path = Path { ticks: 2, loss: 0.0 };
-const BAD: Path = Path { ticks: 2, loss: 0.05 };
+const LATE: Path = Path::with_ack_age(4, 0.0);
+const BAD: Path = Path::with_ack_age(4, 0.05);
 
 /// What a library is asked for; not all know all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,6 +203,7 @@ pub(crate) fn row(name: &str, setup: Setup, costs: &[Cost]) -> Value {
     json!({
         "scene": name,
         "clients": setup.clients,
+        "ack_age": setup.path.ack_age(),
         "server_ms": rounded(server_ms(costs)),
         "bytes_a_client_and_second": (bytes as f64 * a_second).round(),
         "bytes_an_update": (updates > 0).then(|| rounded(bytes as f64 / updates as f64)),

@@ -1,7 +1,7 @@
-"""The world of the ghosts' benches, tick by tick: the same as `scene.rs` makes, bit for bit.
+"""The worlds of the ghosts' benches, tick by tick: the same as `scene.rs` makes, bit for bit.
 
-Random numbers are a hash of (seed, stream, tick, entity); all else is float32 under + - * / and square
-roots, each rounded by itself, in the order of the Rust code, which says what the scenes are.
+Random numbers are a hash of (seed, tick, entity, lane). Everything else is float32 under + - * / and square
+roots, each rounded by itself, in the order of the Rust code, which describes the scenes.
 """
 
 from __future__ import annotations
@@ -15,66 +15,75 @@ import numpy as np
 from numpy.typing import NDArray
 
 SEED = 20_240_607
-ALL = 1 << 32
-HURT, FLAGGED, KICK = ALL // 100, ALL // 200, ALL // 200
-GOLDEN = 0x9E37_79B9
-POSITION, ROTATION, HEALTH, FLAGS, MOVES, VELOCITY, SPIN, HEALTH_CHANGES, FLAGS_CHANGE, KICKED = (
-    0, 3, 7, 8, 9, 10, 13, 16, 18, 20,
-)  # fmt: skip
 CHECKSUMS = Path(__file__).with_name("checksums.txt")
 
-Words = NDArray[np.uint32]
+Words = NDArray[np.uint64]
 Floats = NDArray[np.float32]
 F = np.float32
+U64 = np.uint64
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a scene is made of: entities, those of 2^32 draws that move, where they are, ticks a second."""
+    """A scene: which entities move ("all", "tenth", "none", "cubes"), how far they get, and the rate."""
 
     name: str
     entities: int
-    moving: int
+    motion: str
     reach: tuple[float, float, float]
     hz: int = 30
-    cubes: bool = False
 
 
-_CUBE, _PLAIN = (1000.0, 1000.0, 1000.0), (2000.0, 2000.0, 10.0)
+_WIDE, _FLAT = (1000.0, 1000.0, 1000.0), (2000.0, 10.0, 2000.0)
 PLANS = {
     plan.name: plan
     for plan in (
-        Plan("S1", 1000, ALL, _CUBE),
-        Plan("S2", 10_000, ALL // 10, _CUBE),
-        Plan("S3", 10_000, 0, _CUBE),
-        Plan("S6", 10_000, ALL, _PLAIN),
-        Plan("S6b", 10_000, ALL // 10, _PLAIN),
-        Plan("C901", 901, 0, (50.0, 50.0, 100.0), 60, cubes=True),
+        Plan("S1", 1000, "all", _WIDE),
+        Plan("S2", 10_000, "tenth", _WIDE),
+        Plan("S3", 10_000, "none", _WIDE),
+        Plan("S6", 10_000, "all", _FLAT),
+        Plan("S6b", 10_000, "tenth", _FLAT),
+        Plan("C901", 901, "cubes", (16.0, 4.0, 16.0), 60),
     )
 }
 
 
-def mix(x: Words) -> Words:
-    x = x ^ (x >> np.uint32(16))
-    x = x * np.uint32(0x7FEB_352D)
-    x = x ^ (x >> np.uint32(15))
-    x = x * np.uint32(0x846C_A68B)
-    return x ^ (x >> np.uint32(16))
+def splitmix(x: Words) -> Words:
+    z = x + U64(0x9E37_79B9_7F4A_7C15)
+    z = (z ^ (z >> U64(30))) * U64(0xBF58_476D_1CE4_E5B9)
+    z = (z ^ (z >> U64(27))) * U64(0x94D0_49BB_1331_11EB)
+    return z ^ (z >> U64(31))
+
+
+def bits(seed: int, tick: int, entities: Words, lane: int) -> Words:
+    """The random numbers of entities."""
+    key = splitmix(np.array([(seed ^ (tick << 40)) & 0xFFFF_FFFF_FFFF_FFFF], U64))
+    return splitmix(key ^ (entities << U64(8)) ^ U64(lane))
+
+
+def signed(seed: int, tick: int, entities: Words, lane: int) -> Floats:
+    """Random numbers from -1 to below 1."""
+    return (bits(seed, tick, entities, lane) >> U64(40)).astype(F) / F(8_388_608) - F(1)
+
+
+def three(seed: int, tick: int, entities: Words, lane: int) -> Floats:
+    """The random numbers of this lane and the next two."""
+    return np.stack([signed(seed, tick, entities, lane + axis) for axis in range(3)], axis=1)
 
 
 def normalized(q: Floats) -> Floats:
-    x, y, z, w = q.T
-    return np.asarray(q / np.sqrt(x * x + y * y + z * z + w * w)[:, None])
+    a, b, c, d = q.T
+    return np.asarray(q / np.sqrt(a * a + b * b + c * c + d * d)[:, None])
 
 
-def turned(q: Floats, spin: Floats, half: F) -> Floats:
-    """A rotation after a spin for twice the time `half`."""
-    (x, y, z, w), (a, b, c) = q.T, spin.T
+def turned(q: Floats, spin: Floats, dt: F) -> Floats:
+    """Rotations after a spin for this time."""
+    (a, b, c, d), (x, y, z) = q.T, (spin * (F(0.5) * dt)).T
     parts = (
-        x + half * (a * w + b * z - c * y),
-        y + half * (b * w + c * x - a * z),
-        z + half * (c * w + a * y - b * x),
-        w - half * (a * x + b * y + c * z),
+        a - (x * b + y * c + z * d),
+        b + (x * a + y * d - z * c),
+        c + (y * a + z * b - x * d),
+        d + (z * a + x * c - y * b),
     )
     return normalized(np.stack(parts, axis=1))
 
@@ -82,102 +91,116 @@ def turned(q: Floats, spin: Floats, half: F) -> Floats:
 class Scene:
     """A scene in one of its ticks."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, seed: int = SEED) -> None:
         self.plan = plan = PLANS[name]
-        self.tick, n = 0, plan.entities
-        self._hashes = np.arange(n, dtype=np.uint32) * np.uint32(GOLDEN)
-        self.every = np.arange(n)
-        every = self.every
-        self.moved = every[:0]
-        self._reach = np.array(plan.reach, F)
-        self._dt = F(1) / F(plan.hz)
-        if plan.cubes:
-            height = self._unit(POSITION, every) * F(9) + F(1)
-            row, column = (every // 30).astype(F), (every % 30).astype(F)
-            self.position = np.stack((column - F(15), row - F(15), height), axis=1)
-            self.health, self.flags = np.full(n, 1000, np.uint16), np.zeros(n, np.uint8)
-        else:
-            self.position = self._three(POSITION, every) * self._reach
-            self.health = (self._draws(HEALTH, every) % np.uint32(1001)).astype(np.uint16)
-            self.flags = self._draws(FLAGS, every).astype(np.uint8)
-        q = np.stack([self._signed(ROTATION + axis, every) for axis in range(4)], axis=1)
-        q[:, 3] += F(2)
-        self.rotation = normalized(q)
-        still = F(0 if plan.cubes else 1)
-        self._velocity = self._three(VELOCITY, every) * (F(2.5) * still)
-        self._spin = self._three(SPIN, every) * still
-
-    def _draws(self, stream: int, entities: NDArray[np.intp]) -> Words:
-        first = mix(np.array([SEED ^ (stream * GOLDEN & (ALL - 1))], np.uint32))
-        key = mix(first + np.uint32(self.tick))
-        return mix(key + self._hashes[entities])
-
-    def _unit(self, stream: int, entities: NDArray[np.intp]) -> Floats:
-        return (self._draws(stream, entities) >> np.uint32(8)).astype(F) * F(1 / 16_777_216)
-
-    def _signed(self, stream: int, entities: NDArray[np.intp]) -> Floats:
-        return self._unit(stream, entities) * F(2) - F(1)
-
-    def _three(self, stream: int, entities: NDArray[np.intp]) -> Floats:
-        return np.stack([self._signed(stream + axis, entities) for axis in range(3)], axis=1)
+        self.tick, self._seed = 0, seed
+        self._ids = e = np.arange(plan.entities, dtype=U64)
+        self.moved = np.arange(0)
+        self._reach, self._dt = np.array(plan.reach, F), F(1) / F(plan.hz)
+        self.position = three(seed, 0, e, 0) * self._reach
+        self._velocity = three(seed, 0, e, 3) * F(5)
+        # w, x, y, z.
+        self.rotation = normalized(np.stack([signed(seed, 0, e, lane) for lane in range(6, 10)], axis=1))
+        self._spin = three(seed, 0, e, 10)
+        self.health = (bits(seed, 0, e, 13) % U64(1001)).astype(np.uint16)
+        self.flags = (bits(seed, 0, e, 14) & U64(0xFF)).astype(np.uint8)
+        if plan.motion == "cubes":
+            self.position[:, 1] = F(0.2) + (signed(seed, 0, e, 1) + F(1)) * self._reach[1]
+            self._velocity[:] = 0
+            self._spin *= F(4)
+            self.health[:], self.flags[:] = 0, 0
 
     def step(self) -> None:
-        """Goes on by a tick."""
+        """Advances by a tick."""
         self.tick += 1
-        if self.plan.cubes:
-            self._step_cubes()
-            return
-        if self.plan.moving == 0:
-            return
-        m = self.moved = np.flatnonzero(self._draws(MOVES, self.every) < self.plan.moving)
-        v = self._velocity[m] * F(0.98) + self._three(VELOCITY, m) * F(0.5)
-        p = self.position[m] + v * self._dt
-        out = (p > self._reach) | (p < -self._reach)
-        self._velocity[m] = np.where(out, -v, v)
-        self.position[m] = np.maximum(np.minimum(p, self._reach), -self._reach)
-        self._spin[m] = self._spin[m] * F(0.98) + self._three(SPIN, m) * F(0.2)
-        self.rotation[m] = turned(self.rotation[m], self._spin[m], self._dt * F(0.5))
-        hurt = m[self._draws(HEALTH_CHANGES, m) < HURT]
-        self.health[hurt] = self._draws(HEALTH_CHANGES + 1, hurt) % np.uint32(1001)
-        flagged = m[self._draws(FLAGS_CHANGE, m) < FLAGGED]
-        self.flags[flagged] = self._draws(FLAGS_CHANGE + 1, flagged).astype(np.uint8)
+        match self.plan.motion:
+            case "all":
+                self._walk(np.arange(self.plan.entities))
+            case "tenth":
+                self._walk(np.flatnonzero(bits(self._seed, self.tick, self._ids, 7) % U64(10) == 0))
+            case "cubes":
+                self._fall()
 
-    def _step_cubes(self) -> None:
-        floor, dt = F(0.2), self._dt
-        kicked = np.flatnonzero((self.flags == 1) & (self._draws(KICKED, self.every) < KICK))
-        sideways = [self._signed(VELOCITY + axis, kicked) * F(2) for axis in range(2)]
-        upwards = self._unit(VELOCITY + 2, kicked) * F(3) + F(3)
-        self._velocity[kicked] = np.stack((*sideways, upwards), axis=1)
-        self._spin[kicked] = self._three(SPIN, kicked) * F(4)
-        self.flags[kicked] = 0
-        m = self.moved = np.flatnonzero(self.flags == 0)
+    def _walk(self, m: NDArray[np.intp]) -> None:
+        """Moves entities by their random walks."""
+        self.moved, e, reach = m, self._ids[m], self._reach
+        v = self._velocity[m] + three(self._seed, self.tick, e, 0)
+        v = np.minimum(np.maximum(v, F(-10)), F(10))
+        p = self.position[m] + v * self._dt
+        self._velocity[m] = np.where((p > reach) | (p < -reach), -v, v)
+        self.position[m] = np.maximum(np.minimum(p, reach), -reach)
+        spin = self._spin[m] + three(self._seed, self.tick, e, 3) * F(0.2)
+        self._spin[m] = np.minimum(np.maximum(spin, F(-2)), F(2))
+        self.rotation[m] = turned(self.rotation[m], self._spin[m], self._dt)
+        drawn = bits(self._seed, self.tick, e, 6)
+        hit = drawn % U64(100) == 0
+        self.health[m[hit]] = (drawn[hit] >> U64(32)) % U64(1001)
+        hit = (drawn >> U64(8)) % U64(200) == 0
+        self.flags[m[hit]] = drawn[hit] >> U64(56)
+
+    def _kick(self) -> None:
+        """Kicks some of the cubes that rest."""
+        rests = (self.flags & 1) == 1
+        k = np.flatnonzero(rests & (bits(self._seed, self.tick, self._ids, 0) % U64(249) == 0))
+        drawn = three(self._seed, self.tick, self._ids[k], 1)
+        self.flags[k] &= 0xFE
+        x, y, z = drawn.T
+        self._velocity[k] = np.stack((x * F(4), F(5.5) + y * F(2.5), z * F(4)), axis=1)
+        self._spin[k] = three(self._seed, self.tick, self._ids[k], 4) * F(4)
+
+    def _fall(self) -> None:
+        """Moves cubes through the air; they bounce, and come to rest when they are slow."""
+        self._kick()
+        m = self.moved = np.flatnonzero((self.flags & 1) == 0)
         v, p, spin = self._velocity[m], self.position[m], self._spin[m]
-        v[:, 2] -= F(9.81) * dt
-        p += v * dt
-        reach = self._reach[:2]
-        out = (p[:, :2] > reach) | (p[:, :2] < -reach)
-        v[:, :2] = np.where(out, -v[:, :2], v[:, :2])
-        p[:, :2] = np.maximum(np.minimum(p[:, :2], reach), -reach)
-        self.rotation[m] = turned(self.rotation[m], spin, dt * F(0.5))
-        down = p[:, 2] < floor
-        rests = down & (v[:, 2] > F(-1))
-        bounces = down & ~rests
-        p[down, 2] = floor
-        v[bounces] *= np.array([0.7, 0.7, -0.5], F)
-        spin[bounces] *= F(0.7)
+        v[:, 1] -= F(9.8125) * self._dt
+        p += v * self._dt
+        for axis in (0, 2):
+            reach = self._reach[axis]
+            out = (p[:, axis] > reach) | (p[:, axis] < -reach)
+            v[:, axis] = np.where(out, -v[:, axis], v[:, axis])
+            p[:, axis] = np.maximum(np.minimum(p[:, axis], reach), -reach)
+        down = p[:, 1] < F(0.2)
+        p[down, 1] = F(0.2)
+        bounces = down & (v[:, 1] < 0)
+        v[bounces, 1] *= F(-0.5)
+        v[down, 0] *= F(0.7)
+        v[down, 2] *= F(0.7)
+        spin[down] *= F(0.7)
+        rests = down & (v[:, 1] < F(0.4))
         v[rests], spin[rests] = 0, 0
-        self.flags[m[rests]] = 1
+        self.flags[m[rests]] |= 1
         self._velocity[m], self.position[m], self._spin[m] = v, p, spin
+        self.rotation[m] = turned(self.rotation[m], spin, self._dt)
 
     def checksum(self, before: int) -> int:
-        """CRC-32 of all that is seen and of what moved, after `before`."""
+        """CRC-32 of everything that clients see and of the entities that moved, after `before`."""
         for part in (self.position, self.rotation, self.health, self.flags, self.moved.astype("<u4")):
-            before = zlib.crc32(part.tobytes(), before)
+            before = zlib.crc32(np.ascontiguousarray(part).tobytes(), before)
         return before
 
 
+class Walkers:
+    """The places from which clients look at a flat scene, along x and z: they walk at random."""
+
+    def __init__(self, seed: int, count: int, reach: float, hz: int) -> None:
+        self._seed, self._reach, self._dt, self._tick = seed, F(reach), F(1) / F(hz), 0
+        self._ids = e = np.arange(count, dtype=U64)
+        self.position = np.stack([signed(seed, 0, e, lane) * self._reach for lane in (100, 101)], axis=1)
+        self._velocity = np.stack([signed(seed, 0, e, lane) * F(10) for lane in (102, 103)], axis=1)
+
+    def step(self) -> None:
+        """Advances by a tick."""
+        self._tick += 1
+        drawn = np.stack([signed(self._seed, self._tick, self._ids, lane) for lane in (102, 103)], axis=1)
+        v = np.minimum(np.maximum(self._velocity + drawn, F(-20)), F(20))
+        p = self.position + v * self._dt
+        self._velocity = np.where((p > self._reach) | (p < -self._reach), -v, v)
+        self.position = np.maximum(np.minimum(p, self._reach), -self._reach)
+
+
 def checksums() -> str:
-    """A line for each scene: the CRC-32 of its start and its first hundred ticks."""
+    """A line for each scene and for the walkers: the CRC-32 of the start and the first hundred ticks."""
     lines = []
     for name in PLANS:
         scene = Scene(name)
@@ -186,7 +209,12 @@ def checksums() -> str:
             scene.step()
             checksum = scene.checksum(checksum)
         lines.append(f"{name} {checksum:08x}\n")
-    return "".join(lines)
+    walkers = Walkers(SEED, 64, 2000, 30)
+    checksum = zlib.crc32(walkers.position.tobytes())
+    for _ in range(100):
+        walkers.step()
+        checksum = zlib.crc32(walkers.position.tobytes(), checksum)
+    return "".join([*lines, f"walkers {checksum:08x}\n"])
 
 
 if __name__ == "__main__":

@@ -47,9 +47,8 @@ impl Cells {
             for axis in 0..3 {
                 position[i * 3 + axis] = f64::from(scene.position[i][axis]).to_le_bytes();
             }
-            for axis in 0..4 {
-                rotation[i * 4 + axis] = scene.rotation[i][axis].to_le_bytes();
-            }
+            let [w, x, y, z] = scene.rotation[i];
+            rotation[i * 4..][..4].copy_from_slice(&[x, y, z, w].map(f32::to_le_bytes));
             health[i] = scene.health[i].to_le_bytes();
             self.flags[i] = scene.flags[i];
         }

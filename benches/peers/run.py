@@ -1,7 +1,8 @@
 """Games without a server: what was promised of them, and what is. ``make peers`` runs it, in a minute or two.
 
-``python benches/peers/run.py [--minutes 10]``; writes results.json and RESULTS.md. In virtual time, but for
-the times of rollback's own work and of replaying, which are thread CPU.
+``python benches/peers/run.py [--minutes 10]``; writes results.json and RESULTS.md. ``--only host`` measures
+that part again and keeps the others. In virtual time, but for the times of rollback's own work and of
+replaying, which are thread CPU.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -192,22 +194,25 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0, help="virtual minutes of lockstep's games")
     parser.add_argument("--seeds", type=int, default=300, help="games whose master falls silent")
     parser.add_argument("--build", default="wheel", help="what RESULTS.md says of the build")
+    parts: dict[str, Callable[[], Any]] = {
+        "lockstep": lambda: lockstep.measure(arguments.minutes),
+        "rollback": rollback.measure,
+        "boxes": meeting.boxes,
+        "third": lambda: meeting.by_a_third(50),
+        "master": lambda: meeting.master_dies(arguments.seeds),
+        "start": lambda: meeting.start_skew(20),
+        "joining": lambda: joining.measure(10),
+        "host": lambda: migration.measure(100),
+    }
+    parser.add_argument("--only", nargs="+", choices=parts, help="the parts to measure again")
     arguments = parser.parse_args()
     begun = time.monotonic()
-    found: dict[str, Any] = {
-        "version": tw.__version__,
-        "build": arguments.build,
-        "lockstep": lockstep.measure(arguments.minutes),
-        "rollback": rollback.measure(),
-        "boxes": meeting.boxes(),
-        "third": meeting.by_a_third(50),
-        "master": meeting.master_dies(arguments.seeds),
-        "start": meeting.start_skew(20),
-        "joining": joining.measure(10),
-        "host": migration.measure(100),
-    }
+    found: dict[str, Any] = {"version": tw.__version__, "build": arguments.build}
+    if arguments.only:
+        found = json.loads((FOLDER / "results.json").read_text("utf-8"))
+    found |= {name: parts[name]() for name in arguments.only or parts}
     table = rows(arguments.minutes, found)
-    text = HEAD.format(machine=machine(), build=f"a {arguments.build} build")
+    text = HEAD.format(machine=machine(), build=f"a {found['build']} build")
     for what, goal, is_so, fine in table:
         text += f"| {what} | {goal} | {is_so} | {'yes' if fine else '**no**'} |\n"
         print(f"{'     ' if fine else 'MISS '}{what}: {is_so} (goal: {goal})")

@@ -108,8 +108,7 @@ fn running(class: &str) -> syn::Result<Vec<ImplItem>> {
             self.endpoint.fileno(py)
         }
         fn close(&self, py: Python<'_>, #[number] linger: f64, #reason #[truth] wait: bool) -> PyResult<()> {
-            self.endpoint.close(py, linger, #given, wait)?;
-            self.stop(py)
+            self.close_all(py, linger, #given, wait)
         }
         fn __enter__(slf: Py<Self>) -> Py<Self> {
             slf
@@ -122,8 +121,7 @@ fn running(class: &str) -> syn::Result<Vec<ImplItem>> {
             traceback: &Bound<'_, PyAny>,
         ) -> PyResult<()> {
             let _ = (kind, value, traceback);
-            self.endpoint.state.close();
-            self.stop(py)
+            self.close_all(py, 0.0, None, true)
         }
     })
 }

@@ -1900,7 +1900,8 @@ class World:
 
         Args:
             ghost: an object, or a class.
-            owner: the client that owns the ghost. None, or a client that is gone: no owner.
+            owner: the client that owns the ghost. None, or a client that is gone: no owner. If the client has just
+                left, and its :class:`Disconnected` is in the next tick, the ghost :meth:`waits <waiting>` for it.
 
         Raises:
             FieldError: a property's value is not in its range.
@@ -3248,7 +3249,8 @@ class Server(Generic[_P]):
             StaleClientError: with ``strict=True``, the client has left.
         """
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
-        """Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket.
+        """Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket. The
+        server of a :class:`Peer` ends with its peer instead.
 
         Without ``linger``, the server closes at once. Messages that aren't acked yet are lost, as with
         :meth:`disconnect`, and so is everything queued since the last flush. With ``linger``, the queue is flushed
@@ -3264,7 +3266,7 @@ class Server(Generic[_P]):
                 network, where the game moves time, the call never blocks.
 
         Raises:
-            ValueError: naming the argument, its value and its bound.
+            ValueError: naming the argument, its value and its bound; or it is a peer's server.
         """
     def __enter__(self) -> Server[_P]: ...
     def __exit__(
@@ -4005,7 +4007,8 @@ class Peer(Generic[_P]):
             ValueError: naming the argument, its value and its bound.
         """
     def kick(self, player: Player, /) -> bool:
-        """Removes a player from the game. Returns False if this peer isn't the master, or if the player is gone.
+        """Removes a player from the game. Returns False if this peer isn't the master, or if the player is gone or being
+        removed.
 
         Args:
             player (Player): the player to remove.
@@ -4109,7 +4112,8 @@ class Peer(Generic[_P]):
         """
     def close(self, *, linger: float = 0.0, wait: bool = True) -> None:
         """Leaves the game and closes the socket. The other players are notified at once, and elect a new master if
-        this peer was the master. The rest is like :meth:`Client.close`.
+        this peer was the master. The host of a game first saves the world, and waits up to two seconds until the next
+        hosts have it; a second call doesn't wait. The rest is like :meth:`Client.close`.
 
         Args:
             linger (float, default 0.0): seconds, 0 to 60, to wait until queued messages are delivered.

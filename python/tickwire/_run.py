@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import select
 import signal
 import sys
 import threading
@@ -37,8 +38,11 @@ path in bursts: 104 KB at 60 ticks and 50 Mbit/s."""
 GATHER = 0.004
 """Seconds between two steps for what arrives: a busy server steps no more often, as its thread would."""
 
-NAP = 0.05
-"""The longest sleep: a loop of few ticks a second looks this often whether it is to end."""
+NAP = 0.25
+"""The longest sleep in seconds: a loop with few ticks a second checks this often whether it must end."""
+
+MAX_SELECTED = 1024
+"""``select`` of POSIX takes only file descriptors below this."""
 
 LINGER_STEP = 0.01
 """Seconds between two steps of an endpoint that lingers; of virtual time on a simulated network."""
@@ -67,6 +71,7 @@ def run(
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
+    empty_rate: float | None = None,
 ) -> Run[_I]:
     """Runs a server, a client or a peer until the program ends. In each tick it receives, yields the
     tick's number and inbox, and sends what the body queued.
@@ -100,6 +105,10 @@ def run(
             received everything, as in :meth:`Server.close`. A second Ctrl-C ends the wait.
         reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Not with
             a peer.
+        empty_rate (float | None, default None): ticks per second while a server has no clients, above 0 to
+            ``rate``, to save CPU time. Ticks in between are skipped, and their numbers show it. A client that
+            connects starts a tick at once, unless a thread drives the server. No effect on a simulated
+            network.
 
     Raises:
         ValueError, TypeError: naming the argument, its value and its bound.
@@ -115,7 +124,7 @@ def run(
                         case Chat(text): ...
                         case tw.Disconnected(): ...
     """
-    return Run(Loop(endpoint, rate, health, linger, reason))
+    return Run(Loop(endpoint, rate, health, linger, reason, empty_rate))
 
 
 class Run(Generic[_I]):
@@ -137,7 +146,7 @@ class Run(Generic[_I]):
         while (inbox := loop.receive()) is not None:
             yield loop.tick, inbox
             loop.finish_tick()
-            arrivals.resume()
+            arrivals.resume(rests=loop.rests)
             while (wait := loop.nap(steps=not arrivals.has_socket)) > 0:
                 arrivals.sleep(wait)
 
@@ -162,52 +171,62 @@ class Arrivals:
     """Sleeps between ticks. Steps an endpoint meanwhile when its socket has something or a packet is due."""
 
     def __init__(self, endpoint: Any) -> None:
-        from selectors import EVENT_READ, DefaultSelector
-
         self._endpoint = endpoint
         self._due = math.inf  # nothing is due between ticks until something arrives
         self._stepped = 0.0
-        self._selector: Any = None
+        self._wait: Callable[[float], Any] | None = None
         # With a thread, in memory, on a simulated network or after its end it has no socket to wait for.
         with suppress(ValueError, NotImplementedError, ClosedError):
-            socket = endpoint._fileno()
-            self._selector = DefaultSelector()
-            self._selector.register(socket, EVENT_READ)
+            self._wait = waiting(endpoint._fileno())
 
     @property
     def has_socket(self) -> bool:
-        return self._selector is not None
+        return self._wait is not None
 
-    def resume(self) -> None:
-        """A tick was sent: chunks go on between ticks, whatever arrives."""
-        if self.has_socket and not self._endpoint.closed and self._endpoint._moves_chunks:
+    def resume(self, *, rests: bool) -> None:
+        """A tick was sent: chunks go on between ticks, whatever arrives. Before a long rest the endpoint is
+        asked when a packet is due."""
+        if self._wait is not None and (rests or self._endpoint._moves_chunks):
             self._due = 0.0
 
     def sleep(self, longest: float) -> None:
         """Sleeps until the next step, or for ``longest`` seconds."""
-        if self._selector is None:
+        if self._wait is None:
             time.sleep(longest)
             return
-        until = time.perf_counter() + longest
-        # Selectors round up to milliseconds.
-        milliseconds = math.floor(1000 * (min(until, self._due) - time.perf_counter()))
-        # Another thread may close the endpoint at any time: some systems can't wait for its socket then.
-        with suppress(OSError, ClosedError):
-            if milliseconds >= 1 and self._selector.select((milliseconds - 0.5) / 1000):
-                gather = BULK_STEP if self._endpoint._moves_chunks else GATHER
-                self._due = min(self._due, self._stepped + gather)
-        time.sleep(max(0.0, min(until, self._due) - time.perf_counter()))
+        now = time.perf_counter()
+        until = now + longest
+        wait = min(until, self._due) - now
+        if wait > 0 and self._has_arrived(wait):
+            gather = BULK_STEP if self._endpoint._moves_chunks else GATHER
+            self._due = min(self._due, self._stepped + gather)
+            time.sleep(max(0.0, min(until, self._due) - time.perf_counter()))
         now = time.perf_counter()
         if self._due <= now:
             self._stepped = now
             with suppress(ClosedError):
                 self._due = now + self._endpoint._step()
 
+    def _has_arrived(self, wait: float) -> bool:
+        try:
+            return bool(self._wait(wait)) if self._wait is not None else False
+        except OSError:
+            # Another thread may close the endpoint at any time: some systems can't wait for its socket then.
+            time.sleep(wait)
+            return False
+
     def close(self) -> None:
         """Stops: then the socket may be closed."""
-        if self._selector is not None:
-            self._selector.close()
-            self._selector = None
+        self._wait = None
+
+
+def waiting(socket: int) -> Callable[[float], Any]:
+    """Waits for a socket for so many seconds at most. True: it has something."""
+    if hasattr(select, "poll") and socket >= MAX_SELECTED:
+        poll = select.poll()
+        poll.register(socket, select.POLLIN)
+        return lambda seconds: poll.poll(1000 * seconds)  # to the next millisecond
+    return lambda seconds: select.select([socket], [], [], seconds)[0]
 
 
 class Loop(Generic[_I]):
@@ -220,16 +239,21 @@ class Loop(Generic[_I]):
         health: HealthLike,
         linger: float,
         reason: str | None,
+        empty_rate: float | None,
     ) -> None:
         self.endpoint = check_endpoint(endpoint)
         self._network = self.endpoint.network
         self._rate = check_rate(self.endpoint.protocol.tick_rate or DEFAULT_RATE if rate is None else rate)
+        self._pause = check_pause(self.endpoint, empty_rate, self._rate)
         self._goodbye = check_goodbye(self.endpoint, linger, reason)
         self._health: Ticking | None = health if isinstance(health, Ticking) else None
         self._health_at = None if health is None or self._health is not None else check_health(health)
         self._answers: Health | None = None
         self._stop = Stop()
         self._start = 0.0
+        self._due = 0.0
+        self.rests = False
+        """The server is empty, and ticks at its lower rate."""
         self._unsent = False  # the body may have queued something
         self._lingering = False
         self.tick = 0
@@ -239,7 +263,8 @@ class Loop(Generic[_I]):
         if self._health_at is not None:
             from tickwire._health import Health
 
-            self._health = self._answers = Health(self._health_at, self._rate)
+            slowest = min(self._rate, 1 / self._pause) if self._pause else self._rate
+            self._health = self._answers = Health(self._health_at, slowest)
         self._stop.begin()
         self._start = self._now()
 
@@ -249,6 +274,9 @@ class Loop(Generic[_I]):
             return None
         if self._health is not None:
             self._health.tick()
+        if self.rests:
+            self.rests = False
+            self.tick = max(self.tick, self._tick_at(self._now()))
         self._unsent = True
         try:
             inbox: _I = self.endpoint.receive()
@@ -262,13 +290,20 @@ class Loop(Generic[_I]):
     def finish_tick(self) -> None:
         """Sends what the body queued, and plans the next tick."""
         self._flush()
-        self.tick = max(self.tick + 1, math.floor((self._now() - self._start) * self._rate))
+        now = self._now()
+        self.tick = max(self.tick + 1, self._tick_at(now))
+        self._due = self._start + self.tick / self._rate
+        if self._pause and not self.endpoint.closed and not self.endpoint.clients:
+            self.rests = True
+            self._due = max(self._due, now + self._pause)
 
     def nap(self, *, steps: bool = True) -> float:
         """The seconds to sleep before asking again; 0 or less once the tick is due or the loop is to end. If
         nothing else ``steps`` the endpoint while chunks are under way, this does."""
-        wait = self._start + self.tick / self._rate - self._now()
+        wait = self._due - self._now()
         if wait <= 0 or self._stop.requested or self.endpoint.closed:
+            return 0.0
+        if self.rests and self.endpoint._has_news:  # a client connected
             return 0.0
         if self._network is not None:
             # Of several loops on one network the first one to get here advances its time.
@@ -319,9 +354,12 @@ class Loop(Generic[_I]):
 
     def _flush(self) -> None:
         unsent, self._unsent = self._unsent, False
-        if unsent and not self.endpoint.closed:
-            with suppress(ClosedError):  # another thread may close it meanwhile
+        if unsent:
+            with suppress(ClosedError):  # the body or another thread may have closed it
                 self.endpoint.flush()
+
+    def _tick_at(self, now: float) -> int:
+        return math.floor((now - self._start) * self._rate)
 
     def _now(self) -> float:
         now: float = time.perf_counter() if self._network is None else self._network.now
@@ -344,6 +382,18 @@ def check_rate(rate: float) -> float:
     if not 0 < rate <= MAX_RATE:
         raise ValueError(f"rate must be above 0 to {MAX_RATE} ticks a second, not {rate!r}")
     return rate
+
+
+def check_pause(endpoint: Any, empty_rate: float | None, rate: float) -> float:
+    """The seconds between two ticks of an empty server; 0: as always."""
+    if empty_rate is None:
+        return 0.0
+    if not isinstance(endpoint, Server):
+        raise ValueError(f"empty_rate must be None with a {type(endpoint).__name__}: only servers are empty")
+    check_number("empty_rate", empty_rate)
+    if not 0 < empty_rate <= rate:
+        raise ValueError(f"empty_rate must be above 0 to rate ({rate}), not {empty_rate!r}")
+    return 0.0 if endpoint.network is not None else 1 / empty_rate
 
 
 def check_health(health: Any) -> Any:

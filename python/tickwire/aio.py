@@ -23,6 +23,7 @@ def run(
     health: HealthLike = None,
     linger: float = 0.0,
     reason: str | None = None,
+    empty_rate: float | None = None,
 ) -> AsyncRun[_I]:
     """Like :func:`tickwire.run`, for ``async with`` and ``async for``: other tasks run between ticks. It
     works on every event loop and with every endpoint. On an event loop with ``add_reader`` (all except
@@ -40,6 +41,8 @@ def run(
             received everything. The event loop runs meanwhile.
         reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Not with
             a peer.
+        empty_rate (float | None, default None): ticks per second while a server has no clients, above 0 to
+            ``rate``. A client that connects starts a tick within 0.25 seconds.
 
     Example::
 
@@ -47,7 +50,7 @@ def run(
             async for tick, inbox in ticks:
                 for client, what in inbox: ...
     """
-    return AsyncRun(Loop(endpoint, rate, health, linger, reason))
+    return AsyncRun(Loop(endpoint, rate, health, linger, reason, empty_rate))
 
 
 class AsyncRun(Generic[_I]):

@@ -259,10 +259,10 @@ impl Carrier {
         turn.map(|turn| if self.is_closed() { Next::Over } else { turn })
     }
 
-    /// Ends the connections, or begins to, if they linger longer than now: true when there is a wait ahead, of this call or
-    /// of one before.
-    pub fn begin_close(&mut self, goodbye: Goodbye) -> bool {
-        let Some((session, driver)) = self.parts() else { return false };
+    /// Ends the connections, or begins to, if they linger longer than now: returns for how long at most, because of this
+    /// call or an earlier one.
+    pub fn begin_close(&mut self, goodbye: Goodbye) -> Option<Duration> {
+        let (session, driver) = self.parts()?;
         let lingers = driver.transmit(|now, out| session.begin_close(now, goodbye, out));
         self.end_linger();
         lingers

@@ -16,15 +16,20 @@ pub enum SendError {
 }
 
 impl SendError {
-    /// Whether the peer's doing is the reason: it is gone, or doesn't ack or read.
-    #[must_use]
-    pub fn is_peers_doing(&self) -> bool {
-        use transport::SendError as Channel;
-        matches!(
-            self,
-            SendError::NotConnected | SendError::Channel(Channel::Full { .. } | Channel::TickFull { .. })
-        )
+    /// Whether the message can be sent to other peers: only this one is gone, or has no room.
+    pub fn is_refusal(&self) -> bool {
+        use transport::SendError::{Full, TickFull};
+        matches!(self, SendError::NotConnected | SendError::Channel(Full { .. } | TickFull { .. }))
     }
+}
+
+/// Why messages can't be sent to a room. No member was sent any of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoomError {
+    /// The channel refuses one of the messages, for all peers.
+    Send(SendError),
+    /// The values to keep are more than the room may keep.
+    Full { bytes: usize, values: usize, max_bytes: usize },
 }
 
 /// Why a budget or a rate can't be set. Nothing has changed.
@@ -44,6 +49,21 @@ pub enum ConfigError {
     // An error in the settings of the transport.
     Transport(acks::ConfigError),
 }
+
+impl fmt::Display for RoomError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RoomError::Send(error) => error.fmt(f),
+            RoomError::Full { bytes, values, max_bytes } => write!(
+                f,
+                "must be at least {bytes} to keep {values} values, not {max_bytes}: raise it, or forget() keys that \
+                 aren't needed any more"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for RoomError {}
 
 const NOT_CONNECTED: &str = "the peer is not connected: wait for the event that it is, and forget its handle when its \
                              Disconnected event comes";

@@ -414,10 +414,13 @@ impl Mesh {
     }
 
     /// Notes that a player is to be removed; its first reason stays.
-    pub(super) fn note_going(&mut self, player: u8, joined: u32, reason: LeaveReason) {
-        if !self.going.iter().any(|going| (going.0, going.1) == (player, joined)) {
+    /// The player is to be removed; false if that was known.
+    pub(super) fn note_going(&mut self, player: u8, joined: u32, reason: LeaveReason) -> bool {
+        let is_first = !self.going.iter().any(|going| (going.0, going.1) == (player, joined));
+        if is_first {
             self.going.push((player, joined, reason));
         }
+        is_first
     }
 
     /// Handles a player's report that it can't reach another. A number is not enough: the next newcomer may get the

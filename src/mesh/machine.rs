@@ -475,16 +475,15 @@ impl Mesh {
         true
     }
 
-    /// Removes a player. False if this isn't the master, or there is no such player.
+    /// Removes a player. False if this isn't the master, or there is no such player, or the player is being removed.
     pub fn kick(&mut self, now: Instant, player: u8) -> bool {
         let Some(member) = self.stable.member(player).filter(|_| self.is_master() && player != self.me.0)
         else {
             return false;
         };
-        let joined = member.joined;
-        self.note_going(player, joined, LeaveReason::Kicked);
+        let is_first = self.note_going(player, member.joined, LeaveReason::Kicked);
         self.decide(now);
-        true
+        is_first
     }
 
     /// Ends this peer's part: all links end, and nothing more happens.

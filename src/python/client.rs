@@ -165,7 +165,8 @@ impl Client {
         if !self.is_over()? {
             return Ok(None);
         }
-        Ok(self.asked(|dial| dial.disconnect_reason())?.flatten())
+        let last = || self.reconnecting.as_ref()?.last_reason();
+        Ok(self.asked(|dial| dial.disconnect_reason())?.flatten().or_else(last))
     }
 
     #[getter]

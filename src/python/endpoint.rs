@@ -252,7 +252,8 @@ impl Endpoint {
     /// result is an exception of the game's code that read packets.
     fn take(&self, py: Python<'_>, pending: &mut Pending) -> PyResult<PyResult<()>> {
         let mut state = self.state.lock()?;
-        state.carrier.session.take(&mut pending.tick);
+        let now = state.carrier.now();
+        state.carrier.session.take(now, &mut pending.tick);
         let unread = core::mem::take(&mut pending.tick.unread);
         let mut read = Ok(());
         if !unread.is_empty() {

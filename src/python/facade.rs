@@ -40,6 +40,27 @@ pub(super) trait Facade: Send + Sync {
         self.endpoint().end_calls(py)
     }
 
+    /// Does what must be done before the endpoint closes.
+    ///
+    /// # Errors
+    /// It may not be closed.
+    fn prepare_close(&self, _: Python<'_>) -> PyResult<()> {
+        Ok(())
+    }
+
+    /// Closes the endpoint, and what belongs to it: see [`Endpoint::close`].
+    fn close_all(
+        &self,
+        py: Python<'_>,
+        linger: f64,
+        reason: Option<&Bound<'_, PyAny>>,
+        wait: bool,
+    ) -> PyResult<()> {
+        self.prepare_close(py)?;
+        self.endpoint().close(py, linger, reason, wait)?;
+        self.stop(py)
+    }
+
     /// Sends what is queued.
     fn flush_tick(&self, py: Python<'_>) -> PyResult<()> {
         let asked = self.ask(py);

@@ -44,16 +44,15 @@ impl Endpoint {
         wait: bool,
     ) -> PyResult<()> {
         let goodbye = goodbye(self.protocol.get(), linger, reason)?;
-        let linger = goodbye.linger;
         // Without the state there is nobody to tell; closing is still fine.
         let begun = self.state.lock().ok().and_then(|mut state| {
-            let lingers = state.begin_close(goodbye);
+            let linger = state.begin_close(goodbye)?;
             let real = state.carrier.driver().is_some_and(|driver| driver.socket().is_some());
-            lingers.then_some(real)
+            Some((linger, real))
         });
         self.state.wake();
         match begun {
-            Some(real) if real && wait => self.wait_for_linger(py, linger),
+            Some((linger, true)) if wait => self.wait_for_linger(py, linger),
             Some(_) => Ok(()),
             None => {
                 self.state.close();

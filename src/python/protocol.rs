@@ -8,10 +8,10 @@ use super::calls::{Calls, with_calls};
 use super::channel::Channel;
 use super::codec::Class;
 use super::errors::{ChannelError, StreamError, UnregisteredMessageError};
-use super::ghosts::{Properties, References};
+use super::ghosts::{Properties, references};
 use super::{time, yojimbo};
 use crate::netcode::Spoken;
-use crate::replication::Classes;
+use crate::replication::{Classes, References};
 use crate::transport::protocol::ServerTime;
 use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, Share};
 
@@ -68,7 +68,7 @@ impl Protocol {
         let messages = listed("messages", messages, "a list of message classes")?;
         let channels = channels_of(py, channels)?;
         let mut ghosts = ghost_classes(&listed("ghosts", ghosts, "a list of ghost classes")?)?;
-        let references = References::resolve(py, &mut ghosts)?;
+        let references = references(py, &mut ghosts)?;
         let calls = listed("calls", calls, "a list of calls")?;
         let (messages, calls) = with_calls(py, messages, &calls, &ghosts)?;
         let classes = messages.iter().enumerate().map(|(position, class)| Class::new(class, position));

@@ -125,6 +125,11 @@ impl Reconnecting {
         lock(&self.policy).is_over()
     }
 
+    /// The reason of the last end.
+    pub(super) fn last_reason(&self) -> Option<DisconnectReason> {
+        lock(&self.last).as_ref().map(|(reason, _)| *reason)
+    }
+
     /// Whether events wait for the next tick.
     pub(super) fn has_events(&self) -> bool {
         !lock(&self.events).is_empty()
@@ -170,10 +175,9 @@ impl Reconnecting {
         }
     }
 
-    /// No server follows the present one. If the last connection is over already, the game gets its last event.
+    /// No server follows the present one. Without a connection, or an attempt at one, the game gets its last event now.
     pub(super) fn end(&self, py: Python<'_>, reason: DisconnectReason) -> PyResult<()> {
-        let was_connected = lock(&self.last).is_some();
-        if !was_connected || !self.is_waiting() {
+        if !self.is_waiting() {
             return self.stop(py);
         }
         *lock(&self.last) = Some((reason, None));

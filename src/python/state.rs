@@ -95,7 +95,7 @@ impl State {
     }
 
     /// [`Carrier::begin_close`] with this state.
-    pub(super) fn begin_close(&mut self, goodbye: Goodbye) -> bool {
+    pub(super) fn begin_close(&mut self, goodbye: Goodbye) -> Option<Duration> {
         let lingers = self.carrier.begin_close(goodbye);
         self.note_transfers();
         lingers

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 /// Another number for each count: a permutation of all numbers of 32 bits, by four rounds of Feistel's network (Luby and
 /// Rackoff 1988) over SHA-256 of key, round and half. Who knows numbers can't tell from them how many there were before.
-pub fn drawn_number(count: u32, key: u64) -> u32 {
+pub(super) fn drawn_number(count: u32, key: u64) -> u32 {
     let (mut left, mut right) = (count >> 16, count & 0xFFFF);
     for round in 1..=4 {
         let mut said = [0; 13];

@@ -19,6 +19,7 @@ pub mod mirror;
 mod name;
 pub mod packet;
 pub mod publisher;
+mod references;
 pub mod relevancy;
 mod row_words;
 pub mod rules;
@@ -28,7 +29,6 @@ pub mod table;
 mod wordless;
 
 pub use class::{ClassError, Classes, Condition, GhostClass, HISTORY};
-pub use drawn::drawn_number;
 pub use frames::Frames;
 pub use interests::Interests;
 pub use mirror::{
@@ -38,6 +38,7 @@ pub use mirror::{
 pub use name::GhostName;
 pub use packet::Violation;
 pub use publisher::{ClassCosts, Costs, Publisher, PublisherConfig};
+pub use references::{Links, NO_GHOST, Reference, References};
 pub use relevancy::{Changes, ClassRelevancy, GridConfig, Interest, Relevancy, RelevancyError, View};
 pub use rules::{Rule, RuleError, Velocity};
 pub use saved::{BadWorld, SavedClass, SavedIdentity, SavedWorld};

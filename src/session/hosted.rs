@@ -60,6 +60,11 @@ impl PeerPart {
         self.core::<Hosting>().is_none_or(|hosting| hosting.keep(now, WorldBytes::new(world)))
     }
 
+    /// Whether this peer hosts the game, and the next hosts don't have its newest world yet.
+    pub(super) fn is_handing_over(&mut self, now: Instant) -> bool {
+        self.is_host(now) && self.core::<Hosting>().is_some_and(|hosting| !hosting.has_handed_over())
+    }
+
     /// Sends a player the token for the server that this peer runs; takes its own. False if this isn't the master, or the
     /// player isn't connected.
     pub fn offer_seat(&mut self, player: (u8, u32), token: ConnectToken) -> bool {

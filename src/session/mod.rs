@@ -16,6 +16,7 @@ mod rollback;
 mod settings;
 mod tick;
 pub mod timing;
+mod view;
 
 pub use ghosts::Ghosts;
 pub use lockstep::SharedLockstep;
@@ -24,11 +25,12 @@ pub use rollback::SharedRollback;
 pub use settings::Setting;
 pub use tick::Tick;
 pub use timing::Timing;
+pub use view::{ClientView, PastTick, PastView, Playing, View};
 
 use core::net::SocketAddr;
 
 use self::timing::Features;
-use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle};
+use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle, Rooms};
 use crate::netcode;
 use crate::replication::Mirror;
 use crate::store::Datagrams;
@@ -44,6 +46,7 @@ pub struct Session {
     /// Grows with each possible change.
     version: u64,
     lingering: Option<Lingering>,
+    rooms: Rooms,
     ghosts: Ghosts,
     timing: Timing,
     peers: Option<Box<PeerPart>>,
@@ -58,10 +61,15 @@ pub struct Session {
     wants: Vec<(PeerHandle, usize)>,
 }
 
+/// How long a host that leaves waits at most until the next hosts have its world.
+const HANDOVER_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// The wait for peers after the application closed the session.
 struct Lingering {
     until: Instant,
     next_tick: Instant,
+    /// The goodbye that follows once the next hosts have the world.
+    goodbye: Option<Goodbye>,
 }
 
 impl Session {
@@ -82,6 +90,7 @@ impl Session {
             host,
             version: 0,
             lingering: None,
+            rooms: Rooms::default(),
             ghosts,
             timing,
             peers: None,
@@ -123,6 +132,11 @@ impl Session {
         self.change().dial_prepared(netcode, 0)
     }
 
+    /// The rooms of its peers.
+    pub fn rooms(&mut self) -> &mut Rooms {
+        &mut self.rooms
+    }
+
     /// A number that differs after each [`Session::change`].
     pub fn version(&self) -> u64 {
         self.version
@@ -162,6 +176,19 @@ impl Session {
     /// that the final state can still be read. None until the tick after the one with the connected event.
     pub fn mirror(&mut self) -> Option<&mut Mirror> {
         if self.shows_ghosts { self.ghosts.mirror() } else { None }
+    }
+
+    /// Shows a client's world in a view, at `now` or at a tick that the application asks for. Returns the tick that is shown,
+    /// if any is.
+    pub fn show<'a, C: AsMut<[&'a mut [u8]]>>(
+        &mut self,
+        view: &mut ClientView,
+        now: Option<Instant>,
+        tick: Option<f64>,
+        columns: &mut [C],
+    ) -> Option<f64> {
+        let mirror = self.ghosts.mirror().filter(|_| self.shows_ghosts)?;
+        view.show((mirror, self.timing.player()), now, tick, columns)
     }
 
     /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.
@@ -224,10 +251,10 @@ impl Session {
 
     /// Takes everything that waits for the application. If packets came that only the application's code can read,
     /// takes only those: read them, and pass the result to [`Session::handle_read`].
-    pub fn take(&mut self, tick: &mut Tick) {
+    pub fn take(&mut self, now: Instant, tick: &mut Tick) {
         tick.unread = self.change().take_unread();
         if tick.unread.is_empty() {
-            self.take_rest(tick);
+            self.take_rest(now, tick);
         }
     }
 
@@ -243,10 +270,10 @@ impl Session {
         for (peer, read) in read {
             self.change().handle_read(now, peer, read, &mut tick.inbox, out);
         }
-        self.take_rest(tick);
+        self.take_rest(now, tick);
     }
 
-    fn take_rest(&mut self, tick: &mut Tick) {
+    fn take_rest(&mut self, now: Instant, tick: &mut Tick) {
         self.change().take_messages(&mut tick.inbox);
         self.host.take_chunk_events(&mut tick.chunks);
         if let Some(peers) = &mut self.peers {
@@ -277,6 +304,7 @@ impl Session {
                 }
             }
         }
+        self.rooms.note_events(now, &mut self.host, &events);
         self.ghosts.note_events(&events);
         let last = self.tick();
         self.timing.note_events(&self.host, last, &events);
@@ -307,6 +335,7 @@ impl Session {
         if let Some(peers) = &mut self.peers {
             peers.host_game(now, &mut self.host);
         }
+        self.end_handover(now);
         self.timing.begin_flush(self.ghosts.publisher());
         self.ghosts.want(now, &mut self.host, &mut self.wants);
         self.timing.want(now, &mut self.host);
@@ -346,20 +375,43 @@ impl Session {
         self.host.next_deadline().min(tick).min(peers)
     }
 
-    /// Ends each connection once its peer has what was queued for it, or when the goodbye's time is over. Returns
-    /// true if the session must be driven until [`Session::has_lingered`], because of this call or an earlier one;
-    /// otherwise close it now.
-    pub fn begin_close(&mut self, now: Instant, goodbye: Goodbye, out: &mut Datagrams) -> bool {
+    /// Ends each connection once its peer has what was queued for it, or when the goodbye's time is over. The host of a
+    /// game first waits until the next hosts have its world. Returns for how long at most the session must be driven
+    /// until [`Session::has_lingered`], because of this call or an earlier one; None: close it now.
+    pub fn begin_close(&mut self, now: Instant, goodbye: Goodbye, out: &mut Datagrams) -> Option<Duration> {
         let linger = goodbye.linger.min(MAX_LINGER);
-        self.change().begin_close(now, goodbye);
-        if linger.is_zero() {
-            return false;
+        let is_first = self.lingering.is_none();
+        let hands_over = is_first && self.peers.as_mut().is_some_and(|peers| peers.is_handing_over(now));
+        if !hands_over {
+            self.change().begin_close(now, goodbye.clone());
+            if linger.is_zero() {
+                return None;
+            }
         }
-        if self.lingering.is_none() {
-            self.lingering = Some(Lingering { until: now + linger, next_tick: now + LINGER_TICK });
+        if is_first {
+            let patience = if hands_over { HANDOVER_TIMEOUT } else { Duration::ZERO };
+            let (until, next_tick) = (now + patience + linger, now + LINGER_TICK);
+            self.lingering =
+                Some(Lingering { until, next_tick, goodbye: Some(goodbye).filter(|_| hands_over) });
             self.transmit(now, out);
         }
-        true
+        self.lingering.as_ref().map(|lingering| lingering.until - now)
+    }
+
+    /// Ends the connections of a host that leaves, once the next hosts have its world or were given enough time.
+    fn end_handover(&mut self, now: Instant) {
+        let (Some(lingering), Some(peers)) = (&mut self.lingering, &mut self.peers) else { return };
+        let Some(linger) = lingering.goodbye.as_ref().map(|goodbye| goodbye.linger) else { return };
+        let mut chunks = Vec::new();
+        self.host.take_chunk_events(&mut chunks);
+        peers.take_worlds(&mut chunks);
+        if now + linger < lingering.until && peers.is_handing_over(now) {
+            return;
+        }
+        lingering.until = now + linger;
+        if let Some(goodbye) = lingering.goodbye.take() {
+            self.change().begin_close(now, goodbye);
+        }
     }
 
     /// Whether the application closed it, to linger.

@@ -179,21 +179,11 @@ impl PeerPart {
         core::mem::replace(&mut self.core, core)
     }
 
-    /// The silence after which connections end.
-    pub fn timeout(&self) -> Duration {
-        Duration::from_secs(self.config.timeout.into())
-    }
-
     /// Whether the players of this set, and this one, are enough to decide: see [`mesh::Roster::is_quorum`].
     pub fn is_quorum(&self, players: mesh::Players) -> bool {
         let me = self.mesh.me().map_or(0, bit);
         let reached = self.players.iter().filter(|it| !it.over).fold(me, |all, it| all | bit(it.player));
         self.mesh.roster().is_quorum(players | me, reached, 0)
-    }
-
-    /// Whether there is a game core.
-    pub fn has_core(&self) -> bool {
-        self.core.is_some()
     }
 
     /// The game core, if it is one of this type.

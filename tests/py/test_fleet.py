@@ -200,6 +200,46 @@ def test_a_short_outage_of_the_store_ends_nothing() -> None:
         assert keeper.tick(lambda: b"world")
 
 
+@pytest.mark.skipif(not hasattr(time, "clock_gettime"), reason="a clock that stops when suspended")
+def test_a_lease_ends_while_the_machine_is_suspended(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    claimed = store.claim("attic", LEASE)
+    assert claimed is not None
+    keeper = Keeper(store, claimed, 1.0, executor=AtOnce())
+    assert keeper.acts
+    suspended = {getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)}
+    real = time.clock_gettime
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: real(clock) + 60 * (clock in suspended))
+    assert not keeper.acts
+    assert store.claim("attic", LEASE) is not None
+
+
+def test_an_empty_room_rests_until_a_player_comes() -> None:
+    @fleet.room(tw.Protocol(1, [], tick_rate=60), empty_rate=1)
+    class Cellar:
+        ticks = 0
+
+        def __init__(self, server: tw.Server) -> None:
+            pass
+
+        def tick(self, inbox: Any) -> bool:
+            Cellar.ticks += 1
+            return any(isinstance(what, tw.Connected) for _, what in inbox)
+
+    rooms = fleet.Local(Cellar)
+    place = rooms.find_or_create("cellar")
+    while not Cellar.ticks:
+        time.sleep(0.001)
+    with (
+        tw.Client.connect(place.address, tw.Protocol(1, [], tick_rate=60)) as client,
+        tw.run(client) as ticks,
+    ):
+        for _ in ticks:
+            pass
+    rooms.close()
+    assert Cellar.ticks <= 3
+
+
 def test_a_room_that_runs_elsewhere_is_not_run_again() -> None:
     store = MemoryStore()
     assert store.claim("attic", 60) is not None

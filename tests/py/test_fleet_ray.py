@@ -21,6 +21,7 @@ if not os.environ.get("TICKWIRE_TEST_RAY"):
 
 import psutil  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
+from tickwire._cli import main  # noqa: E402
 from tickwire.fleet.ray import Rooms  # noqa: E402
 
 BACK = 40.0
@@ -120,3 +121,10 @@ def test_a_room_that_is_moved_loses_nothing() -> None:
                 break
         assert client.world.mine(game.Walker) is walker
         assert walked(client) >= x
+
+
+def test_a_cluster_carries_rooms_and_bots(cluster: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    given = ["--rooms", "4", "--players", "2", "--seconds", "1", "--processes", "2"]
+    assert main(["fleet", "load", "--ray", cluster.address, *given]) == 0
+    rooms, players = capfd.readouterr().out.splitlines()[1].split()[:2]
+    assert (rooms, players) == ("4", "8")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -26,6 +28,18 @@ class Wanderer:
     pose: Annotated[tw.fields.Quaternion, tw.fields.quaternion(9)] = (0, 0, 0, 1)
     target: tw.u16 | None = None
     name: Annotated[str, tw.text(8)] = ""
+
+
+@tw.ghost(capacity=65_536)
+class Star:
+    x: tw.f64 = 0
+    y: tw.f64 = 0
+    z: tw.f64 = 0
+    mass: tw.f64 = 0
+    age: tw.f64 = 0
+    glow: tw.f64 = 0
+    spin: tw.f64 = 0
+    heat: tw.f64 = 0
 
 
 class Scene:
@@ -266,3 +280,17 @@ print("fine")
 def test_memoryviews_do_without_numpy() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT_NUMPY], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.returncode) == ("fine\n", 0), done.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory as Linux reports it")
+def test_rows_that_were_never_used_take_no_memory() -> None:
+    protocol: tw.Protocol[Any] = tw.Protocol(1, [], ghosts=[Star])
+    network = testing.SimulatedNetwork()
+
+    def pages() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1])
+
+    before = pages()
+    servers = [tw.Server(f"10.0.0.1:{4000 + number}", protocol, network=network) for number in range(16)]
+    kilobytes = (pages() - before) * os.sysconf("SC_PAGE_SIZE") / 1024 / len(servers)
+    assert kilobytes < 2000, "the cells of all rows are 4096 KB"

@@ -22,7 +22,11 @@ class Seat:
         self.games: list[Game] = []
         self.bot = Bot(Player(peer.client, f"p{number}"), number)
         self.events: list[Any] = []
-        self.silent = False
+        self.silent = self.leaves = False
+
+    def leave(self) -> None:
+        self.peer.close()
+        self.silent = self.leaves = True
 
     @property
     def player(self) -> Player:
@@ -79,6 +83,9 @@ class Party:
                 service.pump()
             live = [seat for seat in self.seats if not seat.silent and not seat.peer.closed]
             self.most_hosts = max(self.most_hosts, sum([seat.tick() for seat in live]))
+            for seat in self.seats:
+                if seat.leaves and not seat.peer.closed:
+                    seat.peer.pump()
 
     def settle(self) -> None:
         for seat in self.seats:
@@ -164,9 +171,9 @@ def test_a_host_that_leaves_is_replaced_at_once_again_and_again() -> None:
     for leaver, seat in enumerate(party.seats[:3]):
         party.run(4)
         assert party.hosts() == [seat]
-        seat.peer.close()
-        seat.silent = True
+        seat.leave()
         party.run(2)
+        assert seat.peer.closed
         assert party.hosts() == [party.seats[leaver + 1]]
     last = party.seats[3]
     party.settle()
@@ -175,6 +182,84 @@ def test_a_host_that_leaves_is_replaced_at_once_again_and_again() -> None:
     assert [change.host.name for change in last.told(tw.peers.HostChanged)] == ["p1", "p2", "p3"]
     with pytest.raises(tw.errors.ClosedError), party.seats[0].peer.client.tick():
         pass
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_host_that_leaves_takes_nothing_with_it(seed: int) -> None:
+    party = Party(4, seed)
+    party.run(2 + 0.07 * seed)
+    old, new = party.seats[:2]
+    assert old.game is not None
+    before = {}
+    for hunter in old.game.world.objects(Hunter):
+        hunter.kills += 1000  # no tick follows
+        before[hunter.name] = hunter.kills
+    old.leave()
+    party.run(4)
+    assert (party.hosts(), old.peer.closed) == ([new], True)
+    assert new.game is not None
+    after = {hunter.name: hunter.kills for hunter in new.game.world.objects(Hunter)}
+    assert set(after) == set(before)
+    assert all(after[name] >= kills for name, kills in before.items())
+    party.settle()
+    check_worlds(new, party.seats[1:])
+
+
+def test_a_host_with_nobody_to_hand_over_to_leaves_in_bounded_time() -> None:
+    party = Party(3, preset="4g")
+    party.run(1)
+    old, others = party.seats[0], party.seats[1:]
+    for seat in others:
+        seat.silent = True
+    old.leave()
+    assert not old.peer.closed
+    party.run(2.2)
+    assert old.peer.closed
+    party = Party(1, preset="4g")
+    party.seats[0].peer.close()
+    assert party.seats[0].peer.closed, "it is alone"
+
+
+def test_only_its_peer_closes_the_server_of_a_hosted_game() -> None:
+    party = Party(2, preset="4g")
+    party.run(1)
+    seat = party.seats[0]
+    server = seat.peer.server
+    assert server is not None
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"must be closed by its peer: call peer\.close\(\) to leave"):
+            server.close()
+    with pytest.raises(ValueError, match="must be closed by its peer"), server:
+        pass
+    party.run(1)
+    assert party.hosts() == [seat]
+    assert [player.client.connected for player in (seat.player, party.seats[1].player)] == [True, True]
+    seat.leave()
+    server.close()
+    party.run(3)
+    assert party.hosts() == [party.seats[1]]
+
+
+def test_the_client_of_a_player_who_never_got_in_hears_of_it_once() -> None:
+    network = tw.testing.SimulatedNetwork()
+
+    def tuning(number: int) -> tw.Tuning:
+        return tw.Tuning(bind=f"10.0.0.{number}:7", timeout=TIMEOUT)
+
+    host: tw.peers.Peer[Any] = tw.peers.Peer.host(PROTOCOL, players=1, tuning=tuning(1), network=network)
+    late: tw.peers.Peer[Any] = tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, tuning=tuning(2), network=network)
+    events: list[Any] = []
+    for _ in range(3 * RATE):
+        network.advance(1 / RATE)
+        for peer in (host, late):
+            with peer.tick():
+                pass
+        with late.client.tick() as inbox:
+            events += inbox.events
+    assert late.ended is tw.peers.LeaveReason.FULL
+    assert [event.reason for event in events] == [tw.DisconnectReason.SERVER_FULL]
+    assert late.client.disconnect_reason is tw.DisconnectReason.SERVER_FULL
+    assert late.client.state is tw.connections.ClientState.DISCONNECTED
 
 
 def test_a_request_under_way_is_reported_as_lost() -> None:

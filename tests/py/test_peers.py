@@ -218,6 +218,7 @@ def test_the_master_sends_someone_away() -> None:
     number = next(n for n, peer in enumerate(game.peers) if peer.me and peer.me.number == victim.number)
     assert not game.peers[number].kick(game.peers[number].players[0])
     assert game.peers[0].kick(victim)
+    assert not game.peers[0].kick(victim), "it is on its way out"
     game.run(2)
     assert game.peers[number].ended is tw.peers.LeaveReason.KICKED
     for other in {0, 1, 2} - {number}:

@@ -114,6 +114,50 @@ def test_the_rate_is_the_protocols_unless_it_is_given(
     assert seen[-1] == (20, pytest.approx(seconds))
 
 
+def test_an_empty_server_ticks_at_its_lower_rate_and_skips_numbers(
+    clock: Clock, protocol: tw.Protocol
+) -> None:
+    seen: list[tuple[int, float]] = []
+    with tw.run(start(protocol), 30, empty_rate=2) as ticks:
+        for tick, _ in ticks:
+            seen.append((tick, round(clock.now - 100, 6)))
+            if len(seen) == 4:
+                break
+    assert seen == [(0, 0.0), (15, 0.5), (30, 1.0), (45, 1.5)]
+
+
+def test_a_client_ends_the_rest_of_an_empty_server(protocol: tw.Protocol) -> None:
+    with tw.Server("127.0.0.1:0", protocol) as server:
+        began = time.monotonic()
+        tuning = tw.Tuning(driver="thread")
+        with (
+            tw.Client.connect(server.address, protocol, tuning=tuning),
+            tw.run(server, 30, empty_rate=0.1) as ticks,
+        ):
+            connected_at = next(
+                tick for tick, inbox in ticks if any(isinstance(what, tw.Connected) for _, what in inbox)
+            )
+            next_tick = next(ticks)[0]
+    assert time.monotonic() - began < 5, "a rest takes ten seconds"
+    assert 1 <= next_tick - connected_at <= 10, "with a client it ticks at its own rate"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="select of Windows takes every number")
+def test_between_ticks_it_acks_with_more_descriptors_than_select_takes(
+    monkeypatch: pytest.MonkeyPatch, protocol: tw.Protocol
+) -> None:
+    monkeypatch.setattr("tickwire._run.MAX_SELECTED", 0)
+    with tw.Server("127.0.0.1:0", protocol) as server:
+        tuning = tw.Tuning(driver="thread")
+        with (
+            tw.Client.connect(server.address, protocol, tuning=tuning),
+            tw.run(server, 30, empty_rate=0.1) as ticks,
+        ):
+            for _, inbox in ticks:
+                if any(isinstance(what, tw.Connected) for _, what in inbox):
+                    break
+
+
 def test_between_ticks_it_acks_what_arrives(pair: tuple[tw.Server, tw.Client]) -> None:
     server, client = pair
     with tw.run(server, 1) as ticks:

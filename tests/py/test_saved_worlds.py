@@ -350,6 +350,23 @@ def test_a_players_ghosts_wait_until_they_are_given_away() -> None:
     assert game.world.waiting(Tank) == {kept["0"]: other.id, kept["3"]: one.id}
 
 
+def test_a_ghost_that_is_given_to_a_client_that_has_just_left_waits_for_it() -> None:
+    game = Game(loss=0, players=2)
+    game.run(0.5)
+    one, other = game.server.clients
+    given = game.world.spawn(Tank, owner=other)
+    game.server.disconnect(one)
+    spawned = game.world.spawn(Tank, owner=one)
+    rows = game.world.spawn_rows(Tank, 2, owner=one)
+    game.world.set_owner(given, one)
+    game.run(0.1)
+    assert [game.world.owner(tank) for tank in (given, spawned)] == [None, None]
+    tanks = [given, spawned, *(game.world.arrays(Tank).ghost(row) for row in rows)]
+    assert game.world.waiting(Tank) == dict.fromkeys(tanks, one.id)
+    # Once the game knows that it is gone, it gets nothing.
+    assert game.world.spawn(Tank, owner=one) not in game.world.waiting(Tank)
+
+
 def test_ghosts_that_became_irrelevant_meanwhile_end_at_the_return() -> None:
     game = Game(loss=0.05)
     game.run(0.5)

@@ -9,7 +9,7 @@ use crate::fuzz_targets::*;
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 20] = [
+const TARGETS: [Target; 21] = [
     ("acks", acks::run),
     ("atomic", atomic::run),
     ("bits", bits::run),
@@ -17,6 +17,7 @@ const TARGETS: [Target; 20] = [
     ("connected", connected::run),
     ("fresh", fresh::run),
     ("ghosts", ghosts::run),
+    ("hosting", hosting::run),
     ("inputs", inputs::run),
     ("lockstep", lockstep::run),
     ("mesh", mesh::run),

@@ -6,7 +6,7 @@ mod scene;
 
 use std::sync::Arc;
 
-use scene::{PLANS, Scene};
+use scene::{PLANS, SEED, Scene, Walkers};
 use tickwire::replication::{
     Changes, ClassRelevancy, Column, Condition, GhostClass, GridConfig, HISTORY, Interest, Relevancy, Table,
     View,
@@ -19,7 +19,7 @@ use crate::memory::requests;
 fn the_first_hundred_ticks_are_those_that_numpy_makes() {
     let mut lines = String::new();
     for plan in PLANS {
-        let mut scene = Scene::new(plan);
+        let mut scene = Scene::new(plan, SEED);
         let mut checksum = scene.checksum(0);
         for _ in 0..100 {
             scene.step();
@@ -27,6 +27,15 @@ fn the_first_hundred_ticks_are_those_that_numpy_makes() {
         }
         lines += &format!("{} {checksum:08x}\n", plan.name);
     }
+    let mut walkers = Walkers::new(SEED, 64, 2000.0, 30);
+    let mut crc = crc32fast::Hasher::new();
+    for tick in 0..=100 {
+        if tick > 0 {
+            walkers.step();
+        }
+        walkers.position.iter().flatten().for_each(|number| crc.update(&number.to_le_bytes()));
+    }
+    lines += &format!("walkers {:08x}\n", crc.finalize());
     assert_eq!(lines, include_str!("../../benches/ghosts/checksums.txt"));
 }
 

@@ -126,7 +126,7 @@ impl World {
             self.deliver(client, true);
         }
         let mut tick = Tick::default();
-        self.server.take(&mut tick);
+        self.server.take(self.now, &mut tick);
         let cells: Vec<[u8; 4]> = self.xs.iter().map(|x| x.to_le_bytes()).collect();
         let uids: Vec<[u8; 4]> = (0..ROWS).map(u32::to_le_bytes).collect();
         let columns = [
@@ -208,7 +208,7 @@ fn clients_come_to_have_the_world(mut world: World) {
     let want: Vec<Option<u32>> = world.xs.iter().map(|x| Some(*x)).collect();
     for client in 0..3 {
         let mut tick = Tick::default();
-        world.clients[client].take(&mut tick);
+        world.clients[client].take(world.now, &mut tick);
         assert!(!tick.inbox.has_any());
         let (shown, events) = world.shown(client);
         assert_eq!(shown, want, "client {client}");
@@ -266,7 +266,7 @@ fn shown_and_sent_away(world: &mut World) -> PeerHandle {
     for _ in 0..60 {
         enter_all(world);
         let mut tick = Tick::default();
-        world.clients[0].take(&mut tick);
+        world.clients[0].take(world.now, &mut tick);
         for event in tick.events {
             let Event::Dialled { peer, .. } = event else { panic!("{event:?}") };
             server = Some(peer);
@@ -294,7 +294,7 @@ fn the_end_waits_one_tick_for_who_does_not_look_at_ghosts() {
     let server = shown_and_sent_away(&mut world);
     let mut take = || {
         let mut tick = Tick::default();
-        world.clients[0].take(&mut tick);
+        world.clients[0].take(world.now, &mut tick);
         tick.events
     };
     assert_eq!(take(), []);
@@ -312,7 +312,7 @@ fn another_server_shows_another_world() {
     assert_eq!((events.len(), of(&events, GhostEventKind::Spawned)), (ROWS as usize, ROWS as usize));
     let (now, config) = (world.now, netcode::ClientConfig::new(PROTOCOL_ID));
     let mut tick = Tick::default();
-    world.clients[0].take(&mut tick);
+    world.clients[0].take(now, &mut tick);
     assert!(matches!(tick.events[..], [Event::Disconnected { .. }]));
     let second = world.clients[0].change().dial(now, config, World::token(2), 2).unwrap();
     assert_ne!(second, first);
@@ -326,7 +326,7 @@ fn another_server_shows_another_world() {
             }
         }
         let mut tick = Tick::default();
-        world.clients[0].take(&mut tick);
+        world.clients[0].take(world.now, &mut tick);
         let told = tick.events.iter().any(|event| matches!(event, Event::Dialled { .. }));
         is_told |= told;
         assert!((is_told && !told) || world.clients[0].mirror().is_none(), "shown before it is told of");

@@ -98,7 +98,7 @@ impl World {
                     session.handle_datagram(self.now, unix, from, &mut datagram, &mut out);
                 }
                 let mut tick = Tick::default();
-                session.take(&mut tick);
+                session.take(self.now, &mut tick);
                 self.happened[peer].append(&mut tick.players);
                 self.final_stats[peer] += tick.final_stats.len();
                 session.transmit(self.now, &mut out);

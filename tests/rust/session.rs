@@ -103,7 +103,7 @@ impl World {
 
 fn taken(session: &mut Session) -> Tick {
     let mut tick = Tick::default();
-    session.take(&mut tick);
+    session.take(Instant::ZERO, &mut tick);
     tick
 }
 
@@ -190,7 +190,7 @@ fn what_lingers_is_ticked_without_its_application_and_over_in_time() {
         let now = world.now;
         world.client.change().send(now, DIALLED, 0, number(3), SendOptions::default()).unwrap();
         let goodbye = || Goodbye { linger: ms(1_000), detail: None };
-        assert!(world.client.begin_close(now, goodbye(), &mut world.out));
+        assert!(world.client.begin_close(now, goodbye(), &mut world.out).is_some());
         assert!(world.client.is_lingering() && !world.client.has_lingered(now));
         let mut turns = 0;
         while !world.client.has_lingered(world.now) {

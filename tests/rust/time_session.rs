@@ -85,7 +85,7 @@ impl Line {
             self.server.handle_datagram(self.now, UNIX, "10.0.0.2:2".parse().unwrap(), datagram, &mut out);
         }
         let mut tick = Tick::default();
-        self.server.take(&mut tick);
+        self.server.take(self.now, &mut tick);
         let now = self.now;
         self.server.take_inputs(|| now);
         self.note(tick);
@@ -96,7 +96,7 @@ impl Line {
             self.client.handle_datagram(self.now, UNIX, "10.0.0.1:1".parse().unwrap(), datagram, &mut out);
         }
         let mut tick = Tick::default();
-        self.client.take(&mut tick);
+        self.client.take(self.now, &mut tick);
         self.note(tick);
     }
 

@@ -8,6 +8,8 @@ mod entity;
 mod lightyear;
 mod line;
 mod naia;
+#[path = "../path.rs"]
+mod path;
 #[path = "../play.rs"]
 #[allow(dead_code)] // Kinds that others have.
 mod play;

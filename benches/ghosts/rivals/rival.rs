@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::clock::timed;
 use crate::line::Way;
 use crate::play::{Cost, Game, Setup};
-use crate::scene::Scene;
+use crate::scene::{SEED, Scene, Walkers};
 use crate::sight::{Change, Sights};
 
 /// Ticks whose positions are kept, for ages.
@@ -74,7 +74,8 @@ pub(crate) struct Played<R> {
     setup: Setup,
     rival: R,
     lines: Vec<Line>,
-    sights: Option<Sights>,
+    /// What clients see, and from where.
+    sights: Option<(Sights, Walkers)>,
     tick: u32,
     /// Where all were in the last ticks; the newest last.
     past: Vec<Vec<[f32; 3]>>,
@@ -83,7 +84,7 @@ pub(crate) struct Played<R> {
 impl<R: Rival> Played<R> {
     /// Whether a client is to have an entity.
     fn sees(&self, client: usize, row: u32) -> bool {
-        self.sights.as_ref().is_none_or(|sights| sights.of(client).binary_search(&row).is_ok())
+        self.sights.as_ref().is_none_or(|(sights, _)| sights.of(client).binary_search(&row).is_ok())
     }
 }
 
@@ -91,7 +92,10 @@ impl<R: Rival> Game for Played<R> {
     fn new(setup: Setup) -> Self {
         let scene = Scene::named(setup.scene);
         let rival = R::new(&scene, setup);
-        let sights = setup.sight.map(|radius| Sights::new(radius as f32, setup.clients));
+        let sights = setup.sight.map(|radius| {
+            let walkers = Walkers::new(SEED, setup.clients, scene.plan.reach[0], scene.plan.hz);
+            (Sights::new(radius as f32, setup.clients), walkers)
+        });
         let mut game = Played { scene, setup, rival, lines: Vec::new(), sights, tick: 0, past: Vec::new() };
         (0..setup.clients).for_each(|_| game.join());
         // Handshakes take their time.
@@ -107,13 +111,17 @@ impl<R: Rival> Game for Played<R> {
         self.tick += 1;
         if moves {
             self.scene.step();
+            self.sights.iter_mut().for_each(|(_, walkers)| walkers.step());
         } else {
             self.scene.moved.clear();
         }
         let arrived = self.lines.iter_mut().map(|line| line.up.receive(self.tick)).collect();
         let connected: Vec<bool> = (0..self.lines.len()).map(|i| self.rival.is_connected(i)).collect();
         timed(&mut cost.server, || {
-            let changes = self.sights.as_mut().map(|sights| sights.update(&self.scene, &connected));
+            let changes = self
+                .sights
+                .as_mut()
+                .map(|(sights, walkers)| sights.update(&self.scene, &walkers.position, &connected));
             self.rival.serve(&self.scene, changes.unwrap_or_default(), arrived);
         });
         for (client, packet) in self.rival.take_sent() {
@@ -143,7 +151,11 @@ impl<R: Rival> Game for Played<R> {
     fn join(&mut self) {
         let (path, seed) = (self.setup.path, 2 * self.lines.len() as u64);
         self.rival.join();
-        self.lines.push(Line { down: Way::new(path, seed), up: Way::new(path, seed + 1), bytes: 0 });
+        self.lines.push(Line {
+            down: Way::new(path.down, path, seed),
+            up: Way::new(path.up, path, seed + 1),
+            bytes: 0,
+        });
         let client = self.lines.len() - 1;
         for packet in self.rival.take_answers(client) {
             self.lines[client].up.send(self.tick, packet);

@@ -16,8 +16,6 @@ pub(crate) struct Change {
 #[derive(Debug)]
 pub(crate) struct Sights {
     radius: f32,
-    /// Of these each has an entity that it looks from.
-    clients: usize,
     cells: Vec<Vec<u32>>,
     /// By client, rising.
     seen: Vec<Vec<u32>>,
@@ -27,7 +25,7 @@ pub(crate) struct Sights {
 impl Sights {
     pub(crate) fn new(radius: f32, clients: usize) -> Self {
         let cells = vec![Vec::new(); CELLS * CELLS];
-        Sights { radius, clients, cells, seen: vec![Vec::new(); clients], changes: Vec::new() }
+        Sights { radius, cells, seen: vec![Vec::new(); clients], changes: Vec::new() }
     }
 
     /// The rows that a client sees, rising.
@@ -35,27 +33,27 @@ impl Sights {
         &self.seen[client]
     }
 
-    fn cell(&self, place: [f32; 3]) -> [usize; 2] {
-        [0, 1].map(|axis| ((place[axis] / self.radius).floor() + CELLS as f32 / 2.0) as usize)
+    fn cell(&self, place: [f32; 2]) -> [usize; 2] {
+        place.map(|at| ((at / self.radius).floor() + CELLS as f32 / 2.0) as usize)
     }
 
-    /// What has changed for the clients that are there. What is seen stays so a little beyond the radius.
-    pub(crate) fn update(&mut self, scene: &Scene, connected: &[bool]) -> &[Change] {
+    /// What has changed for the clients that are there and look from these places. What is seen stays so a little beyond the radius.
+    pub(crate) fn update(&mut self, scene: &Scene, eyes: &[[f32; 2]], connected: &[bool]) -> &[Change] {
         self.changes.clear();
         self.cells.iter_mut().for_each(Vec::clear);
         for (row, place) in scene.position.iter().enumerate() {
-            let [x, y] = self.cell(*place);
-            self.cells[y * CELLS + x].push(row as u32);
+            let [x, z] = self.cell([place[0], place[2]]);
+            self.cells[z * CELLS + x].push(row as u32);
         }
         for client in (0..connected.len()).filter(|client| connected[*client]) {
-            let eye = scene.position[client * (scene.plan.entities / self.clients)];
-            let ([x, y], old) = (self.cell(eye), std::mem::take(&mut self.seen[client]));
+            let eye = eyes[client];
+            let ([x, z], old) = (self.cell(eye), std::mem::take(&mut self.seen[client]));
             let mut new = Vec::with_capacity(old.len() + 8);
             // One cell more where the edge is beyond the next one's.
-            for cell in (y - 2..=y + 2).flat_map(|y| (x - 2..=x + 2).map(move |x| y * CELLS + x)) {
+            for cell in (z - 2..=z + 2).flat_map(|z| (x - 2..=x + 2).map(move |x| z * CELLS + x)) {
                 for row in &self.cells[cell] {
                     let place = scene.position[*row as usize];
-                    let apart = [0, 1].map(|axis| place[axis] - eye[axis]);
+                    let apart = [place[0] - eye[0], place[2] - eye[1]];
                     let square = apart[0] * apart[0] + apart[1] * apart[1];
                     let near = square <= self.radius * self.radius;
                     let edge = self.radius * 1.05;

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 
-from tickwire.fleet._store import Claim, Store
+from tickwire.fleet._store import Claim, Store, elapsed
 
 __all__ = ["Keeper"]
 
@@ -31,7 +30,8 @@ class Keeper:
         store (Store): where.
         claim (Claim): the room, just claimed for :data:`LEASE` seconds.
         every (float): seconds between two saves: what a crash costs at most.
-        clock (Callable[[], float], default time.monotonic): the time in seconds.
+        clock (Callable[[], float]): the time in seconds; by default the machine's, which goes on while it is
+            suspended: its lease ends meanwhile.
         executor (Executor | None, default None): what calls the store, so that the game needn't wait; None:
             a thread.
     """
@@ -41,7 +41,7 @@ class Keeper:
         store: Store,
         claim: Claim,
         every: float,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = elapsed,
         executor: Executor | None = None,
     ) -> None:
         self._store = store
@@ -67,10 +67,11 @@ class Keeper:
             self._read(self._answer)
             self._answer = None
         now = self._clock()
-        if self._answer is None and now >= self._due and self.acts:
+        acts = not self._lost and now < self._until
+        if acts and self._answer is None and now >= self._due:
             self._asked, self._due = now, now + self._every
             self._answer = self._executor.submit(self._store.keep, self._claim, LEASE, save())
-        return self.acts
+        return acts
 
     def _read(self, answer: Future[bool]) -> None:
         try:

@@ -8,12 +8,13 @@ import gc
 import math
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from multiprocessing.synchronize import Barrier
-from typing import Any
+from multiprocessing.connection import Connection
+from typing import Any, Protocol
 
 import tickwire as tw
 from tickwire._arguments import Parser
@@ -51,6 +52,8 @@ class Load:
     rate: int
     seconds: float
     processes: int
+    ray: str | None = None
+    """The address of a Ray cluster; None: this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +106,8 @@ def _turns(rate: int, seconds: float) -> Iterator[bool]:
 class _Room:
     """A room with its server: everybody walks."""
 
-    def __init__(self, load: Load) -> None:
-        self.server = tw.Server("127.0.0.1:0", _protocol(load.rate), max_clients=load.players)
+    def __init__(self, load: Load, key: bytes, host: str) -> None:
+        self.server = tw.Server((host, 0), _protocol(load.rate), key=key, max_clients=load.players)
         self._walkers: dict[tw.ClientHandle, Walker] = {}
 
     def tick(self) -> None:
@@ -120,16 +123,17 @@ class _Room:
                     walker.x, walker.y = walker.x + walk.x, walker.y + walk.y
 
 
-Pipe = Any
-"""A connection of :mod:`multiprocessing`."""
+def serve(load: Load, key: bytes, rooms: int) -> Iterator[Any]:
+    """Rooms of one process, which a single thread ticks: their addresses, and then the milliseconds of all
+    passes and the number of late ones."""
+    host = "127.0.0.1"
+    if load.ray is not None:
+        from tickwire.fleet.ray import ray
 
-
-def serve(load: Load, rooms: int, ports: Pipe, start: Barrier, results: Pipe) -> None:
-    """Rooms of one process, which a single thread ticks."""
-    here = [_Room(load) for _ in range(rooms)]
-    ports.send([room.server.address.port for room in here])
+        host = ray.util.get_node_ip_address()
+    here = [_Room(load, key, host) for _ in range(rooms)]
+    yield [str(room.server.address) for room in here]
     gc.freeze()
-    start.wait()
     took: list[float] = []
     late = 0
     for number, is_late in enumerate(_turns(load.rate, SETTLING + load.seconds + 1)):
@@ -139,54 +143,118 @@ def serve(load: Load, rooms: int, ports: Pipe, start: Barrier, results: Pipe) ->
         if SETTLING <= number / load.rate < SETTLING + load.seconds:
             took.append(1000 * (time.perf_counter() - begun))
             late += is_late
-    results.send((took, late))
     for room in here:
         room.server.close()
+    yield took, late
 
 
-def play(load: Load, ports: Sequence[int], start: Barrier, results: Pipe) -> None:
-    """Bots of one process: the players of some rooms."""
+def play(load: Load, key: bytes, addresses: Sequence[str]) -> Iterator[Any]:
+    """Bots of one process, the players of some rooms: nothing, and then of each connected bot the round trip,
+    the loss and the rate."""
     protocol = _protocol(load.rate)
-    start.wait()
-    bots = [tw.Client.connect(("127.0.0.1", port), protocol) for port in ports for _ in range(load.players)]
+    yield None
+    tokens = [
+        tw.ConnectToken.generate(protocol=protocol.id, key=key, client_id=number, servers=[address])
+        for address in addresses
+        for number in range(load.players)
+    ]
+    bots = [tw.Client(protocol, token) for token in tokens]
     for number, _ in enumerate(_turns(load.rate, SETTLING + load.seconds)):
         step = Walk(1 if number // load.rate % 2 else -1, 1)
         for bot in bots:
             with bot.tick():
                 bot.send_input(step)
-    stats = [bot.stats for bot in bots if bot.connected]
-    results.send(
-        [
-            (
-                each.rtt_ms,
-                max(each.packet_loss_percent, each.packet_loss_received_percent),
-                each.received_kbps,
-            )
-            for each in stats
-        ]
-    )
+    yield [
+        (
+            stats.rtt_ms,
+            max(stats.packet_loss_percent, stats.packet_loss_received_percent),
+            stats.received_kbps,
+        )
+        for stats in [bot.stats for bot in bots if bot.connected]
+    ]
     for bot in bots:
         bot.close()
 
 
+class _Worker(Protocol):
+    """Takes the steps of :func:`serve` or :func:`play` in a process of its own."""
+
+    def begin(self) -> None:
+        """Begins the next step."""
+
+    def answer(self) -> Any:
+        """Waits for its answer."""
+
+
+class _Process:
+    """A worker on this machine."""
+
+    def __init__(self, stack: contextlib.ExitStack, steps: Callable[[], Iterator[Any]]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, other = context.Pipe()
+        process = context.Process(target=_work, args=(other, steps), daemon=True)
+        process.start()
+        stack.callback(process.join)
+        stack.callback(self._pipe.close)
+        other.close()
+
+    def begin(self) -> None:
+        self._pipe.send(None)
+
+    def answer(self) -> Any:
+        return self._pipe.recv()
+
+
+def _work(pipe: Connection, make: Callable[[], Iterator[Any]]) -> None:
+    steps = make()
+    with contextlib.suppress(EOFError):  # the pipe's other end was closed
+        while True:
+            pipe.recv()
+            pipe.send(next(steps))
+
+
+class _Actor:
+    """A worker on a node of a Ray cluster."""
+
+    def __init__(self, stack: contextlib.ExitStack, steps: Callable[[], Iterator[Any]]) -> None:
+        from tickwire.fleet.ray import ray
+
+        # The machine is to be loaded until it is too much: Ray's own count of its cores mustn't prevent that.
+        options = {"num_cpus": 0, "scheduling_strategy": "SPREAD"}
+        self._ray = ray
+        self._actor = self._ray.remote(**options)(_Steps).remote(steps)
+        stack.callback(self._ray.kill, self._actor)
+        self._next: Any = None
+
+    def begin(self) -> None:
+        self._next = self._actor.step.remote()
+
+    def answer(self) -> Any:
+        return self._ray.get(self._next)
+
+
+class _Steps:
+    def __init__(self, make: Callable[[], Iterator[Any]]) -> None:
+        self._steps = make()
+
+    def step(self) -> Any:
+        return next(self._steps)
+
+
 def measure(load: Load) -> Measured:
     """Carries a load, in processes of its own."""
-    context = multiprocessing.get_context("spawn")
     processes = min(load.processes, load.rooms)
     shares = [load.rooms // processes + (number < load.rooms % processes) for number in range(processes)]
-    start = context.Barrier(2 * processes)
+    begin = _Process if load.ray is None else _Actor
+    key = tw.generate_key()
     with contextlib.ExitStack() as stack:
-        served, played = [], []
-        for share in shares:
-            ports, told = context.Pipe(duplex=False)
-            ticks, measured = context.Pipe(duplex=False)
-            _begin(stack, context, partial(serve, load, share, told, start, measured))
-            rtts, heard = context.Pipe(duplex=False)
-            _begin(stack, context, partial(play, load, ports.recv(), start, heard))
-            served.append(ticks)
-            played.append(rtts)
-        passes = [each.recv() for each in served]
-        links = [link for each in played for link in each.recv()]
+        servers: list[_Worker] = [begin(stack, partial(serve, load, key, share)) for share in shares]
+        addresses = _step(servers)
+        bots: list[_Worker] = [begin(stack, partial(play, load, key, theirs)) for theirs in addresses]
+        _step(bots)
+        answers = _step(servers + bots)
+    passes = answers[:processes]
+    links = [link for each in answers[processes:] for link in each]
     took = [value for each, _ in passes for value in each]
     return Measured(
         load,
@@ -201,10 +269,11 @@ def measure(load: Load) -> Measured:
     )
 
 
-def _begin(stack: contextlib.ExitStack, context: Any, run: Callable[[], None]) -> None:
-    process = context.Process(target=run, daemon=True)
-    process.start()
-    stack.callback(process.join)
+def _step(workers: Sequence[_Worker]) -> list[Any]:
+    """All take a step at once."""
+    for worker in workers:
+        worker.begin()
+    return [worker.answer() for worker in workers]
 
 
 def find_knee(load: Load, tell: Callable[[Measured], None]) -> int:
@@ -213,7 +282,7 @@ def find_knee(load: Load, tell: Callable[[Measured], None]) -> int:
     carried, too_many = 0, None
     rooms = load.rooms
     while too_many is None or too_many - carried > max(1, carried // 10):
-        measured = measure(Load(rooms, load.players, load.rate, load.seconds, load.processes))
+        measured = measure(replace(load, rooms=rooms))
         tell(measured)
         if measured.is_well:
             carried = rooms
@@ -249,7 +318,7 @@ def add_arguments(parser: Parser) -> None:
         (
             "processes",
             int,
-            os.cpu_count() or 1,
+            None,
             1,
             256,
             "server processes, each with as many of bots beside it",
@@ -257,8 +326,18 @@ def add_arguments(parser: Parser) -> None:
     ):
         convert = partial(_within, kind, low, high)
         parser.add_argument(
-            f"--{name}", type=convert, default=default, metavar="N", help=f"{text} ({default})"
+            f"--{name}",
+            type=convert,
+            default=default,
+            metavar="N",
+            help=f"{text} ({'one for each core' if default is None else default})",
         )
+    parser.add_argument(
+        "--ray",
+        metavar="ADDRESS",
+        default=os.environ.get("RAY_ADDRESS"),
+        help="the Ray cluster that carries rooms and bots, such as auto (by default RAY_ADDRESS)",
+    )
     parser.add_argument("--knee", action="store_true", help="find how many rooms this machine carries")
     parser.set_defaults(run=run)
 
@@ -271,18 +350,36 @@ def _within(kind: type, low: float, high: float, text: str) -> Any:
     raise argparse.ArgumentTypeError(f"must be {low} to {high}, not {text!r}")
 
 
+def _join_cluster(address: str) -> int:
+    """Connects to a Ray cluster; returns the number of its cores."""
+    from tickwire.fleet.ray import ray  # which says how to install it
+
+    if not ray.is_initialized():
+        ray.init(address=address, log_to_driver=False)
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
 def run(parsed: argparse.Namespace) -> int:
     """Measures and prints; returns the exit code: 1 if the machine doesn't carry it."""
-    load = Load(parsed.rooms, parsed.players, parsed.rate, parsed.seconds, parsed.processes)
+    cores = os.cpu_count() or 1
+    if parsed.ray is not None:
+        try:
+            cores = _join_cluster(parsed.ray)
+        except (ImportError, OSError) as error:
+            print(f"--ray: {error}", file=sys.stderr)
+            return 1
+    load = Load(
+        parsed.rooms, parsed.players, parsed.rate, parsed.seconds, parsed.processes or cores, parsed.ray
+    )
     print(HEADER, flush=True)
     if not parsed.knee:
         measured = measure(load)
         print(line(measured))
         return 0 if measured.is_well else 1
     carried = find_knee(load, lambda measured: print(line(measured), flush=True))
-    cores = os.cpu_count() or 1
+    what = "This machine" if load.ray is None else "The cluster"
     print(
-        f"This machine carries {carried} rooms of {load.players} players at {load.rate} ticks a second, "
+        f"{what} carries {carried} rooms of {load.players} players at {load.rate} ticks a second, "
         f"with the bots on it, on {cores} cores."
     )
     return 0 if carried else 1

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from tickwire._checks import check_within
 from tickwire._core import Access, Address, Server
 from tickwire._core import Protocol as Game
-from tickwire._run import run
+from tickwire._run import DEFAULT_RATE, run
 from tickwire.errors import RoomTakenError
 from tickwire.fleet._keeper import LEASE, Keeper
 from tickwire.fleet._store import Claim, MemoryStore, Store
@@ -64,13 +64,19 @@ class Options:
     key: bytes | None
     max_clients: int
     save_every: float
+    empty_rate: float | None
 
 
 _R = TypeVar("_R", bound=type)
 
 
 def room(
-    protocol: Game[Any], *, key: bytes | None = None, max_clients: int = 64, save_every: float = 1.0
+    protocol: Game[Any],
+    *,
+    key: bytes | None = None,
+    max_clients: int = 64,
+    save_every: float = 1.0,
+    empty_rate: float | None = None,
 ) -> Callable[[_R], _R]:
     """Makes a class a room. It has ``__init__(self, server)`` and ``tick(self, inbox)``, and plays on the
     server that it is given. All that must survive belongs into the world's ghosts (:meth:`World.save`): a
@@ -82,6 +88,9 @@ def room(
         max_clients (int, default 64): players of a room.
         save_every (float, default 1.0): seconds between two saves of the world, 0.1 to 2: what a crash
             costs at most.
+        empty_rate (float | None, default None): ticks per second while nobody is in the room, 1 to the
+            protocol's ``tick_rate``, as for :func:`tickwire.run`. For matches that wait for players, not for
+            worlds that go on without them.
 
     Raises:
         TypeError, ValueError: naming the argument, its value and its bound.
@@ -89,7 +98,9 @@ def room(
     if not isinstance(protocol, Game):
         raise TypeError(f"protocol must be a Protocol, not {type(protocol).__name__}")
     check_within("save_every", save_every, 0.1, 2)
-    options = Options(protocol, key, max_clients, save_every)
+    if empty_rate is not None:
+        check_within("empty_rate", empty_rate, 1, protocol.tick_rate or DEFAULT_RATE)
+    options = Options(protocol, key, max_clients, save_every, empty_rate)
 
     def make(class_: _R) -> _R:
         class_._tickwire_room = options  # type: ignore[attr-defined]
@@ -121,6 +132,7 @@ class Running:
     ) -> None:
         options = options_of(class_)
         network = simulated.pop("network", None)
+        self._empty_rate = options.empty_rate
         self.keeper = Keeper(store, claim, options.save_every, **simulated)
         self.has_left = False
         self._over = False
@@ -160,7 +172,8 @@ class Running:
 
     def run(self, health: Any = None) -> None:
         """Plays until the match is over, the process is to end, or another process has the room."""
-        with run(self.server, health=health, linger=LINGER, reason=MOVED) as ticks:
+        given: dict[str, Any] = {"health": health, "linger": LINGER, "reason": MOVED}
+        with run(self.server, empty_rate=self._empty_rate, **given) as ticks:
             try:
                 for _, inbox in ticks:
                     if not self.tick(inbox):

@@ -15,7 +15,16 @@ from typing import Any, Protocol
 
 __all__ = ["Claim", "MemoryStore", "RedisStore", "Store"]
 
+_CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
+"""On Linux ``time.monotonic`` stops while the machine is suspended. Elsewhere it doesn't."""
+
 _NAME = re.compile("[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+
+
+def elapsed() -> float:
+    """Returns the time in seconds, including the time for which the machine was suspended: leases end
+    meanwhile."""
+    return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +68,11 @@ class MemoryStore:
     """A :class:`Store` of one process, for tests and for rooms of one machine that share a process.
 
     Args:
-        clock (Callable[[], float], default time.monotonic): the time in seconds.
+        clock (Callable[[], float]): the time in seconds; by default the machine's, which goes on while it is
+            suspended.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = elapsed) -> None:
         self._clock = clock
         self._epoch = 0
         self._rooms: dict[str, _Kept] = {}

@@ -34,26 +34,24 @@ impl Host {
         Ok(sent?)
     }
 
-    /// Queues messages for each of several peers. Returns the peers without room for all of them and those that are gone,
-    /// with the reason.
+    /// Queues messages for each of these peers. Returns the peers that are gone or have no room for all of them.
     ///
     /// # Errors
-    /// A message that no channel of any peer takes; the peers before the first one have the messages before it.
-    pub fn send_each(
+    ///
+    /// Why no peer can be sent one of them.
+    pub fn send_all(
         &mut self,
         now: Instant,
         peers: impl IntoIterator<Item = PeerHandle>,
         channel: usize,
         messages: &[(Message, SendOptions)],
-    ) -> Result<Vec<(PeerHandle, SendError)>, SendError> {
+    ) -> Result<Vec<PeerHandle>, SendError> {
         let mut left_out = Vec::new();
         for peer in peers {
-            let mut all = messages.iter();
-            let sent = all.try_for_each(|(it, options)| self.send(now, peer, channel, it.clone(), *options));
-            match sent {
-                Ok(()) => {}
-                Err(error) if error.is_peers_doing() => left_out.push((peer, error)),
-                Err(error) => return Err(error),
+            let mut each = messages.iter();
+            match each.try_for_each(|(it, options)| self.send(now, peer, channel, it.clone(), *options)) {
+                Err(error) if error.is_refusal() => left_out.push(peer),
+                sent => sent?,
             }
         }
         Ok(left_out)

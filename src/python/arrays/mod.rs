@@ -15,7 +15,7 @@ pub(super) use received::Received;
 pub(super) use row_type::{RowTypes, cell_format, numpy};
 pub(crate) use rows::Rows as ReceivedRows;
 pub(crate) use send::Batch;
-pub(super) use send::{Recipients, Rows, check_message};
+pub(super) use send::{Recipients, Rows};
 
 use crate::python::prelude::*;
 

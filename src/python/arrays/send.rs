@@ -6,8 +6,8 @@ use super::{declared, taken, with_rows};
 use crate::endpoint::{self, SendError};
 use crate::python::buffers::Number;
 use crate::python::errors::channel_error;
-use crate::python::sending::{Sending, Sent};
-use crate::transport::{self, ChannelKind, Message, SendOptions};
+use crate::python::sending::Sending;
+use crate::transport::{ChannelKind, Message, SendOptions};
 use crate::wire::{self, BitWriter};
 
 /// The numbers of a buffer; None if it isn't one, or has another type.
@@ -117,7 +117,7 @@ impl Rows {
             let written = schema.get().core.write_one(&rows, row, &mut writer);
             written.map_err(|error| taken::raise(class.py(), schema.get(), &rows, &error))?;
             let check = |max_bits| {
-                check_bytes(protocol, channel, max_bits, options_of(row)).map_err(|error| {
+                protocol.core.check_message(channel, max_bits, options_of(row).key).map_err(|error| {
                     let what = format!("row {row} of {}", schema.get().name());
                     channel_error(&what, channel, &error)
                 })
@@ -150,13 +150,12 @@ impl Rows {
         let mut unsent = Vec::new();
         for (row, (message, options)) in self.messages.into_iter().enumerate() {
             match send(row, self.channel, message, options) {
-                Ok(()) => {}
-                Err(error) if Sent::of_refusal(&error, Sent::Gone).is_some() => unsent.push(row),
-                Err(SendError::NotConnected) => unsent.push(row),
+                Err(error) if error.is_refusal() => unsent.push(row),
                 // Everything else was checked before.
                 Err(SendError::Channel(error)) => {
                     return Err(channel_error(&self.class, self.channel, &error));
                 }
+                _ => {}
             }
         }
         Ok(unsent)
@@ -165,33 +164,6 @@ impl Rows {
     /// Each row, to be sent several times.
     pub(in crate::python) fn messages(&self) -> (usize, &[(Message, SendOptions)]) {
         (self.channel, &self.messages)
-    }
-}
-
-/// Whether a channel would take a message if it has room.
-pub(in crate::python) fn check_message(
-    protocol: &Protocol,
-    channel: usize,
-    message: &Message,
-    options: SendOptions,
-) -> Result<(), transport::SendError> {
-    check_bytes(protocol, channel, message.encoded.max_bits(), options)
-}
-
-fn check_bytes(
-    protocol: &Protocol,
-    channel: usize,
-    max_bits: usize,
-    options: SendOptions,
-) -> Result<(), transport::SendError> {
-    let config = &protocol.core.channels()[channel];
-    let bytes = max_bits.div_ceil(8);
-    match config.kind {
-        ChannelKind::Payload { .. } | ChannelKind::Chunks => Err(transport::SendError::WrongKind),
-        ChannelKind::Latest { keys } if options.key as usize >= keys => {
-            Err(transport::SendError::NoKey { key: options.key, keys })
-        }
-        _ => protocol.core.check_bytes(channel, bytes),
     }
 }
 

@@ -7,8 +7,9 @@ use super::ghost::Ghost;
 use super::names::{self, Found};
 use super::population::Population;
 use super::rows::GhostRows;
-use super::view::{Playing, WorldView};
+use super::view::WorldView;
 use crate::python::errors::closed_error;
+use crate::session::Playing;
 
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct ClientWorld {

@@ -1,12 +1,9 @@
-//! References from ghosts to ghosts: numbers in columns, and objects for the game.
+//! References from ghosts to ghosts: numbers in columns, and objects for the game: see [`crate::replication::Links`].
 //!
-//! A number is drawn for each ghost of a class that something refers to, and comes with its creation. It says nothing: a secret
-//! order hides how many ghosts there were. Who is sent a reference is sent its number, whatever else it has.
-//!
-//! Promises: a number is one ghost's, and never a later one's (of the next four thousand million). What a peer or a column has in
-//! place of one is of no ghost, or of one that may stand there.
+//! Promises: what a peer or a column has in place of a number is of no ghost, or of one that may stand there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::MutexGuard;
 
 use crate::python::prelude::*;
 
@@ -14,71 +11,44 @@ use super::ghost::{Ghost, Live};
 use super::properties::Properties;
 use super::rows::GhostRows;
 use crate::python::errors::{FieldTypeError, GhostError};
-use crate::replication::{SavedIdentity, drawn_number};
+use crate::replication::{self, GhostEvent, NO_GHOST, Reference, References, SavedIdentity};
 
-/// What a column has where a reference is of nothing.
-pub(super) const NOTHING: u32 = 0;
-
-/// A property that is a reference, and which of the protocol's classes may stand there.
-#[derive(Debug)]
-struct RefTarget {
-    property: usize,
-    classes: Box<[bool]>,
-}
-
-/// The references of a protocol's classes, by class.
-#[derive(Debug, Default)]
-pub(in crate::python) struct References(Vec<Vec<RefTarget>>);
-
-impl References {
-    /// Finds what the references of these classes are of; those classes get numbers.
-    ///
-    /// # Errors
-    /// Naming a reference to none of them.
-    pub(in crate::python) fn resolve(
-        py: Python<'_>,
-        ghosts: &mut [(Py<PyType>, Py<Properties>)],
-    ) -> PyResult<Arc<Self>> {
-        let (mut all, mut numbered) = (Vec::new(), vec![false; ghosts.len()]);
-        for (_, properties) in ghosts.iter() {
-            let properties = properties.get();
-            let mut targets = Vec::new();
-            for property in (0..properties.len()).filter(|property| properties.reference(*property).is_some())
-            {
-                let wanted = properties.reference(property).map(|wanted| wanted.bind(py));
-                let Some(wanted) = wanted else { continue };
-                let fits = |(class, _): &(Py<PyType>, Py<Properties>)| fits(class.bind(py), wanted);
-                let classes: Box<[bool]> = ghosts.iter().map(fits).collect::<PyResult<_>>()?;
-                if !classes.contains(&true) {
-                    let names: Vec<&str> = ghosts.iter().map(|(_, of)| of.get().name()).collect();
-                    return Err(PyTypeError::new_err(format!(
-                        "{}.{}: tw.Ref must name one of the protocol's ghosts ({}), not {}",
-                        properties.name(),
-                        properties.property_name(property),
-                        names.join(", "),
-                        shown(wanted)
-                    )));
-                }
-                numbered.iter_mut().zip(&classes).for_each(|(numbered, fits)| *numbered |= fits);
-                targets.push(RefTarget { property, classes });
+/// Finds what the references of these classes are of; those classes get numbers.
+///
+/// # Errors
+/// Naming a reference to none of them.
+pub(in crate::python) fn references(
+    py: Python<'_>,
+    ghosts: &mut [(Py<PyType>, Py<Properties>)],
+) -> PyResult<Arc<References>> {
+    let (mut all, mut numbered) = (Vec::new(), vec![false; ghosts.len()]);
+    for (_, properties) in ghosts.iter() {
+        let properties = properties.get();
+        let mut targets = Vec::new();
+        for property in 0..properties.len() {
+            let Some(wanted) = properties.reference(property) else { continue };
+            let wanted = wanted.bind(py);
+            let fits = |(class, _): &(Py<PyType>, Py<Properties>)| fits(class.bind(py), wanted);
+            let classes: Box<[bool]> = ghosts.iter().map(fits).collect::<PyResult<_>>()?;
+            if !classes.contains(&true) {
+                let names: Vec<&str> = ghosts.iter().map(|(_, of)| of.get().name()).collect();
+                return Err(PyTypeError::new_err(format!(
+                    "{}.{}: tw.Ref must name one of the protocol's ghosts ({}), not {}",
+                    properties.name(),
+                    properties.property_name(property),
+                    names.join(", "),
+                    shown(wanted)
+                )));
             }
-            all.push(targets);
+            numbered.iter_mut().zip(&classes).for_each(|(numbered, fits)| *numbered |= fits);
+            targets.push((property, classes));
         }
-        for ((_, properties), _) in ghosts.iter_mut().zip(numbered).filter(|(_, numbered)| *numbered) {
-            *properties = Py::new(py, properties.get().numbered(py)?)?;
-        }
-        Ok(Arc::new(References(all)))
+        all.push(targets);
     }
-
-    /// The mask of the properties of a class that are references.
-    fn mask(&self, class: usize) -> u64 {
-        self.0[class].iter().fold(0, |mask, target| mask | 1 << target.property)
+    for ((_, properties), _) in ghosts.iter_mut().zip(numbered).filter(|(_, numbered)| *numbered) {
+        *properties = Py::new(py, properties.get().numbered(py)?)?;
     }
-
-    fn allows(&self, (class, property): (usize, usize), other: usize) -> bool {
-        let target = self.0[class].iter().find(|target| target.property == property);
-        target.is_some_and(|target| target.classes.get(other) == Some(&true))
-    }
+    Ok(Arc::new(References(all)))
 }
 
 /// Whether a class is one that a reference is of: itself or derived from it, by type or by name.
@@ -106,55 +76,35 @@ pub(super) fn shown(wanted: &Bound<'_, PyAny>) -> String {
     name.map_or_else(|_| "ghost".into(), |name| name.to_string())
 }
 
-/// A reference: class, row and property.
-type RefHolder = (usize, u32, usize);
-
-/// What the game is told: a reference whose ghost came after it, or went before it.
-pub(super) struct Relinked {
-    pub(super) class: usize,
-    pub(super) row: u32,
-    pub(super) property: usize,
-}
-
-#[derive(Default)]
-struct Numbered {
-    /// Class and row by number.
-    rows: HashMap<u32, (usize, u32)>,
-    /// The number that each is known by: its cell may be another's by then.
-    numbers: HashMap<(usize, u32), u32>,
-    /// On a client: the references of classes that come as objects, and back.
-    held: BTreeMap<RefHolder, u32>,
-    holders: BTreeMap<u32, BTreeSet<RefHolder>>,
-    /// The world's own secret, and how many numbers were drawn by it.
-    identity: SavedIdentity,
-    /// Of a view: rows were shown since these were found.
-    stale: bool,
-}
-
 /// The numbers of the ghosts in one world.
 pub(super) struct Links {
     references: Arc<References>,
     classes: OnceLock<Box<[Weak<GhostRows>]>>,
     /// Of a view: the links of the world that it shows.
     world: Option<Arc<Links>>,
-    known: Mutex<Numbered>,
+    known: Mutex<replication::Links>,
+    /// Of a view: rows were shown since those that are known.
+    stale: AtomicBool,
 }
 
 impl Links {
     pub(super) fn new(references: &Arc<References>, key: u64) -> Arc<Self> {
-        let identity = SavedIdentity { key, drawn: 0 };
-        let known = Mutex::new(Numbered { identity, ..Numbered::default() });
-        Arc::new(Links { references: references.clone(), classes: OnceLock::new(), world: None, known })
+        Self::over(references, None, SavedIdentity { key, drawn: 0 })
+    }
+
+    fn over(references: &Arc<References>, world: Option<Arc<Links>>, identity: SavedIdentity) -> Arc<Self> {
+        Arc::new(Links {
+            references: references.clone(),
+            classes: OnceLock::new(),
+            world,
+            known: Mutex::new(replication::Links::new(identity)),
+            stale: AtomicBool::new(false),
+        })
     }
 
     /// Those of a view of this world.
     pub(super) fn of_view(world: &Arc<Links>) -> Arc<Self> {
-        Arc::new(Links {
-            references: world.references.clone(),
-            classes: OnceLock::new(),
-            world: Some(world.clone()),
-            known: Mutex::default(),
-        })
+        Self::over(&world.references, Some(world.clone()), SavedIdentity::default())
     }
 
     /// Says where the ghosts are, once.
@@ -168,64 +118,32 @@ impl Links {
 
     // --- numbers -----------------------------------------------------------------------------------------
 
-    /// A number that no ghost has, and none of the last ones had.
-    pub(super) fn draw(&self) -> u32 {
-        let mut known = lock(&self.known);
-        loop {
-            let SavedIdentity { key, drawn } = known.identity;
-            known.identity.drawn = drawn.wrapping_add(1);
-            let number = drawn_number(drawn, key);
-            if number != NOTHING && !known.rows.contains_key(&number) {
-                return number;
-            }
-        }
-    }
-
-    /// What its numbers are drawn from.
-    pub(super) fn identity(&self) -> SavedIdentity {
-        lock(&self.known).identity
-    }
-
-    /// Goes on drawing where another world stopped.
-    pub(super) fn set_identity(&self, identity: SavedIdentity) {
-        lock(&self.known).identity = identity;
+    pub(super) fn known(&self) -> MutexGuard<'_, replication::Links> {
+        lock(&self.known)
     }
 
     /// Notes that a row is known by the number in its cell.
     pub(super) fn appear(&self, rows: &GhostRows, row: u32) {
-        let Some(number) = rows.network_id(row) else { return };
-        let mut known = lock(&self.known);
-        forget(&mut known, (rows.index, row));
-        known.rows.insert(number, (rows.index, row));
-        known.numbers.insert((rows.index, row), number);
-    }
-
-    /// Notes that a row is known no more.
-    pub(super) fn forget(&self, class: usize, row: u32) {
-        forget(&mut lock(&self.known), (class, row));
+        if let Some(number) = rows.network_id(row) {
+            self.known().appear((rows.index, row), number);
+        }
     }
 
     /// Of a view: other rows are there than before.
     pub(super) fn handle_shown(&self) {
-        lock(&self.known).stale = true;
+        self.stale.store(true, Ordering::Relaxed);
     }
 
     fn find(&self, number: u32) -> Option<(usize, u32)> {
-        if number == NOTHING {
-            return None;
+        let mut known = self.known();
+        if self.stale.swap(false, Ordering::Relaxed) {
+            let each = self.classes.get()?.iter().filter_map(Weak::upgrade);
+            known.replace(each.flat_map(|rows| {
+                let numbered = rows.alive_rows().into_iter();
+                numbered.filter_map(move |row| Some(((rows.index, row), rows.network_id(row)?)))
+            }));
         }
-        let mut known = lock(&self.known);
-        if known.stale {
-            (known.stale, known.rows) = (false, HashMap::new());
-            for rows in self.classes.get()?.iter().filter_map(Weak::upgrade) {
-                if rows.properties.get().number_column().is_some() {
-                    let each = rows.alive_rows().into_iter();
-                    let each = each.filter_map(|row| Some((rows.network_id(row)?, (rows.index, row))));
-                    known.rows.extend(each);
-                }
-            }
-        }
-        known.rows.get(&number).copied()
+        known.find(number)
     }
 
     // --- references --------------------------------------------------------------------------------------
@@ -270,7 +188,7 @@ impl Links {
         value: &Bound<'_, PyAny>,
     ) -> PyResult<u32> {
         if value.is_none() {
-            return Ok(NOTHING);
+            return Ok(NO_GHOST);
         }
         let py = value.py();
         let properties = rows.properties.get();
@@ -283,7 +201,7 @@ impl Links {
         };
         let why = match ghost.get().live() {
             Some(Live { rows: of, row }) if classes.iter().any(|each| each.as_ptr() == Arc::as_ptr(&of)) => {
-                return Ok(of.network_id(row).unwrap_or(NOTHING));
+                return Ok(of.network_id(row).unwrap_or(NO_GHOST));
             }
             Some(_) => "one of another world",
             None if ghost.get().was().is_some() => "one that was despawned",
@@ -298,70 +216,16 @@ impl Links {
 
     // --- a client's tick ---------------------------------------------------------------------------------
 
-    /// The mask of a class's references.
-    pub(super) fn mask(&self, class: usize) -> u64 {
-        self.references.mask(class)
+    /// Notes an event of a client's tick, of a class that comes as objects or as columns.
+    pub(super) fn note(&self, rows: &GhostRows, event: &GhostEvent, as_objects: bool) {
+        let held = |property| rows.reference_number(event.id, property);
+        let held: Option<&dyn Fn(usize) -> u32> = if as_objects { Some(&held) } else { None };
+        self.known().note(&self.references, event, rows.network_id(event.id), held);
     }
 
-    /// Whether a class has references.
-    pub(super) fn has_references(&self, class: usize) -> bool {
-        !self.references.0[class].is_empty()
-    }
-
-    /// Notes what a row refers to now by the properties of a mask.
-    pub(super) fn hold(&self, rows: &GhostRows, row: u32, mask: u64) {
-        let mut known = lock(&self.known);
-        for target in self.references.0[rows.index].iter().filter(|it| mask >> it.property & 1 == 1) {
-            let holder = (rows.index, row, target.property);
-            release(&mut known, holder);
-            let number = rows.reference_number(row, target.property);
-            if number != NOTHING {
-                known.held.insert(holder, number);
-                known.holders.entry(number).or_default().insert(holder);
-            }
-        }
-    }
-
-    /// Notes that a row refers to nothing any more.
-    pub(super) fn release(&self, class: usize, row: u32) {
-        let mut known = lock(&self.known);
-        for target in &self.references.0[class] {
-            release(&mut known, (class, row, target.property));
-        }
-    }
-
-    /// The number that a row is known by.
-    pub(super) fn known_number(&self, class: usize, row: u32) -> Option<u32> {
-        lock(&self.known).numbers.get(&(class, row)).copied()
-    }
-
-    /// The references to ghosts of these numbers that may be to them, in the order of their classes, rows and properties.
-    pub(super) fn relinked(&self, moved: &BTreeMap<u32, usize>) -> Vec<Relinked> {
-        let known = lock(&self.known);
-        let mut all = BTreeSet::new();
-        for (number, class) in moved {
-            let holders = known.holders.get(number).into_iter().flatten();
-            all.extend(holders.filter(|(of, _, property)| self.references.allows((*of, *property), *class)));
-        }
-        all.into_iter().map(|(class, row, property)| Relinked { class, row, property }).collect()
-    }
-}
-
-fn forget(known: &mut Numbered, at: (usize, u32)) {
-    if let Some(number) = known.numbers.remove(&at)
-        && known.rows.get(&number) == Some(&at)
-    {
-        known.rows.remove(&number);
-    }
-}
-
-fn release(known: &mut Numbered, holder: RefHolder) {
-    let Some(number) = known.held.remove(&holder) else { return };
-    if let Some(holders) = known.holders.get_mut(&number) {
-        holders.remove(&holder);
-        if holders.is_empty() {
-            known.holders.remove(&number);
-        }
+    /// The references that are of another ghost than before, or of none, without a word by their own ghosts' events.
+    pub(super) fn take_relinked(&self) -> BTreeSet<Reference> {
+        self.known().take_relinked(&self.references)
     }
 }
 

@@ -18,8 +18,9 @@ use crate::python::arrays::numpy;
 use crate::python::columns::{self, Keeper, view_with};
 use crate::python::prelude::*;
 
-/// Enough alignment for every number in a cell.
-const ALIGNMENT: usize = 64;
+/// Enough alignment for every number in a cell, and no more than every allocation has: for more, the standard library
+/// clears all pages itself instead of leaving zeroed ones to the system, and then each takes memory.
+const ALIGNMENT: usize = 16;
 
 /// A cell for every row there can be.
 pub(super) struct Memory {

@@ -34,7 +34,7 @@ pub(crate) use client_world::ClientWorld;
 pub(crate) use events::{GhostChanged, GhostDespawned, GhostLinked, GhostOwned, GhostSpawned};
 pub(super) use flush::Copies;
 pub(crate) use ghost::Ghost;
-pub(super) use links::References;
+pub(super) use links::references;
 pub(super) use names::{Found, number_for};
 pub(super) use population::{Population, made_classes};
 pub(crate) use properties::{Properties, Property};

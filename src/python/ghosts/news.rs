@@ -1,7 +1,7 @@
 //! What arrived for a client's ghosts: written to the columns, and as events of those classes that come as
 //! objects.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use crate::python::prelude::*;
 
@@ -9,7 +9,6 @@ use super::callbacks::Callbacks;
 use super::core;
 use super::events::{GhostChanged, GhostDespawned, GhostLinked, GhostOwned, GhostSpawned};
 use super::ghost::Values;
-use super::links::{Links, Relinked};
 use super::old::Before;
 use super::population::Population;
 use super::rows::{GhostRows, NOBODY};
@@ -62,7 +61,6 @@ impl Population {
         let known: HashSet<(usize, u32)> =
             spawned.iter().filter(|_| any_owned).map(|(class, row, ..)| (*class, *row)).collect();
         let mut spawns = spawned.iter();
-        let mut relinking = Relinking::default();
         // A reused id is the new ghost's from its spawn on.
         let mut bodies = bodies.into_iter().peekable();
         let mut note = |rows: &GhostRows, told: Py<PyAny>| {
@@ -75,7 +73,7 @@ impl Population {
             let (class, row) = place_of(event);
             let (rows, is_column) = (&self.classes[class], as_columns.contains(&class));
             rows.apply(event, || spawns.next().map_or((false, 0), |(.., owner, group)| (*owner, *group)));
-            relinking.note(rows, event, !is_column);
+            self.links.note(rows, event, !is_column);
             let has_values = matches!(event.kind, GhostEventKind::Spawned | GhostEventKind::Changed { .. });
             let is_its = |next: &Body| has_values && (next.0, next.1) == (class, row);
             while let Some((.., property, body)) = bodies.next_if(is_its) {
@@ -91,7 +89,7 @@ impl Population {
                 drop(rows.end(row, values));
             }
         }
-        for Relinked { class, row, property } in relinking.relinked(&self.links) {
+        for (class, row, property) in self.links.take_relinked() {
             let rows = &self.classes[class];
             let target = rows.links.target(py, (class, property), rows.reference_number(row, property))?;
             let (ghost, target) = (rows.object(py, row)?.unbind(), target.map(Bound::unbind));
@@ -180,60 +178,6 @@ impl GhostRows {
 
 fn place_of(event: &GhostEvent) -> (usize, u32) {
     (usize::from(event.class), event.id)
-}
-
-/// What a take's events say of references.
-#[derive(Default)]
-struct Relinking {
-    /// The numbers of ghosts that came or went, with their classes.
-    moved: BTreeMap<u32, usize>,
-    /// The references whose own ghosts came, or were given others: those events say so.
-    told: HashMap<(usize, u32), u64>,
-}
-
-impl Relinking {
-    fn note(&mut self, rows: &GhostRows, event: &GhostEvent, as_objects: bool) {
-        let (class, row, links) = (rows.index, event.id, &rows.links);
-        let (holds, is_numbered) =
-            (as_objects && links.has_references(class), rows.properties.get().number_column().is_some());
-        if !holds && !is_numbered {
-            return;
-        }
-        match event.kind {
-            GhostEventKind::Despawned => {
-                self.moved.extend(links.known_number(class, row).map(|number| (number, class)));
-                if holds {
-                    links.release(class, row);
-                }
-            }
-            GhostEventKind::Spawned | GhostEventKind::Changed { .. } => {
-                if is_numbered && links.known_number(class, row) != rows.network_id(row) {
-                    links.appear(rows, row);
-                    self.moved.extend(links.known_number(class, row).map(|number| (number, class)));
-                }
-                let mask = match event.kind {
-                    GhostEventKind::Changed { mask } => mask & links.mask(class),
-                    _ => links.mask(class),
-                };
-                if holds && mask != 0 {
-                    links.hold(rows, row, mask);
-                    *self.told.entry((class, row)).or_default() |= mask;
-                }
-            }
-            GhostEventKind::Owned { .. } => {}
-        }
-    }
-
-    /// The references that are of another ghost than before, or of none, without a word by their own ghosts' events.
-    fn relinked(&self, links: &Links) -> Vec<Relinked> {
-        if self.moved.is_empty() {
-            return Vec::new();
-        }
-        let mut relinked = links.relinked(&self.moved);
-        relinked
-            .retain(|it| self.told.get(&(it.class, it.row)).is_none_or(|told| told >> it.property & 1 == 0));
-        relinked
-    }
 }
 
 /// The ghost or event object that the game gets.

@@ -5,9 +5,8 @@
 
 use crate::python::prelude::*;
 
-use super::links::NOTHING;
 use super::rows::GhostRows;
-use crate::replication::Mirror;
+use crate::replication::{Mirror, NO_GHOST};
 
 /// A value without words, if there was one.
 type Body = Option<Arc<[u8]>>;
@@ -56,7 +55,8 @@ impl Before {
             let size = rows.column(property).size();
             let core = properties.core(property);
             let value = if properties.reference(property).is_some() {
-                let number = self.cells[at..].first_chunk().map_or(NOTHING, |cell| u32::from_le_bytes(*cell));
+                let number =
+                    self.cells[at..].first_chunk().map_or(NO_GHOST, |cell| u32::from_le_bytes(*cell));
                 rows.referred(py, property, number)?
             } else if core.has_words() {
                 properties.load::<true>(py, property, &self.cells[at..at + size], 0)?

@@ -4,6 +4,7 @@ use super::view::WorldView;
 use super::world::World;
 use crate::python::errors::GhostError;
 use crate::python::prelude::*;
+use crate::session::PastTick;
 
 impl World {
     /// A view of an earlier tick, with its `Past` object.
@@ -24,19 +25,7 @@ impl World {
                  rewind when a tick was sent",
             ));
         };
-        // A client knows the low 16 bits of a tick: the nearest match to the newest tick is meant.
-        let turn = f64::from(1 << 16);
-        let seen = claim.unwrap_or(f64::from(newest));
-        let off = (f64::from(newest) - seen).rem_euclid(turn);
-        let ago = if client.is_none() {
-            f64::from(newest) - seen
-        } else if off > turn / 2.0 {
-            off - turn
-        } else {
-            off
-        };
-        let claimed = f64::from(newest) - ago;
-        let tick = claimed.clamp(f64::from(oldest), f64::from(newest));
+        let PastTick { claimed, tick } = PastTick::find(claim, (oldest, newest), client.is_some());
         let view = Bound::new(py, WorldView::of_past(py, &world.population)?)?;
         world.with(|state| view.get().rewind(state, tick, peer))?;
         view.get().show_alive(py);

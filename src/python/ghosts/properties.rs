@@ -4,11 +4,11 @@ use crate::python::prelude::*;
 use pyo3::exceptions::PyAttributeError;
 
 use super::ghost::Ghost;
-use super::links::{NOTHING, wrong_class};
+use super::links::wrong_class;
 use super::store::store;
 use crate::python::fields::FieldType;
 use crate::python::shape::Shape;
-use crate::replication::{Condition, GhostClass, Rule, Velocity};
+use crate::replication::{Condition, GhostClass, NO_GHOST, Rule, Velocity};
 use crate::wire::{self, BitReader, BitWriter, Kind, Property as CoreProperty, Schema};
 
 /// The maximum of a class's ghosts: ids have this many bits.
@@ -132,7 +132,7 @@ impl Properties {
 
     fn set_defaults(&self, ghost: &Bound<'_, PyAny>) -> PyResult<()> {
         let defaults = self.values(ghost, |property, value| match value.is_none() {
-            true => Ok(NOTHING),
+            true => Ok(NO_GHOST),
             false => Err(wrong_class(value.py(), self, property, value)),
         })?;
         // A class is declared once.

@@ -14,13 +14,13 @@ use crate::python::prelude::*;
 use super::callbacks::Callbacks;
 use super::core;
 use super::ghost::{Ghost, Live, Values};
-use super::links::{Links, NOTHING};
+use super::links::Links;
 use super::memory::Memory;
 use super::news::News;
 use super::properties::Properties;
 use crate::python::errors::GhostError;
 use crate::python::slots::Slots;
-use crate::replication::SavedClass;
+use crate::replication::{NO_GHOST, SavedClass};
 
 /// The owner of rows that have none.
 pub(super) const NOBODY: u64 = u64::MAX;
@@ -213,7 +213,7 @@ impl GhostRows {
     /// The number by which references know a row, if they may.
     pub(super) fn network_id(&self, row: u32) -> Option<u32> {
         let column = self.properties.get().number_column()?;
-        Some(self.reference_number(row, column)).filter(|number| *number != NOTHING)
+        Some(self.reference_number(row, column)).filter(|number| *number != NO_GHOST)
     }
 
     /// The value of a property with words, without conversion to the game's own types.
@@ -324,7 +324,7 @@ impl GhostRows {
             }
         }
         if let Some(column) = self.properties.get().number_column() {
-            self.columns[column].write(row as usize, &self.links.draw().to_le_bytes());
+            self.columns[column].write(row as usize, &self.links.known().draw().to_le_bytes());
             self.links.appear(self, row);
         }
         self.appear(row);
@@ -447,7 +447,7 @@ impl GhostRows {
             self.living.fetch_sub(1, Ordering::Relaxed);
         }
         self.set_owner(row, NOBODY);
-        self.links.forget(self.index, row);
+        self.links.known().forget((self.index, row));
         let mut held = lock(&self.held);
         let without = self.without_words();
         (0..64).filter(|property| without >> property & 1 == 1).for_each(|property| {

@@ -3,11 +3,10 @@
 use std::collections::HashSet;
 
 use super::core;
-use super::links::NOTHING;
 use super::world::World;
 use crate::python::errors::{BadWorldError, GhostError};
 use crate::python::prelude::*;
-use crate::replication::{BadWorld, Column, SavedWorld};
+use crate::replication::{BadWorld, Column, NO_GHOST, SavedWorld};
 
 impl World {
     /// Makes a new world continue a saved one.
@@ -30,13 +29,13 @@ impl World {
             let Some(column) = rows.properties.get().number_column() else { continue };
             for cell in saved.cells[column].as_chunks().0 {
                 let number = u32::from_le_bytes(*cell);
-                if number == NOTHING || !numbers.insert(number) {
+                if number == NO_GHOST || !numbers.insert(number) {
                     let sentence = format!("the saved world has two ghosts with the network id {number}");
                     return Err(BadWorldError::new_err(sentence));
                 }
             }
         }
-        self.population.links.set_identity(saved.identity);
+        *self.population.links.known().identity() = saved.identity;
         self.publish(|publisher| publisher.load(&saved))?;
         for (rows, saved) in self.population.classes.iter().zip(&saved.classes) {
             rows.restore(saved);
@@ -50,7 +49,7 @@ impl World {
         let column = |cells| Column { cells, scan: false };
         let columns = cells.iter().map(|class| class.iter().map(|cells| column(cells)).collect());
         let columns: Vec<Vec<Column<'_>>> = columns.collect();
-        let identity = self.population.links.identity();
+        let identity = *self.population.links.known().identity();
         let bytes = self.with(|state| core::publisher(state).map(|it| it.save(&columns, identity)))?;
         Ok(PyBytes::new(py, &bytes.unwrap_or_default()))
     }

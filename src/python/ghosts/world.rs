@@ -48,7 +48,7 @@ impl World {
         let ghost = object.cast::<Ghost>()?;
         let rows = self.population.rows_of(object.get_type().as_any())?;
         let values = rows.check(&object)?;
-        self.begin(rows, &values, self.connected(owner)?, Some(ghost))?;
+        self.begin(rows, &values, self.check_owner(owner)?, Some(ghost))?;
         Ok(object)
     }
 
@@ -62,7 +62,7 @@ impl World {
         let object = self.plain(ghost)?;
         let rows = self.population.rows_of(object.get_type().as_any())?;
         let values = rows.check(&object)?;
-        let owner = self.connected(owner)?;
+        let owner = self.check_owner(owner)?;
         let mut begun = Vec::new();
         for _ in 0..count {
             match self.begin(rows, &values, owner, None) {
@@ -110,7 +110,7 @@ impl World {
 
     fn set_owner(&self, ghost: &Bound<'_, Ghost>, owner: Option<&Bound<'_, ClientHandle>>) -> PyResult<()> {
         let Live { rows, row } = self.population.live(ghost)?;
-        let owner = self.connected(owner)?;
+        let owner = self.check_owner(owner)?;
         self.publish(|it| it.set_owner(rows.index, row, owner.map(|owner| owner.get().core)))?;
         self.with(|state| self.note_owner(state, &rows, row, owner))
     }
@@ -447,13 +447,13 @@ impl World {
         }
     }
 
-    /// The owner, if it is still connected.
-    fn connected<'a, 'py>(
+    /// Checks an owner. A ghost of a client that has just left waits for it, once the game has the client's last event.
+    fn check_owner<'a, 'py>(
         &self,
         owner: Option<&'a Bound<'py, ClientHandle>>,
     ) -> PyResult<Option<&'a Bound<'py, ClientHandle>>> {
-        let Some(owner) = owner else { return Ok(None) };
-        Ok(self.peer_of(owner)?.map(|_| owner))
+        owner.map(|owner| self.peer_of(owner)).transpose()?;
+        Ok(owner)
     }
 
     fn note_owner(

@@ -14,6 +14,7 @@ use crate::python::server::Server;
 use crate::python::settings::{Debugging, Given, Tuning};
 use crate::python::setup::entropy;
 use crate::rendezvous::member_address;
+use crate::session::PeerPart;
 use crate::session::hosting::{MAX_WORLD_BYTES, News, WorldBytes};
 
 /// The settings of the servers and of the client.
@@ -147,7 +148,7 @@ impl Peer {
             game.stop(py)?;
         }
         self.seat_players(py, game)?;
-        self.save_world(py, game)?;
+        self.save_world(py, PeerPart::is_save_due)?;
         Ok(events)
     }
 
@@ -175,8 +176,13 @@ impl Peer {
     }
 
     /// Saves the world of this peer's server, if that is due: the next hosts get it.
-    fn save_world(&self, py: Python<'_>, game: &HostedGame) -> PyResult<()> {
-        let is_due = self.part(|part, now| part.is_save_due(now))?;
+    pub(super) fn save_world(
+        &self,
+        py: Python<'_>,
+        is_due: fn(&mut PeerPart, Instant) -> bool,
+    ) -> PyResult<()> {
+        let Some(game) = &self.hosted else { return Ok(()) };
+        let is_due = self.part(is_due)?;
         let has_ghosts = !self.endpoint.protocol.get().ghosts.is_empty();
         let Some(server) = game.server(py).filter(|_| is_due && has_ghosts) else { return Ok(()) };
         let world = server.get().save(py)?;
@@ -235,6 +241,12 @@ fn end_of(reason: LeaveReason) -> DisconnectReason {
     match reason {
         LeaveReason::Kicked => DisconnectReason::Kicked,
         LeaveReason::Closed | LeaveReason::Left => DisconnectReason::Closed,
-        _ => DisconnectReason::TimedOut,
+        LeaveReason::Full => DisconnectReason::ServerFull,
+        LeaveReason::Started => DisconnectReason::Refused,
+        LeaveReason::Mismatch => DisconnectReason::ProtocolMismatch,
+        LeaveReason::Violation => DisconnectReason::ProtocolViolation,
+        LeaveReason::Lost | LeaveReason::Unreachable | LeaveReason::Minority | LeaveReason::NoAnswer => {
+            DisconnectReason::TimedOut
+        }
     }
 }

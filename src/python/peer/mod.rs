@@ -27,7 +27,7 @@ use super::server::Server;
 use super::settings::{Given, Settings};
 use super::setup::{entropy, random};
 use super::stats::ConnectionStats;
-use crate::endpoint::{ChunkLimits, Event, SendError};
+use crate::endpoint::{ChunkLimits, Event};
 use crate::mesh::{Happening, LeaveReason, MAX_PLAYERS, Phase, Start};
 use crate::session::{Carried, PeerPart};
 
@@ -205,15 +205,15 @@ impl Peer {
             known.by_handle.iter().map(|(handle, player)| (*handle, player.clone_ref(py))).collect()
         };
         others.sort_by_key(|(_, player)| player.get().number);
-        let handles = others.iter().map(|(handle, _)| *handle);
-        let sent =
-            self.endpoint.with(|core, driver| core.send_each(driver.now(), handles, channel, messages))?;
-        let mut refused =
-            sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))?;
-        refused.retain(|(_, error)| *error != SendError::NotConnected);
-        let is_refused = |handle: PeerHandle| refused.iter().any(|(refused, _)| *refused == handle);
-        let left_out = others.into_iter().filter(|(handle, _)| is_refused(*handle));
-        Ok(left_out.map(|(_, player)| player).collect())
+        let left_out = self.endpoint.with(|core, driver| {
+            let handles = others.iter().map(|(handle, _)| *handle);
+            let mut left_out = core.send_all(driver.now(), handles, channel, messages)?;
+            left_out.retain(|handle| core.is_connected(*handle));
+            Ok(left_out)
+        })?;
+        let left_out =
+            left_out.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))?;
+        Ok(others.into_iter().filter_map(|(handle, it)| left_out.contains(&handle).then_some(it)).collect())
     }
 
     fn stats(&self, player: &Bound<'_, Player>) -> PyResult<ConnectionStats> {
@@ -250,6 +250,10 @@ impl Facade for Peer {
 
     fn receive_tick(&self, py: Python<'_>) -> PyResult<Inbox> {
         self.endpoint.receive(py, || Ok(()), |pending, ends| self.make_objects(py, pending, &ends))
+    }
+
+    fn prepare_close(&self, py: Python<'_>) -> PyResult<()> {
+        if self.endpoint.closed()? { Ok(()) } else { self.save_world(py, PeerPart::is_host) }
     }
 
     fn stop(&self, py: Python<'_>) -> PyResult<()> {

@@ -51,14 +51,13 @@ impl Server {
         let ghosts = self.endpoint.ghost_arguments(declared, &object)?;
         if ghosts.is_empty() {
             let (message, channel) = self.endpoint.call_message(&object)?;
-            let audience = clients.map_or(Audience::Everybody, Audience::These);
+            let audience = clients.map_or(Audience::Room(&self.everybody), Audience::These);
             let messages = [(message, SendOptions::default())];
-            let sent = self.send_all(py, audience, None, channel, &messages, None)?;
-            return sent.map_err(|error| self.endpoint.send_error(&declared.name, channel, error));
+            return self.send_all(py, &declared.name, audience, None, (channel, &messages));
         }
         let clients = match clients {
             Some(Recipients(clients)) => clients.into_iter().flatten().collect(),
-            None => self.endpoint.with(|core, _| self.known(core))?,
+            None => self.everybody.members(),
         };
         let mut left_out = Vec::new();
         for client in clients {
@@ -68,17 +67,11 @@ impl Server {
             }
             let (sent, channel) = self.endpoint.send_call(client, &object)?;
             let Err(error) = sent else { continue };
-            if !error.is_peers_doing() {
+            if !error.is_refusal() {
                 return Err(self.endpoint.send_error(&declared.name, channel, error));
             }
             left_out.extend(lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py)));
         }
         Ok(left_out)
-    }
-
-    /// The clients that the game has had a Connected event of.
-    fn known(&self, core: &Host) -> Vec<PeerHandle> {
-        let players = lock(&self.players);
-        core.connected().filter(|client| players.handles.contains_key(client)).collect()
     }
 }

@@ -3,7 +3,6 @@
 mod access;
 mod calls;
 mod objects;
-mod retained;
 mod rooms;
 
 use std::sync::atomic::AtomicU64;
@@ -12,15 +11,13 @@ use crate::python::prelude::*;
 use pyo3::exceptions::PyUserWarning;
 
 pub(crate) use self::access::Access;
-use self::retained::Retained;
 pub(crate) use self::rooms::Room;
-use self::rooms::{Members, Rooms};
 use super::address::AddressList;
 use super::arrays::{Batch, Recipients};
 use super::capture::Secrets;
 use super::congestion::Congestion;
 use super::endpoint::SERVER;
-use super::errors::{stale_client, warn};
+use super::errors::{MessageTooLargeError, stale_client, warn};
 use super::facade::Facade;
 use super::ghosts::World;
 use super::goodbye::goodbye;
@@ -34,7 +31,8 @@ use super::time::Inputs;
 use super::token::extract_key;
 use crate::driver::Recorded;
 use crate::endpoint::{
-    BudgetError, ChunkLimits, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, SendError, ServerConfig,
+    self, BudgetError, ChunkLimits, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, RoomError, SendError, ServerConfig,
+    ToRoom,
 };
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode;
@@ -51,17 +49,15 @@ pub(crate) struct Server {
     pub(super) endpoint: Endpoint,
     /// Locked after the endpoint where both are.
     players: Mutex<Players>,
-    /// Values for newcomers. Locked inside the endpoint's lock, so that nobody misses a value.
-    retained: Mutex<Retained>,
-    rooms: Rooms,
+    /// The room of all clients that the game knows.
+    everybody: endpoint::PeerRoom,
     world: Py<World>,
 }
 
 /// The receivers of a message.
 enum Audience<'a> {
-    Everybody,
     These(Recipients),
-    Room(&'a Members),
+    Room(&'a endpoint::PeerRoom),
 }
 
 /// The clients that the game knows of.
@@ -213,11 +209,11 @@ impl Server {
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let sending = Sending { message, channel, key, tag, notify };
         let outgoing = self.endpoint.encode(sending)?;
-        let (clients, retained) = match clients {
-            Some(clients) => (Audience::These(self.recipients(clients)?), None),
-            None => (Audience::Everybody, Some(&self.retained)),
+        let clients = match clients {
+            Some(clients) => Audience::These(self.recipients(clients)?),
+            None => Audience::Room(&self.everybody),
         };
-        self.broadcast_to(message, clients, exclude, &outgoing, retained)
+        self.broadcast_to(message, clients, exclude, &outgoing)
     }
 
     fn call<'py>(
@@ -241,13 +237,13 @@ impl Server {
         self.call_several(py, None, call, args, kwargs)
     }
 
-    fn room(slf: Py<Self>) -> Room {
+    fn room(slf: Py<Self>) -> PyResult<Room> {
         Room::new(slf)
     }
 
     fn forget(&self, channel: &Bound<'_, PyAny>, #[within(0, u32::MAX)] key: Option<u32>) -> PyResult<usize> {
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
-        Ok(lock(&self.retained).forget(channel, key))
+        Ok(self.everybody.forget(channel, key))
     }
 
     fn client(&self, py: Python<'_>, number: u64) -> Option<Py<ClientHandle>> {
@@ -319,6 +315,17 @@ impl Facade for Server {
         self.endpoint.receive(py, || self.admit(py), make)
     }
 
+    fn prepare_close(&self, _: Python<'_>) -> PyResult<()> {
+        let peer = self.endpoint.carrier.as_ref().and_then(Weak::upgrade);
+        if self.endpoint.closed()? || peer.is_none_or(|peer| peer.lock().is_ok_and(|it| it.is_closed())) {
+            return Ok(());
+        }
+        Err(value_error(
+            "the server of a hosted game must be closed by its peer: call peer.close() to leave the game, and another \
+             player hosts it",
+        ))
+    }
+
     /// Calls the world's hooks, if it has any.
     fn ask(&self, py: Python<'_>) -> PyResult<()> {
         if !self.world.get().has_hooks() || self.endpoint.closed()? {
@@ -345,6 +352,7 @@ impl Server {
         let endpoint = Endpoint::new(py, &SERVER, host, driver, protocol, settings)?;
         let state = Arc::downgrade(&endpoint.state);
         let world = World::new(endpoint.population.clone(), state, id, endpoint.strict, max_clients);
+        let everybody = endpoint.state.lock()?.carrier.session.rooms().everybody().clone();
         Ok(Server {
             id,
             max_clients,
@@ -352,8 +360,7 @@ impl Server {
             endpoint,
             world: Py::new(py, world)?,
             players: Mutex::default(),
-            retained: Mutex::default(),
-            rooms: Rooms::default(),
+            everybody,
         })
     }
 
@@ -426,55 +433,45 @@ impl Server {
         Ok(left_out.into_pyobject(py)?.unbind())
     }
 
-    /// Queues a message or a batch for each of `clients`.
+    /// Queues a message or a batch for each of `clients`; a room retains it if its channel does. Returns the clients without
+    /// room for all of it, and the given ones that are gone.
     fn broadcast_to(
         &self,
         message: &Bound<'_, PyAny>,
         clients: Audience<'_>,
         exclude: Option<&Bound<'_, ClientHandle>>,
         outgoing: &EncodedMessages,
-        retained: Option<&Mutex<Retained>>,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
-        let (channel, messages) = outgoing.messages();
-        let sent = self.send_all(message.py(), clients, exclude, channel, messages, retained)?;
-        sent.map_err(|error| self.endpoint.send_error(&class_name(message), channel, error))
+        self.send_all(message.py(), &class_name(message), clients, exclude, outgoing.messages())
     }
 
-    /// Queues messages for each of `clients`, or for everybody that the game knows, and retains those of a retaining
-    /// channel. Returns the clients without room for all of them, and the given ones that are gone.
+    /// Like `broadcast_to`, for encoded messages of this class.
     fn send_all(
         &self,
         py: Python<'_>,
+        class: &str,
         clients: Audience<'_>,
         exclude: Option<&Bound<'_, ClientHandle>>,
-        channel: usize,
-        messages: &[(Message, SendOptions)],
-        retained: Option<&Mutex<Retained>>,
-    ) -> PyResult<Result<Vec<Py<ClientHandle>>, SendError>> {
+        (channel, messages): (usize, &[(Message, SendOptions)]),
+    ) -> PyResult<Vec<Py<ClientHandle>>> {
         let exclude = exclude.and_then(|client| self.core_handle(client.get()).ok());
-        self.endpoint.with(|core, driver| {
-            if let Some(retained) = retained {
-                lock(retained).put(self.endpoint.protocol.get(), channel, messages)?;
+        let sent = self.endpoint.with(|core, driver| match clients {
+            Audience::These(Recipients(clients)) => {
+                let clients = clients.into_iter().flatten().filter(|client| Some(*client) != exclude);
+                core.send_all(driver.now(), clients, channel, messages).map_err(RoomError::Send)
             }
-            let players = lock(&self.players);
-            let clients = match clients {
-                Audience::These(Recipients(clients)) => clients.into_iter().flatten().collect(),
-                Audience::Room(members) => lock(members).keys().copied().collect(),
-                // A client that the game hasn't heard of may still be refused.
-                Audience::Everybody => {
-                    core.connected().filter(|client| players.handles.contains_key(client)).collect::<Vec<_>>()
-                }
-            };
-            let clients = clients.into_iter().filter(|client| Some(*client) != exclude);
-            let left_out = match core.send_each(driver.now(), clients, channel, messages) {
-                Ok(left_out) => left_out,
-                // The message is too large, for all clients.
-                Err(error) => return Ok(Err(error)),
-            };
-            let known = |(client, _): (PeerHandle, _)| Some(players.handles.get(&client)?.clone_ref(py));
-            let left_out = left_out.into_iter().filter_map(known).collect();
-            Ok(Ok(left_out))
-        })?
+            Audience::Room(room) => {
+                let retain_bytes = self.endpoint.protocol.get().retains(channel);
+                room.send(driver.now(), core, ToRoom { channel, messages, exclude, retain_bytes })
+            }
+        })?;
+        let left_out = sent.map_err(|error| match error {
+            RoomError::Send(error) => self.endpoint.send_error(class, channel, error),
+            RoomError::Full { .. } => {
+                MessageTooLargeError::new_err(format!("retain_bytes of channel {channel} {error}"))
+            }
+        })?;
+        Ok(left_out.into_iter().filter_map(|client| self.handle_of(py, client)).collect())
     }
 
     /// The handle of a client, if the game knows it.

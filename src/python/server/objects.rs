@@ -126,28 +126,10 @@ impl Server {
         Ok(())
     }
 
-    /// Registers a client, and queues the retained values for it, under one lock: it gets every broadcast value, and
-    /// none after a newer one.
-    fn welcome(&self, client: PeerHandle, handle: Py<ClientHandle>) {
-        let mut handle = Some(handle);
-        let welcomed = self.endpoint.with(|core, driver| {
-            lock(&self.players).handles.extend(handle.take().map(|handle| (client, handle)));
-            for (channel, message, options) in lock(&self.retained).values() {
-                // The client may be gone already; latest channels are never full.
-                let _ = core.send(driver.now(), client, channel, message.clone(), options);
-            }
-        });
-        if welcomed.is_err() {
-            // The server was closed meanwhile: its messages still have a sender.
-            lock(&self.players).handles.extend(handle.map(|handle| (client, handle)));
-        }
-    }
-
     fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
         let mut final_stats = core::mem::take(&mut pending.tick.final_stats);
         let gone = events.iter().filter(|event| matches!(event, Event::Disconnected { .. }));
         let gone: Vec<PeerHandle> = gone.map(Event::peer).collect();
-        drop(self.rooms.leave(&gone));
         self.world.get().forget_owners(&gone);
         for event in events {
             let object = match event {
@@ -157,7 +139,7 @@ impl Server {
                         Some(handle) => handle,
                         None => Py::new(py, self.handle(client, client_id, address, user_data))?,
                     };
-                    self.welcome(client, handle.clone_ref(py));
+                    lock(&self.players).handles.insert(client, handle.clone_ref(py));
                     self.world.get().give_back(py, &handle);
                     log(py, Level::Info, || {
                         let slot = client.slot;

@@ -406,6 +406,13 @@ impl Hosting {
         }
     }
 
+    /// Whether the next hosts have the newest world, and all players know of it.
+    pub fn has_handed_over(&self) -> bool {
+        let Some((_, world)) = &self.saves.newest else { return true };
+        let has = |player: u8| self.saves.has[usize::from(player)] == Some(world.hash);
+        self.others().take(SUCCESSORS).all(has) && self.notes.are_acked(self.agreed.others)
+    }
+
     /// A world that was to be sent is at a player, or isn't going to be.
     pub fn note_sent(&mut self, player: u8, is_there: bool) {
         let place = usize::from(player);

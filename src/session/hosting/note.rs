@@ -142,3 +142,76 @@ impl Note {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Entropy, Rng};
+
+    const SENT_MS: u32 = 5_000;
+
+    fn read(bytes: &[u8]) -> Option<Note> {
+        Note::read(bytes, SENT_MS, Instant::from_millis(9_000))
+    }
+
+    /// The bytes of some worlds, each with a flag behind it if one is given.
+    fn worlds(count: u32, flag: Option<u8>) -> Vec<u8> {
+        let mut out = Vec::new();
+        for number in 0..count {
+            write_id(&mut out, (1, number));
+            write_known(&mut out, &WorldInfo { size: 7, saved: Instant::from_millis(4_000), hash: [9; 32] });
+            out.extend(flag);
+        }
+        out
+    }
+
+    #[test]
+    fn a_note_is_read_whole_or_not_at_all() {
+        let id = [1, 0, 0, 0, 2, 0, 0, 0];
+        let most = MAX_NAMED as u32;
+        let malformed: [(&str, Vec<u8>); 13] = [
+            ("nothing", vec![]),
+            ("another kind", vec![3, 0, 0, 0]),
+            ("a kind of zero", vec![0]),
+            ("flags that are missing", vec![HOST, 0, 0]),
+            ("a flag of 2", vec![HOST, 2, 0, 0]),
+            ("half a base", [&[HOST, 1, 1, 0][..], &id].concat()),
+            ("half a wanted id", [&[HOST, 0, 0, 1][..], &id[..7]].concat()),
+            ("half a world", [&[HOST, 1, 0, 0][..], &worlds(1, None)[..47]].concat()),
+            ("a byte too many", [&[HOST, 1, 0, 0][..], &worlds(1, None), &[0]].concat()),
+            ("too many saves", [&[HOST, 1, 0, 0][..], &worlds(most + 1, None)].concat()),
+            ("a world without its flag", [&[MEMBER][..], &worlds(1, None)].concat()),
+            ("a world with a flag of 9", [&[MEMBER][..], &worlds(1, Some(9))].concat()),
+            ("too many worlds", [&[MEMBER][..], &worlds(most + 1, Some(1))].concat()),
+        ];
+        for (what, bytes) in malformed {
+            assert_eq!(read(&bytes), None, "{what}");
+        }
+        let fine = [
+            vec![HOST, 0, 0, 0],
+            [&[HOST, 1, 1, 1][..], &id, &[0; 4], &id, &worlds(most, None)].concat(),
+            vec![MEMBER],
+            [&[MEMBER][..], &worlds(most, Some(1))].concat(),
+        ];
+        for bytes in fine {
+            assert!(read(&bytes).is_some(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_read_is_written_alike() {
+        let mut rng = Rng::seeded(3);
+        let mut notes = 0;
+        for _ in 0..20_000 {
+            let mut bytes = vec![0; rng.below(200) as usize];
+            rng.fill(&mut bytes);
+            bytes.iter_mut().take(4).for_each(|byte| *byte &= 3);
+            // As it goes through a clock of milliseconds and back.
+            let Some(note) = read(&bytes) else { continue };
+            let again = Note::read(&note.write(), 9_000, Instant::from_millis(9_000));
+            assert_eq!(again, Some(note));
+            notes += 1;
+        }
+        assert!(notes > 20, "{notes}");
+    }
+}

@@ -69,11 +69,6 @@ impl Notes {
         Notes { timeout, epoch: 0, others: Default::default(), fresh: Vec::new(), stale: 0, early: 0 }
     }
 
-    /// The silence after which players are gone.
-    pub fn timeout(&self) -> Duration {
-        self.timeout
-    }
-
     /// Another host: all notes are over.
     pub fn set_epoch(&mut self, epoch: u32) {
         if epoch == self.epoch {
@@ -99,6 +94,12 @@ impl Notes {
             (other.is_acked, other.due) = (false, Instant::ZERO);
         }
         true
+    }
+
+    /// Whether these players have what was said to them last.
+    pub fn are_acked(&self, players: Players) -> bool {
+        let asked = self.others.iter().zip(0_u8..).filter(|(_, player)| players & bit(*player) != 0);
+        asked.fold(true, |all, (other, _)| all && other.is_acked)
     }
 
     /// The notes that came since the last time: of each player the newest.

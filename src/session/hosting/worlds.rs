@@ -157,3 +157,79 @@ impl Worlds {
         known.into_iter().rev().filter(|(id, _)| !self.bad.contains(id)).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: (WorldId, u8) = ((1, 5), 5);
+
+    /// A world whose hash is this byte throughout.
+    fn known(hash: u8, at: u64) -> WorldInfo {
+        WorldInfo { size: 9, saved: Instant::from_millis(at), hash: [hash; 32] }
+    }
+
+    /// The trusted worlds of a game whose other players report these, each by id, hash and time.
+    fn trusted(worlds: &Worlds, players: u32, reports: &[(u8, WorldId, u8, u64)]) -> Vec<(WorldId, u8, u64)> {
+        let mut said: BTreeMap<u8, BTreeMap<WorldId, (WorldInfo, bool)>> = BTreeMap::new();
+        for (player, id, hash, at) in reports {
+            said.entry(*player).or_default().insert(*id, (known(*hash, *at), true));
+        }
+        let trusted = worlds.trusted(2, said.iter().map(|(player, worlds)| (*player, worlds)), players);
+        trusted.into_iter().map(|(id, it)| (id, it.hash[0], it.saved.as_nanos() / 1_000_000)).collect()
+    }
+
+    #[test]
+    fn a_world_counts_if_its_host_announced_it_here_or_more_than_half_report_it() {
+        let mut worlds = Worlds::default();
+        worlds.hear(OURS.0, known(OURS.1, 10));
+        let ours = (OURS.0, OURS.1, 10);
+        let (id, earlier) = ((1, 6), (1, 4));
+        type Case<'a> = (&'a str, u32, &'a [(u8, WorldId, u8, u64)], &'a [(WorldId, u8, u64)]);
+        let cases: [Case<'_>; 9] = [
+            ("nobody reports anything", 4, &[], &[ours]),
+            ("a single witness of two", 2, &[(1, id, 6, 20)], &[ours]),
+            ("a single witness of four", 4, &[(1, id, 6, 20)], &[ours]),
+            ("half of four", 4, &[(1, id, 6, 20), (2, id, 6, 20)], &[ours]),
+            (
+                "more than half, of whom one lies about the time",
+                4,
+                &[(1, id, 6, 20), (2, id, 6, 21), (3, id, 6, 99_999)],
+                &[(id, 6, 21), ours],
+            ),
+            ("three that don't say the same", 4, &[(1, id, 6, 20), (2, id, 6, 20), (3, id, 7, 20)], &[ours]),
+            (
+                "three who say another hash than the host",
+                4,
+                &[(1, OURS.0, 7, 10), (2, OURS.0, 7, 10), (3, OURS.0, 7, 10)],
+                &[ours],
+            ),
+            (
+                "an earlier world follows",
+                3,
+                &[(1, earlier, 4, 5), (2, earlier, 4, 6)],
+                &[ours, (earlier, 4, 6)],
+            ),
+            ("a world of an epoch that isn't over", 3, &[(1, (2, 1), 8, 20), (2, (2, 1), 8, 20)], &[ours]),
+        ];
+        for (what, players, reports, expected) in cases {
+            assert_eq!(trusted(&worlds, players, reports), expected, "{what}");
+        }
+        worlds.refuse(OURS.0);
+        assert_eq!(trusted(&worlds, 4, &[]), [], "it can't be loaded");
+    }
+
+    #[test]
+    fn a_flood_of_worlds_costs_bounded_memory() {
+        let mut worlds = Worlds::default();
+        for number in 0..200_u8 {
+            let (id, other) = ((1, u32::from(number)), (1, 1_000 + u32::from(number)));
+            worlds.hear(id, known(number, 1));
+            worlds.take(other, WorldBytes::new(vec![number]), None, true);
+            worlds.take(id, WorldBytes { hash: [number; 32], bytes: Arc::default() }, None, false);
+            worlds.refuse(other);
+        }
+        let sizes = [worlds.heard.len(), worlds.held.len(), worlds.early.len(), worlds.bad.len()];
+        assert_eq!(sizes, [MAX_NAMED, MAX_HELD, MAX_HELD, MAX_NAMED]);
+    }
+}

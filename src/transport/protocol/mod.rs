@@ -168,6 +168,15 @@ impl Protocol {
         self.yojimbo().map(|config| config.channel(channel)).unwrap_or_default()
     }
 
+    /// Checks that a channel would take a message of at most this many bits, if it has room.
+    pub(crate) fn check_message(&self, channel: usize, max_bits: usize, key: u32) -> Result<(), SendError> {
+        match self.channels[channel].kind {
+            ChannelKind::Payload { .. } | ChannelKind::Chunks => Err(SendError::WrongKind),
+            ChannelKind::Latest { keys } if key as usize >= keys => Err(SendError::NoKey { key, keys }),
+            _ => self.check_bytes(channel, max_bits.div_ceil(8)),
+        }
+    }
+
     /// Checks that a channel allows a message of this many bytes.
     pub(crate) fn check_bytes(&self, channel: usize, bytes: usize) -> Result<(), SendError> {
         let max_bytes = self.channels[channel].max_message_bytes;

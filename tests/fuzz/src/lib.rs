@@ -8,6 +8,7 @@ pub mod calls;
 pub mod connected;
 pub mod fresh;
 pub mod ghosts;
+pub mod hosting;
 pub mod input;
 pub mod inputs;
 pub mod lockstep;

@@ -1,0 +1,223 @@
+//! The world at a time between ticks: a client's as shown, and a server's as it was.
+//!
+//! Promises: a client's time never runs back unless the application asks for an earlier tick; a view of the past shows
+//! which of its ghosts are still there, and which a client had.
+
+use std::sync::Arc;
+
+use crate::endpoint::PeerHandle;
+use crate::replication::{Frames, GhostClass, Mirror, Publisher, Rule, TickArrival, WorldFrames, WorldTime};
+use crate::store::sequence::nearest;
+use crate::time::Instant;
+use crate::timeline::{Player, Playout, PlayoutConfig};
+
+/// After this many seconds without data, no time is found any more.
+const MAX_AHEAD: f64 = 3600.0;
+
+/// How a client's view chooses its time, in seconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Playing {
+    /// The time between arrival and display; None: as short as the network allows.
+    pub delay: Option<f64>,
+    /// How long velocities go on without data.
+    pub extrapolation: f64,
+    /// The silence that is drawn as motion.
+    pub rest: f64,
+}
+
+/// A view of a client's world.
+#[derive(Debug)]
+pub struct ClientView {
+    frames: Option<Box<WorldFrames>>,
+    playout: Playout,
+    playing: Playing,
+    /// Time goes on without data, because some properties have a velocity.
+    reckons: bool,
+    /// The epoch of the server's world.
+    epoch: u32,
+}
+
+/// A view of an earlier tick of a server's world. All lists are by class, then by row.
+#[derive(Debug)]
+pub struct PastView {
+    frames: Vec<Frames>,
+    /// Whether the client had the row's ghost. None if it is no client's view.
+    shown: Option<Vec<Vec<u8>>>,
+    /// Whether the row still has the same ghost.
+    same: Vec<Vec<bool>>,
+}
+
+/// A view of a world.
+#[derive(Debug)]
+pub enum View {
+    Client(Box<ClientView>),
+    Past(PastView),
+}
+
+impl View {
+    /// The frames of a class; None if nothing was shown yet.
+    pub fn frames(&self, class: usize) -> Option<&Frames> {
+        match self {
+            View::Client(view) => view.frames.as_ref().map(|frames| frames.class(class)),
+            View::Past(view) => view.frames.get(class),
+        }
+    }
+
+    /// Whether a row belongs to a ghost that the world no longer has.
+    pub fn is_of_one_gone(&self, class: usize, row: usize) -> bool {
+        match self {
+            View::Client(view) => {
+                view.frames.as_ref().is_some_and(|frames| frames.is_of_one_gone(class, row as u32))
+            }
+            View::Past(view) => view.same[class].get(row) != Some(&true),
+        }
+    }
+
+    /// Whether the client of a view of the past had a row's ghost; true of other views.
+    pub fn has_shown(&self, class: usize, row: usize) -> bool {
+        let View::Past(PastView { shown: Some(shown), .. }) = self else { return true };
+        shown[class].get(row) == Some(&1)
+    }
+
+    /// The time of a client's view.
+    pub fn playout(&self) -> Option<&Playout> {
+        if let View::Client(view) = self { Some(&view.playout) } else { None }
+    }
+}
+
+impl ClientView {
+    /// A view of ghosts of these classes; `rate` is the protocol's, until the server's is measured.
+    pub fn new<'a>(mut classes: impl Iterator<Item = &'a Arc<GhostClass>>, rate: Option<u32>) -> Self {
+        let is_reckoned = |rule: &Rule| matches!(rule, Rule::Reckoned { .. });
+        let reckons = classes.any(|class| class.rules.iter().any(is_reckoned));
+        let usual = PlayoutConfig::default();
+        let period = rate.map_or(usual.period, |rate| 1.0 / f64::from(rate));
+        let playout = Playout::new(PlayoutConfig { period, ..usual });
+        let mut view = ClientView { frames: None, playout, playing: Playing::default(), reckons, epoch: 0 };
+        view.set_playing(view.playing);
+        view
+    }
+
+    /// Sets how the time is chosen from now on.
+    pub fn set_playing(&mut self, playing: Playing) {
+        self.playing = playing;
+        let extrapolation = if self.reckons { MAX_AHEAD } else { playing.extrapolation };
+        let config = PlayoutConfig { delay: playing.delay, extrapolation, ..*self.playout.config() };
+        match self.playout.tick() {
+            None => self.playout = Playout::new(config),
+            Some(_) => self.playout.set_config(config),
+        }
+    }
+
+    /// Shows the world at `now`, or at a tick that the application asks for. Returns the tick that is shown, if any is.
+    pub(super) fn show<'a, C: AsMut<[&'a mut [u8]]>>(
+        &mut self,
+        (mirror, player): (&mut Mirror, Option<&mut Player>),
+        now: Option<Instant>,
+        tick: Option<f64>,
+        columns: &mut [C],
+    ) -> Option<f64> {
+        let server_tick = player.as_ref().and_then(|player| player.server_tick());
+        // The mirror knows only the low bits of the server's ticks; the clock completes them.
+        let own = mirror.tick();
+        let turns = server_tick.and_then(|tick| nearest(own as u16, tick));
+        let turns = turns.map_or(0.0, |tick| f64::from(tick) - f64::from(own));
+        if core::mem::replace(&mut self.epoch, mirror.epoch()) != mirror.epoch() {
+            self.playout.reset();
+        }
+        for TickArrival { tick, at, lost } in mirror.take_received() {
+            self.playout.handle_arrival(tick, at, lost);
+        }
+        let played = now.and_then(|now| self.playout.advance(now));
+        let shown = tick.map(|tick| (tick - turns).max(0.0)).or(played)?;
+        let frames = self.frames.get_or_insert_with(|| Box::new(WorldFrames::new(mirror.classes())));
+        let ahead = self.playing.extrapolation / self.playout.period();
+        let spread = (self.playing.rest / self.playout.period()) as u32;
+        mirror.show(WorldTime { tick: shown, ahead, spread }, frames, columns);
+        if let Some(player) = player.filter(|_| tick.is_none()) {
+            player.see((shown.max(0.0) * 256.0) as u64);
+        }
+        Some(shown + turns)
+    }
+}
+
+impl PastView {
+    /// A view of ghosts of these classes.
+    pub fn new<'a>(classes: impl Iterator<Item = &'a Arc<GhostClass>>) -> Self {
+        let frames: Vec<_> = classes.map(|class| Frames::new(class.clone())).collect();
+        PastView { same: vec![Vec::new(); frames.len()], shown: None, frames }
+    }
+
+    /// Shows a server's world as it was at a tick, and as this client saw it.
+    pub fn rewind<'a, C: AsMut<[&'a mut [u8]]>>(
+        &mut self,
+        publisher: &Publisher,
+        tick: f64,
+        client: Option<PeerHandle>,
+        columns: &mut [C],
+    ) {
+        publisher.show_past(tick, &mut self.frames, columns);
+        // Ghosts come and go in whole ticks.
+        let whole = tick as u32;
+        for (class, (frames, same)) in self.frames.iter().zip(&mut self.same).enumerate() {
+            let rows = 0..frames.alive().len() as u32;
+            *same = rows.map(|row| publisher.lived_at(class, row, whole)).collect();
+        }
+        self.shown = client.map(|client| {
+            let mut all = vec![Vec::new(); self.frames.len()];
+            let each = all.iter_mut().enumerate();
+            each.for_each(|(class, shown)| publisher.shown_at(client, class, whole, shown));
+            all
+        });
+    }
+}
+
+/// A tick of the past that is asked for: what was meant, and the nearest tick that is remembered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PastTick {
+    pub claimed: f64,
+    pub tick: f64,
+}
+
+impl PastTick {
+    /// Finds a claimed tick among the remembered ones. A client knows the low 16 bits of a tick: the nearest match to the
+    /// newest tick is meant.
+    pub fn find(claim: Option<f64>, (oldest, newest): (u32, u32), is_clients: bool) -> Self {
+        let (newest, turn) = (f64::from(newest), f64::from(1 << 16));
+        let ago = newest - claim.unwrap_or(newest);
+        let off = ago.rem_euclid(turn);
+        let ago = match () {
+            () if !is_clients => ago,
+            () if off > turn / 2.0 => off - turn,
+            () => off,
+        };
+        let claimed = newest - ago;
+        PastTick { claimed, tick: claimed.clamp(f64::from(oldest), newest) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claimed_tick_is_the_nearest_one_with_its_low_bits() {
+        let (newest, low) = (200_000.0, 3_392.0);
+        let cases = [
+            (None, true, newest, newest),
+            (Some(low - 10.5), true, newest - 10.5, newest - 10.5),
+            (Some(low + 3.0), true, newest + 3.0, newest),
+            (Some(low - 100.0), true, newest - 100.0, newest - 60.0),
+            (Some(low - 40_000.0), true, newest + 25_536.0, newest),
+            (Some(newest - 5.0), false, newest - 5.0, newest - 5.0),
+            (Some(low), false, low, newest - 60.0),
+        ];
+        for (claim, is_clients, claimed, tick) in cases {
+            assert_eq!(
+                PastTick::find(claim, (199_940, 200_000), is_clients),
+                PastTick { claimed, tick },
+                "{claim:?}"
+            );
+        }
+    }
+}
