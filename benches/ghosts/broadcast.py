@@ -60,7 +60,7 @@ class Server:
 
     def _cells(self, places: NDArray[np.float32]) -> NDArray[np.intp]:
         """The cells of places: from 0 to 31 along x and z."""
-        return np.floor(places / self._sight).astype(np.intp) + 16
+        return np.floor(places / (self._sight or 1.0)).astype(np.intp) + 16
 
     def tick(self) -> list[bytes]:
         """The payload of each client."""

@@ -17,9 +17,9 @@ END = "<!-- end of numbers -->\n"
 HEAD = """# Ghosts: bytes, CPU time and errors
 
 Written by `benches/ghosts/report.py`. Each table is from one run on one machine. Milliseconds are CPU time of
-one thread a tick, the median of 150: the server's part (the application's writes, acks, packets, and who sees what), and one
-client's. Sockets and encryption aren't included. Bytes are those handed to the transport, for each object
-that changed and each client that has it. A dash wasn't measured.
+one thread a tick, the median of 150: the server's part (the application's writes, acks, packets, and who sees
+what), and one client's. Sockets and encryption aren't included. Bytes are those handed to the transport, for
+each object that changed and each client that has it. A dash wasn't measured.
 
 **Each figure depends on the ack's age**: the ticks between the server's packet and the newest packet that it
 knows the client has. 1 is the least, and only a line without latency reaches it. Tickwire's plain columns
@@ -45,8 +45,8 @@ table shows means of three seeds with acks 2 ticks old, plain columns, and the s
 it is acked, and neither its rule nor Fusion's adapts to a budget: their values are scaled until they take as
 many bytes, within 6 %. Only three values for each distance were tried for either. `worlds/pressure.rs`
 describes the rules. Tickwire's rule was chosen among some thirty variants on other seeds of the same motions.
-One budget, one number of ghosts and plain columns only were measured. Over all ghosts, the mean error is about
-that of `far_weight=1`, which ignores distance: what the weight buys is that near ghosts are younger.
+One budget, one number of ghosts and plain columns only were measured. Over all ghosts, the mean error is
+about that of `far_weight=1`, which ignores distance: what the weight buys is that near ghosts are younger.
 """
 LINES = {"0 ms": "", "50 ms": "-50", "100 ms": "-100", "100 ms, 5 % loss": "-loss"}
 # These lines are scenes with a name.

@@ -12,16 +12,20 @@ use syn::{
     parse_quote,
 };
 
-const CHECKS: [&str; 7] = ["within", "whole", "count", "seconds", "instant", "number", "truth"];
+const CHECKS: [&str; 14] = [
+    "within", "whole", "count", "seconds", "instant", "number", "truth", "span", "either", "callable",
+    "classes", "declared", "length", "one_way",
+];
 
 /// The checks of types, by how a type begins.
-const OF_TYPES: [(&str, &str); 6] = [
+const OF_TYPES: [(&str, &str); 7] = [
     ("& str", "text"),
     ("String", "text"),
     ("& [u8]", "bytes"),
-    ("AddressLike", "address"),
+    ("Address", "address"),
     ("AddressList", "address"),
     ("Destination", "address"),
+    ("PathBuf", "path"),
 ];
 
 /// Types that any object has, or that PyO3 makes of all other arguments.
@@ -83,11 +87,17 @@ fn of_type(kind: &Type) -> Option<Path> {
     let text = spelled(kind);
     let text = text.strip_prefix("Option < ").map_or(&*text, |inner| inner.trim_end_matches(" >"));
     let found = OF_TYPES.iter().find(|(begin, _)| text == *begin).map(|(_, check)| *check);
-    let is_object = text.strip_prefix("& Bound < ").is_some_and(|rest| {
-        let class = rest.trim_end_matches(" >").rsplit(' ').next().unwrap_or_default();
-        !UNCHECKED.contains(&class)
-    });
-    let check = found.or_else(|| is_object.then_some("instance"))?;
+    let is_object = |begin: &str| {
+        text.strip_prefix(begin).is_some_and(|rest| {
+            let class = rest.trim_end_matches([' ', '>']).rsplit(' ').next().unwrap_or_default();
+            !UNCHECKED.contains(&class)
+        })
+    };
+    let check = match found {
+        None if is_object("& Bound < ") => "instance",
+        None if is_object("Py < ") => "object",
+        found => found?,
+    };
     let check = format_ident!("{check}");
     Some(parse_quote!(#check))
 }

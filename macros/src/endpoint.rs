@@ -2,13 +2,13 @@
 //!
 //! `endpoint!(client: ClientHandle)` names the parameter by which methods take a peer. The class has a field `endpoint`,
 //! implements `Facade`, and finds a peer by `self.peer(client)?`, or by `self.peer()?` if there is only one. A method that the stub
-//! doesn't have is left out.
+//! doesn't have, or the class itself has, is left out.
 
 use crate::stub;
 use proc_macro2::TokenStream as Tokens;
 use quote::{format_ident, quote};
 use syn::parse::{Parse, ParseStream};
-use syn::{Ident, ImplItem, ItemImpl, Token, Type};
+use syn::{Ident, ImplItem, ImplItemFn, ItemImpl, Token, Type};
 
 pub(crate) struct PeerParameter(Option<(Ident, Type)>);
 
@@ -24,7 +24,11 @@ impl Parse for PeerParameter {
 }
 
 /// Makes the methods of a class.
-pub(crate) fn methods(class: &str, PeerParameter(peer): PeerParameter) -> syn::Result<Vec<ImplItem>> {
+pub(crate) fn methods(
+    class: &str,
+    PeerParameter(peer): PeerParameter,
+    own: &[ImplItemFn],
+) -> syn::Result<Vec<ImplItem>> {
     let (parameter, peer, client) = match peer {
         Some((name, kind)) => (
             quote!(#name: &Bound<'_, #kind>,),
@@ -39,7 +43,11 @@ pub(crate) fn methods(class: &str, PeerParameter(peer): PeerParameter) -> syn::R
         ImplItem::Fn(method) => method.sig.ident.to_string(),
         _ => String::new(),
     };
-    all.retain(|item| stub::entries().contains_key(&format!("{class}.{}", name_of(item))));
+    let is_own = |name: &str| own.iter().any(|method| method.sig.ident == name);
+    all.retain(|item| {
+        let name = name_of(item);
+        stub::entries().contains_key(&format!("{class}.{name}")) && !is_own(&name)
+    });
     Ok(all)
 }
 
@@ -120,6 +128,18 @@ fn running(class: &str) -> syn::Result<Vec<ImplItem>> {
 
 fn sending(parameter: &Tokens, peer: &Tokens, client: &Tokens) -> syn::Result<Vec<ImplItem>> {
     items(quote! {
+        fn send(
+            &self,
+            #parameter
+            message: &Bound<'_, PyAny>,
+            channel: Option<&Bound<'_, PyAny>>,
+            key: Option<&Bound<'_, PyAny>>,
+            tag: Option<&Bound<'_, PyAny>>,
+            #[truth] notify: bool,
+        ) -> PyResult<Py<PyAny>> {
+            let sending = crate::python::sending::Sending { message, channel, key, tag, notify };
+            self.endpoint.send(#peer, sending)
+        }
         fn send_payload(
             &self,
             py: Python<'_>,

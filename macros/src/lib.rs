@@ -5,7 +5,7 @@
 //! a `#[pyo3(signature = ...)]` in Rust wins over the stub.
 //!
 //! In `#[pymethods]`, a block `properties! { name: Type = expression; }` declares getters, and special methods
-//! by their names; the expressions may use `self` and `py`. A block `aliases! { name = method; }` declares other names of methods,
+//! by their names; the expressions may use `self` and `py`. A block `aliases! { name = method(last arguments); }` declares other names of methods,
 //! `closes!()` a context manager that closes, `replaces!()` a method that changes some of the constructor's arguments, `traverses!(self.field)` what the garbage collector visits, and `endpoint!()` the
 //! methods of all endpoints. Parameters may name their check: `#[within(low, high)]`, `#[whole(low, high)]`,
 //! `#[count]`, `#[seconds(high)]`, `#[instant]`, `#[number]` or `#[truth]`; an `Option` takes None as well.
@@ -13,12 +13,16 @@
 mod check;
 mod endpoint;
 mod properties;
+mod record;
 mod stub;
 
+use crate::stub::Parameter;
 use proc_macro::TokenStream;
 use proc_macro2::TokenStream as Tokens;
 use quote::{ToTokens, quote};
-use syn::{Attribute, FnArg, Ident, ImplItem, Item, ItemFn, ItemImpl, Meta, Pat, Signature, Type};
+use syn::{
+    Attribute, FnArg, Ident, ImplItem, Item, ItemFn, ItemImpl, ItemStruct, Meta, Pat, Signature, Type,
+};
 use syn::{parse_macro_input, parse_quote};
 
 /// Describes a class, and its fields if they are attributes.
@@ -40,6 +44,13 @@ pub fn pyclass(arguments: TokenStream, item: TokenStream) -> TokenStream {
     }
     let arguments = Tokens::from(arguments);
     quote!(#[::pyo3::pyclass(#arguments)] #item).into()
+}
+
+/// Makes a class of the fields of a struct: see the module `record`.
+#[proc_macro_attribute]
+pub fn record(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let class = parse_macro_input!(item as ItemStruct);
+    record::expand(arguments.into(), class).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Describes the methods and properties of a class.
@@ -109,14 +120,23 @@ fn sign(attributes: &mut Vec<Attribute>, function: &Signature, name: &str) {
     };
     let own: Vec<_> = function.inputs.iter().filter_map(typed).collect();
     let mut is_shown = true;
-    let signature = parameters.iter().map(|parameter| {
+    // A function with `settings` takes the parameters that it doesn't name itself in there.
+    let takes_settings = own.iter().any(|(name, _)| name == "settings");
+    let is_own = |it: &&Parameter| it.name == "*" || own.iter().any(|(name, _)| *name == it.name);
+    let named = parameters.iter().filter(|it| !takes_settings || is_own(it));
+    let signature = named.map(|parameter| {
         let Some(default) = &parameter.default else { return parameter.name.clone() };
         let given = own.iter().find(|(name, _)| *name == parameter.name).map(|(_, given)| *given);
         let (default, is_literal) = default_of(default, given);
         is_shown &= is_literal;
         format!("{} = {default}", parameter.name)
     });
-    let signature = signature.collect::<Vec<_>>().join(", ");
+    let mut signature = signature.collect::<Vec<_>>();
+    if takes_settings {
+        signature.push("**settings".into());
+        is_shown = false;
+    }
+    let signature = signature.join(", ");
     match signature.parse::<Tokens>() {
         Ok(signature) if !signature.is_empty() => {
             attributes.push(parse_quote!(#[pyo3(signature = (#signature))]));
@@ -135,6 +155,7 @@ fn sign(attributes: &mut Vec<Attribute>, function: &Signature, name: &str) {
 fn default_of(default: &str, given: Option<&Type>) -> (String, bool) {
     let text = given.map(|given| given.to_token_stream().to_string()).unwrap_or_default();
     let (default, is_literal) = match default {
+        "None" if text.starts_with("Vec") => return ("vec![]".into(), false),
         "None" => return ("None".into(), true),
         "True" => ("true".into(), true),
         "False" => ("false".into(), true),

@@ -5,7 +5,10 @@ use proc_macro2::{TokenStream as Tokens, TokenTree};
 use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, FnArg, Ident, ImplItem, ImplItemFn, Token, Type, Visibility, parse_quote};
+use syn::{
+    Attribute, Expr, FnArg, Ident, ImplItem, ImplItemFn, Token, Type, Visibility, parenthesized, parse_quote,
+    token,
+};
 
 struct Property {
     attributes: Vec<Attribute>,
@@ -35,7 +38,14 @@ impl Parse for Properties {
     }
 }
 
-struct Aliases(Vec<(Ident, Ident)>);
+struct Alias {
+    name: Ident,
+    method: Ident,
+    /// The last arguments of the method.
+    given: Punctuated<Expr, Token![,]>,
+}
+
+struct Aliases(Vec<Alias>);
 
 impl Parse for Aliases {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
@@ -43,7 +53,13 @@ impl Parse for Aliases {
         while !input.is_empty() {
             let name = input.parse()?;
             input.parse::<Token![=]>()?;
-            aliases.push((name, input.parse()?));
+            let (method, mut given) = (input.parse()?, Punctuated::new());
+            if input.peek(token::Paren) {
+                let inside;
+                parenthesized!(inside in input);
+                given = Punctuated::parse_terminated(&inside)?;
+            }
+            aliases.push(Alias { name, method, given });
             input.parse::<Token![;]>()?;
         }
         Ok(Aliases(aliases))
@@ -72,12 +88,12 @@ pub(crate) fn expand(class: &str, items: &mut Vec<ImplItem>) -> syn::Result<()> 
                 expanded.push(traverse(&block.mac.parse_body_with(Punctuated::parse_terminated)?));
             }
             ImplItem::Macro(block) if block.mac.path.is_ident("endpoint") => {
-                expanded.extend(endpoint::methods(class, block.mac.parse_body()?)?);
+                expanded.extend(endpoint::methods(class, block.mac.parse_body()?, &methods)?);
             }
             ImplItem::Macro(block) if block.mac.path.is_ident("aliases") => {
                 let Aliases(aliases) = block.mac.parse_body()?;
-                for (name, method) in aliases {
-                    expanded.push(alias(class, name, &method, &methods)?);
+                for it in aliases {
+                    expanded.push(alias(class, it, &methods)?);
                 }
             }
             item => expanded.push(item),
@@ -157,9 +173,10 @@ fn traverse(held: &Punctuated<Expr, Token![,]>) -> ImplItem {
 }
 
 /// Makes a method that calls another one, with the parameters' names of the stub.
-fn alias(class: &str, name: Ident, method: &Ident, methods: &[ImplItemFn]) -> syn::Result<ImplItem> {
+fn alias(class: &str, alias: Alias, methods: &[ImplItemFn]) -> syn::Result<ImplItem> {
+    let Alias { name, method, given } = alias;
     let unknown = || syn::Error::new(method.span(), "no method to be an alias of");
-    let called = methods.iter().find(|it| it.sig.ident == *method).ok_or_else(unknown)?;
+    let called = methods.iter().find(|it| it.sig.ident == method).ok_or_else(unknown)?;
     let entry = stub::entries().get(&format!("{class}.{name}"));
     let names = entry.and_then(|entry| entry.parameters.as_ref()).into_iter().flatten();
     let names: Vec<Ident> =
@@ -174,7 +191,7 @@ fn alias(class: &str, name: Ident, method: &Ident, methods: &[ImplItemFn]) -> sy
     let (generics, output) = (&called.sig.generics, &called.sig.output);
     Ok(parse_quote! {
         fn #name #generics(#(#receiver,)* #(#inputs),*) #output {
-            Self::#method(self, #(#names),*)
+            Self::#method(self, #(#names,)* #given)
         }
     })
 }

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 #[derive(Debug, Default)]
 pub(crate) struct Entry {
     pub(crate) docstring: Option<String>,
-    /// Without `self` and `cls`. None for classes and overloaded functions.
+    /// Without `self` and `cls`; of an overloaded function, the longest. None for classes.
     pub(crate) parameters: Option<Vec<Parameter>>,
 }
 
@@ -68,9 +68,10 @@ fn read(text: &str) -> HashMap<String, Entry> {
             let has_receiver = is_member && !decorators.iter().any(|decorator| decorator == "staticmethod");
             let mut parameters = parameters(&signature);
             parameters.drain(..usize::from(has_receiver));
-            let is_whole = !decorators.iter().any(|it| it == "overload" || it.ends_with(".setter"));
             let entry = entries.entry(begun.clone()).or_default();
-            entry.parameters = Some(parameters).filter(|_| is_whole);
+            if !entry.parameters.as_ref().is_some_and(|known| known.len() >= parameters.len()) {
+                entry.parameters = Some(parameters);
+            }
             name = Some(begun);
             decorators.clear();
         } else if let Some(opened) = code.strip_prefix("r\"\"\"").or_else(|| code.strip_prefix("\"\"\"")) {

@@ -445,23 +445,23 @@ def common_of(item: FieldType, values: Sequence[Any], /) -> FieldType:
 def optional_of(item: FieldType, /) -> FieldType:
     """A value or None."""
 
-def list_of(item: FieldType, most: int, /) -> FieldType:
-    """Up to ``most`` values."""
+def list_of(item: FieldType, up_to: int, /) -> FieldType:
+    """Up to ``up_to`` values."""
 
-def sparse_of(item: FieldType, slots: int, /) -> FieldType:
-    """Values of some of ``slots`` slots."""
+def sparse_of(item: FieldType, sparse: int, /) -> FieldType:
+    """Values of some of ``sparse`` slots."""
 
 def tuple_of(items: Sequence[FieldType], /) -> FieldType:
     """A tuple of parts that each have a field type of their own."""
 
-def items_of(item: FieldType, most: int, /) -> FieldType:
-    """Up to ``most`` values, as a tuple."""
+def items_of(item: FieldType, up_to: int, /) -> FieldType:
+    """Up to ``up_to`` values, as a tuple."""
 
-def set_of(item: FieldType, most: int, frozen: bool, /) -> FieldType:
-    """Up to ``most`` different values."""
+def set_of(item: FieldType, up_to: int, frozen: bool, /) -> FieldType:
+    """Up to ``up_to`` different values."""
 
-def map_of(key: FieldType, item: FieldType, most: int, /) -> FieldType:
-    """Up to ``most`` values by key."""
+def map_of(key: FieldType, item: FieldType, up_to: int, /) -> FieldType:
+    """Up to ``up_to`` values by key."""
 
 def literal_of(values: Sequence[Any], /) -> FieldType:
     """One of these values."""

@@ -6,6 +6,7 @@
 //! busy. A [`capture`] writes the datagrams to a file. A [`meeting`] is a rendezvous server or a relay. A [`proxy`]
 //! carries the datagrams of other programs, over bad links.
 
+pub mod bind;
 pub mod capture;
 mod carrier;
 mod clock;

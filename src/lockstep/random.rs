@@ -53,6 +53,16 @@ impl SharedRandom {
         (product >> 64) as u64
     }
 
+    /// A number in `low..=high`, all equally likely.
+    pub fn between(&mut self, low: i64, high: i64) -> i64 {
+        let span = high.wrapping_sub(low) as u64;
+        let drawn = match span.checked_add(1) {
+            Some(count) => self.below(count),
+            None => self.next_u64(),
+        };
+        low.wrapping_add(drawn as i64)
+    }
+
     /// A float in `0..1` of 53 random bits: exact, and so the same everywhere.
     pub fn unit(&mut self) -> f64 {
         self.rng.unit()

@@ -11,8 +11,8 @@ pub(crate) struct Address(pub(crate) SocketAddr);
 #[pymethods]
 impl Address {
     #[new]
-    fn new(address: AddressLike) -> Self {
-        Address(address.0)
+    fn new(address: Address) -> Self {
+        address
     }
 
     properties! {
@@ -34,19 +34,16 @@ impl Address {
 }
 
 /// An address as a caller may pass it: an [`Address`], its text, or `(host, port)`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AddressLike(pub(crate) SocketAddr);
-
-impl<'py> FromPyObject<'_, 'py> for AddressLike {
+impl<'py> FromPyObject<'_, 'py> for Address {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if let Ok(address) = object.cast::<Address>() {
-            return Ok(AddressLike(address.get().0));
+            return Ok(*address.get());
         }
         if let Ok(text) = object.cast::<PyString>() {
             return match text.to_str().ok().and_then(|text| text.parse().ok()) {
-                Some(address) => Ok(AddressLike(address)),
+                Some(address) => Ok(Address(address)),
                 None => Err(PyValueError::new_err(format!(
                     "{} is not an address with a port, like '127.0.0.1:40000' or '[::1]:40000'; tickwire.resolve() looks \
                      names up",
@@ -62,7 +59,7 @@ impl<'py> FromPyObject<'_, 'py> for AddressLike {
                     "'{host}' is not an IP address; tickwire.resolve() looks names up"
                 )));
             };
-            return Ok(AddressLike(SocketAddr::new(host, extract_port(&port)?)));
+            return Ok(Address(SocketAddr::new(host, extract_port(&port)?)));
         }
         Err(PyTypeError::new_err(format!(
             "an address must be an Address, text like '127.0.0.1:40000', or a (host, port) pair, not {}",
@@ -71,9 +68,16 @@ impl<'py> FromPyObject<'_, 'py> for AddressLike {
     }
 }
 
-/// Addresses as a caller passes them, in a list.
-#[derive(Clone, Debug)]
-pub(crate) struct AddressList(pub(crate) Vec<SocketAddr>);
+/// Addresses in a list.
+#[derive(Clone, Debug, IntoPyObject)]
+#[pyo3(transparent)]
+pub(crate) struct AddressList(pub(crate) Vec<Address>);
+
+impl AddressList {
+    pub(crate) fn sockets(&self) -> Vec<SocketAddr> {
+        self.0.iter().map(|address| address.0).collect()
+    }
+}
 
 impl<'py> FromPyObject<'_, 'py> for AddressList {
     type Error = PyErr;
@@ -86,8 +90,7 @@ impl<'py> FromPyObject<'_, 'py> for AddressList {
         if object.try_iter().is_err() {
             refuse!(PyTypeError, "addresses must be in a list, not {}", object.get_type().name()?);
         }
-        let addresses: Vec<AddressLike> = object.extract()?;
-        Ok(AddressList(addresses.into_iter().map(|address| address.0).collect()))
+        object.extract().map(AddressList)
     }
 }
 

@@ -42,19 +42,11 @@ pub(super) fn wrong(name: &str, given: &Bound<'_, PyAny>, what: &str, error: PyE
         () if given.is_instance_of::<PyList>() || given.is_instance_of::<PyTuple>() => {
             PyTypeError::new_err(format!("{name} must be {what}: {}", error.value(py)))
         }
-        () => {
-            let class = given.get_type().name().map_or_else(|_| "it".into(), |class| class.to_string());
-            PyTypeError::new_err(format!("{name} must be {what}, not {class}"))
-        }
+        () => PyTypeError::new_err(format!("{name} must be {what}, not {}", class_name(given))),
     }
 }
 
-/// The protocol of an endpoint.
-pub(super) fn a_protocol(given: &Bound<'_, PyAny>) -> PyResult<Py<Protocol>> {
-    argument("protocol", given, "a Protocol")
-}
-
-/// The name of a driver; the caller checks which.
-pub(super) fn driver_name(given: &Bound<'_, PyAny>) -> PyResult<String> {
-    argument("driver", given, "'polled' or 'thread'")
+/// The name of an object's class, for errors.
+pub(super) fn class_name(object: &Bound<'_, PyAny>) -> String {
+    object.get_type().name().map_or_else(|_| "it".into(), |name| name.to_string())
 }

@@ -86,16 +86,20 @@ impl Raw {
         }
     }
 
+    /// The code of its numbers in Python's `struct`; None if they have another byte order, or the items aren't numbers.
+    pub(super) fn code(&self) -> Option<u8> {
+        match self.format().to_bytes() {
+            [code] | [b'@' | b'=', code] => Some(*code),
+            [b'<', code] if cfg!(target_endian = "little") => Some(*code),
+            [b'>' | b'!', code] if cfg!(target_endian = "big") => Some(*code),
+            _ => None,
+        }
+    }
+
     /// A copy of its numbers in any shape; None if they have another type or byte order.
     pub(super) fn numbers<T: Number>(&self, py: Python<'_>) -> PyResult<Option<Vec<T>>> {
-        let format = self.format().to_bytes();
-        let code = match format {
-            [code] | [b'@' | b'=', code] => *code,
-            [b'<', code] if cfg!(target_endian = "little") => *code,
-            [b'>' | b'!', code] if cfg!(target_endian = "big") => *code,
-            _ => return Ok(None),
-        };
-        if !T::CODES.contains(&code) || self.item_size() != size_of::<T>() {
+        let is_it = self.code().is_some_and(|code| T::CODES.contains(&code));
+        if !is_it || self.item_size() != size_of::<T>() {
             return Ok(None);
         }
         let mut bytes = Vec::new();

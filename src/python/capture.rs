@@ -68,8 +68,8 @@ impl Capture {
     fn write(
         &self,
         #[within(0, u64::MAX)] nanoseconds: u64,
-        sender: AddressLike,
-        receiver: AddressLike,
+        sender: Address,
+        receiver: Address,
         datagram: &[u8],
         #[truth] outgoing: bool,
         #[truth] opened: bool,
@@ -243,8 +243,8 @@ impl PacketOpener {
     fn open<'py>(
         &self,
         py: Python<'py>,
-        sender: AddressLike,
-        receiver: AddressLike,
+        sender: Address,
+        receiver: Address,
         datagram: &[u8],
     ) -> Option<Bound<'py, PyBytes>> {
         let opened = lock(&self.0).open(sender.0, receiver.0, datagram)?;

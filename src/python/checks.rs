@@ -3,13 +3,16 @@
 //! Each takes the parameter's name, the argument, and what else the parameter may be (" or None").
 
 use core::fmt::Display;
+use std::path::PathBuf;
 
 use crate::python::prelude::*;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::{PyTypeCheck, PyTypeInfo};
 
 use super::arguments::{number as not_bool, wrong};
+use super::conditions::Conditions;
 use super::protocol;
+use crate::wire::MAX_LENGTH;
 
 /// The latest time that a caller may give: 200 years.
 pub(super) const LATEST: f64 = 200.0 * 366.0 * 86_400.0;
@@ -37,6 +40,51 @@ where
         .ok()
         .filter(|it| (&low..=&high).contains(&it))
         .ok_or_else(|| outside(name, number, low, high))
+}
+
+/// [`within`] for parameters that have other types too.
+pub(super) fn bounded<T>(name: &str, value: &Bound<'_, PyAny>, low: T, high: T) -> PyResult<T>
+where
+    T: TryFrom<i128> + PartialOrd + Display,
+{
+    within(name, value, "", low, high)
+}
+
+/// [`within`] for a field that is being declared.
+pub(super) fn declared<T>(name: &str, value: &Bound<'_, PyAny>, or: &str, low: T, high: T) -> PyResult<T>
+where
+    T: TryFrom<i128> + PartialOrd + Display,
+{
+    within(name, value, or, low, high).map_err(|error| placed(value.py(), error))
+}
+
+/// The greatest length of a field that is being declared: longer data belongs in chunks.
+pub(super) fn length(name: &str, value: &Bound<'_, PyAny>, or: &str) -> PyResult<u32> {
+    if let Ok(given) = value.extract::<i128>()
+        && given > MAX_LENGTH.into()
+    {
+        let sentence = format!(
+            "{name} must be 0 to {MAX_LENGTH}, not {given}: send larger data as a chunk (on a tw.chunks() channel)"
+        );
+        return Err(placed(value.py(), PyValueError::new_err(sentence)));
+    }
+    declared(name, value, or, 0, MAX_LENGTH)
+}
+
+/// Adds the class and field being declared to an error, if there are any.
+#[cold]
+pub(super) fn placed(py: Python<'_>, error: PyErr) -> PyErr {
+    let place = || -> PyResult<String> {
+        py.import("tickwire._fields")?.getattr("place_of_declaration")?.call0()?.extract()
+    };
+    match place() {
+        Ok(place) if !place.is_empty() => {
+            let sentence = format!("{place}{}", error.value(py));
+            PyErr::from_type(error.get_type(py), sentence)
+        }
+        // The position only helps: without it, the error is raised as it is.
+        _ => error,
+    }
 }
 
 /// [`within`] that also accepts a float with an integral value, such as 1e6.
@@ -92,6 +140,58 @@ pub(super) fn number(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult
     }
 }
 
+/// Seconds from `low` to `high`.
+pub(super) fn span(name: &str, given: &Bound<'_, PyAny>, or: &str, low: f64, high: f64) -> PyResult<f64> {
+    let seconds = number(name, given, or)?;
+    if (low..=high).contains(&seconds) {
+        return Ok(seconds);
+    }
+    refuse!(PyValueError, "{name} must be {low} to {high} seconds{or}, not {seconds}")
+}
+
+/// One of two words.
+pub(super) fn either(
+    name: &str,
+    given: &Bound<'_, PyAny>,
+    or: &str,
+    one: &str,
+    other: &str,
+) -> PyResult<String> {
+    let word: String = argument(name, given, &format!("'{one}' or '{other}'{or}"))?;
+    if word == one || word == other {
+        return Ok(word);
+    }
+    refuse!(PyValueError, "{name} must be '{one}' or '{other}'{or}, not '{word}'")
+}
+
+/// A function, or another object that can be called.
+pub(super) fn callable(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<Py<PyAny>> {
+    if given.is_callable() {
+        return Ok(given.clone().unbind());
+    }
+    refuse!(PyTypeError, "{name} must be callable{or}, not {}", class_name(given))
+}
+
+/// A list of message classes, or None for none.
+pub(super) fn classes(name: &str, given: &Bound<'_, PyAny>, _: &str) -> PyResult<Vec<Py<PyAny>>> {
+    let classes: Option<_> = argument(name, given, "a list of message classes or None")?;
+    Ok(classes.unwrap_or_default())
+}
+
+/// Conditions of a single direction.
+pub(super) fn one_way(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<Py<Conditions>> {
+    if !given.is_instance_of::<PyTuple>() {
+        return object(name, given, or);
+    }
+    let hint = "as up, down = Conditions.preset(...) gives one for each direction";
+    refuse!(PyTypeError, "{name} must be one Conditions, {hint}, not tuple")
+}
+
+/// A path.
+pub(super) fn path(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<PathBuf> {
+    argument(name, given, &format!("a path{or}"))
+}
+
 /// A bool.
 pub(super) fn truth(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<bool> {
     argument(name, given, &format!("True or False{or}"))
@@ -136,7 +236,15 @@ pub(super) fn instance<'a, 'py, T: PyTypeCheck + PyTypeInfo>(
             Ok(class) => format!("a {class}"),
             Err(error) => return error,
         };
-        let kind = given.get_type().name().map_or_else(|_| "it".into(), |kind| kind.to_string());
-        PyTypeError::new_err(format!("{name} must be {what}{or}, not {kind}"))
+        PyTypeError::new_err(format!("{name} must be {what}{or}, not {}", class_name(given)))
     })
+}
+
+/// [`instance`], to be kept.
+pub(super) fn object<T: PyTypeCheck + PyTypeInfo>(
+    name: &str,
+    given: &Bound<'_, PyAny>,
+    or: &str,
+) -> PyResult<Py<T>> {
+    instance(name, given, or).map(|object| object.clone().unbind())
 }

@@ -1,33 +1,31 @@
 //! A client for Python: the sans-IO client, its tokens, messages and events.
 
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::ffi::CString;
+use core::net::{IpAddr, Ipv4Addr};
 use std::sync::atomic::AtomicU64;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyResourceWarning;
+use pyo3::exceptions::{PyResourceWarning, PyUserWarning};
 use pyo3::types::PyRange;
 
-use super::arguments::a_protocol;
 use super::capture::{Capture, Secrets};
 use super::congestion::Congestion;
-use super::development::{self, Development};
+use super::development::Development;
 use super::endpoint::CLIENT;
-use super::errors::not_connected;
-use super::events::{Connected, Disconnected, reason_to_python, reconnecting_state, state_to_python};
+use super::errors::{not_connected, warn};
+use super::events::{Connected, Disconnected, reconnecting_state, state_to_python};
 use super::facade::Facade;
 use super::ghosts::{ClientWorld, Ghost, made_classes};
 use super::inbox::{Inbox, Pending};
 use super::log::{Level, log, log_end};
 use super::reconnect::{AT_ONCE, Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
-use super::sending::Sending;
 use super::server::Server;
 use super::settings::{Given, Settings};
 use super::setup::{entropy, open_driver, random, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock, Latency};
 use super::token::{ConnectToken, extract_key};
+use crate::driver::bind::{any_port, reaches, reaches_both};
 use crate::driver::{Carrier, ClaimedToken, claim_token};
 use crate::endpoint::{
     ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, DisconnectReason, Event, ReconnectConfig,
@@ -65,14 +63,9 @@ pub(crate) struct Client {
 #[pymethods]
 impl Client {
     #[new]
-    #[pyo3(signature = (protocol, token, *, reconnect = None, ghosts = None, **settings))]
-    #[pyo3(
-        text_signature = "(protocol, token, *, reconnect=None, ghosts=None, network=None, transfers=None, \
-                             tuning=None, debugging=None)"
-    )]
     fn new<'py>(
         py: Python<'py>,
-        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
+        protocol: Py<Protocol>,
         token: &Bound<'py, ConnectToken>,
         reconnect: Option<&Bound<'py, PyAny>>,
         ghosts: Option<&Bound<'py, PyAny>>,
@@ -85,14 +78,10 @@ impl Client {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (address, protocol, *, key = None, client_id = None, reconnect = None, ghosts = None,
-                        **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, key=None, client_id=None, reconnect=None, ghosts=None, \
-                             network=None, transfers=None, tuning=None, debugging=None)")]
     fn connect<'py>(
         py: Python<'py>,
         address: Destination,
-        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
+        protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[within(0, u64::MAX)] client_id: Option<u64>,
         reconnect: Option<&Bound<'py, PyAny>>,
@@ -118,7 +107,7 @@ impl Client {
                 "connecting to {address} in development mode: anyone with the key can be any player. \
                  Use tickwire.Client with a connect token from your login backend"
             );
-            development::warn(py, sentence)?;
+            warn::<PyUserWarning>(py, sentence)?;
         }
         let development = Development {
             address,
@@ -138,10 +127,6 @@ impl Client {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (server, *, client_id = None, ghosts = None, **settings))]
-    #[pyo3(
-        text_signature = "(server, *, client_id=None, ghosts=None, transfers=None, tuning=None, debugging=None)"
-    )]
     fn local<'py>(
         py: Python<'py>,
         server: &Bound<'py, Server>,
@@ -176,18 +161,12 @@ impl Client {
     }
 
     #[getter]
-    fn connected(&self) -> PyResult<bool> {
-        Ok(self.endpoint.state.lock()?.host().is_connected(self.server()))
-    }
-
-    #[getter]
-    fn disconnect_reason<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn disconnect_reason(&self) -> PyResult<Option<DisconnectReason>> {
         if !self.is_over()? {
             return Ok(None);
         }
         let last = || self.reconnecting.as_ref()?.last_reason();
-        let reason = self.asked(|dial| dial.disconnect_reason())?.flatten().or_else(last);
-        reason.map(|reason| reason_to_python(py, reason)).transpose()
+        Ok(self.asked(|dial| dial.disconnect_reason())?.flatten().or_else(last))
     }
 
     #[getter]
@@ -199,6 +178,8 @@ impl Client {
     }
 
     properties! {
+        connected: PyResult<bool> = Ok(self.endpoint.state.lock()?.host().is_connected(self.server()));
+        stats: PyResult<ConnectionStats> = self.endpoint.stats(self.server(), None);
         server_address: PyResult<Address> = self.asked(|dial| Address(dial.server_address()))?.ok_or_else(not_connected);
         slot: PyResult<Option<u32>> = Ok(self.asked(|dial| dial.slot())?.flatten());
         world: Py<ClientWorld> = self.world.clone_ref(py);
@@ -261,24 +242,11 @@ impl Client {
     fn set_inputs(
         &self,
         #[within(0, time::MAX_TICKS)] delay: u32,
-        #[number] min_lead: f64,
-        #[number] max_lead: f64,
+        #[span(0.0, time::MAX_LEAD)] min_lead: f64,
+        #[span(0.0, time::MAX_LEAD)] max_lead: f64,
         #[within(1, MAX_INPUTS as u32)] redundancy: u32,
     ) -> PyResult<()> {
         time::configure(self, delay, min_lead, max_lead, redundancy)
-    }
-
-    #[pyo3(signature = (message, channel = None, *, key = None, tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, message, channel=None, *, key=0, tag=0, notify=False)")]
-    fn send(
-        &self,
-        message: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
-        key: Option<&Bound<'_, PyAny>>,
-        tag: Option<&Bound<'_, PyAny>>,
-        #[truth] notify: bool,
-    ) -> PyResult<Py<PyAny>> {
-        self.endpoint.send(self.server(), Sending { message, channel, key, tag, notify })
     }
 
     fn call<'py>(
@@ -304,11 +272,6 @@ impl Client {
     fn set_congestion(&self, congestion: &Bound<'_, Congestion>) -> PyResult<()> {
         let congestion = congestion.get().0;
         self.endpoint.state.lock()?.change().set_congestion(None, congestion).map_err(value_error)
-    }
-
-    #[getter]
-    fn stats(&self) -> PyResult<ConnectionStats> {
-        self.endpoint.stats(self.server(), None)
     }
 
     fn __repr__(&self) -> String {
@@ -402,10 +365,10 @@ impl Client {
         // A code's own address says nothing about its host's.
         let servers = || first.token.iter().flat_map(|token| token.addresses()).copied().collect();
         let near: Vec<SocketAddr> = rendezvous.map_or_else(servers, |server| vec![server]);
-        let bind = match settings.tuning.get().bind {
-            Some(address) => address.0,
-            None => any_port(&near, network.is_some()),
-        };
+        // In a simulated network, one address reaches everybody.
+        let considered = if network.is_some() { &near[..1] } else { &near };
+        let unbound = any_port(considered.iter().any(SocketAddr::is_ipv6), network.is_some());
+        let bind = settings.tuning.get().bind.map_or(unbound, |address| address.0);
         check_families(bind, &near, network.is_some())?;
         // A system without IPv6 can still reach servers with IPv4 addresses.
         let falls_back = reaches_both(bind) && near.iter().any(SocketAddr::is_ipv4);
@@ -516,8 +479,7 @@ impl Client {
         (peer, seat): (&Endpoint, Seat),
     ) -> PyResult<Self> {
         let mut settings = Self::settings(given, None, &protocol)?;
-        settings.simulated = peer.network.as_ref().map(|network| network.clone_ref(py));
-        settings.network = settings.simulated.as_ref().map(|network| network.get().0.clone());
+        settings.share_network_with(py, peer);
         let driver = peer.with(|_, driver| driver.open_hosted(false, driver.local_address()))?;
         let reconnect = Some((Tokens::Seat(seat), AT_ONCE));
         let first = FirstDial { token: None, reconnect, is_development: false };
@@ -543,17 +505,13 @@ impl Client {
 
     /// A fresh token for the next dial.
     pub(super) fn development_token(&self, development: &Development) -> PyResult<netcode::ConnectToken> {
-        let network = self.virtual_network();
+        let network = self.endpoint.virtual_network();
         development.token(self.endpoint.protocol.get(), network.as_ref())
-    }
-
-    fn virtual_network(&self) -> Option<VirtualNetwork> {
-        self.endpoint.network.as_ref().map(|network| network.get().0.clone())
     }
 
     /// Dials with another token, after the last connection is over.
     pub(super) fn dial_again(&self, py: Python<'_>, token: netcode::ConnectToken) -> PyResult<()> {
-        let network = self.virtual_network();
+        let network = self.endpoint.virtual_network();
         if self.endpoint.carrier.is_none() {
             check_families(self.endpoint.address.0, token.addresses(), network.is_some())?;
         }
@@ -579,8 +537,7 @@ impl Client {
             "{} was never ticked, so it never connected: call tick(), or receive() and flush(), some 60 times a second",
             self.endpoint.described()
         );
-        let sentence = CString::new(sentence).unwrap_or_default();
-        if let Err(error) = PyErr::warn(py, &py.get_type::<PyResourceWarning>(), &sentence, 1) {
+        if let Err(error) = warn::<PyResourceWarning>(py, sentence) {
             error.write_unraisable(py, None);
         }
         if let Some(raised) = raised {
@@ -614,10 +571,10 @@ impl Client {
     fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
         let reconnecting = self.reconnecting.as_deref();
         if let Some(reconnecting) = reconnecting {
-            pending.events.append(&mut reconnecting.take_events());
+            pending.lists.events.append(&mut reconnecting.take_events());
         }
         for event in events {
-            pending.events.push(match event {
+            pending.lists.events.push(match event {
                 Event::Accepted { .. } => continue,
                 Event::Dialled { client_index, .. } => {
                     log(py, Level::Info, || {
@@ -659,15 +616,9 @@ struct FirstDial {
     is_development: bool,
 }
 
-/// Whether a socket bound there reaches both address families: the IPv6 wildcard address includes IPv4.
-fn reaches_both(bind: SocketAddr) -> bool {
-    bind.is_ipv6() && bind.ip().is_unspecified()
-}
-
 /// Refuses a token without a server that a socket bound there can reach.
 fn check_families(bind: SocketAddr, servers: &[SocketAddr], simulated: bool) -> PyResult<()> {
-    let is_reached = |server: &SocketAddr| reaches_both(bind) || server.is_ipv4() == bind.is_ipv4();
-    if simulated || servers.iter().any(is_reached) {
+    if simulated || servers.iter().any(|server| reaches(bind, *server)) {
         return Ok(());
     }
     let (own, other) = if bind.is_ipv6() { ("IPv6", "IPv4") } else { ("IPv4", "IPv6") };
@@ -689,18 +640,4 @@ fn claim(network: Option<&VirtualNetwork>, token: &ClaimedToken, using: TokenUse
         "token must be new, and another client of this process has it or was connected with it: \
          a token makes one connection, so have the login backend make one for each",
     ))
-}
-
-/// Any free port, of the servers' address family or both. A host of a simulated network must have an address of its
-/// own.
-fn any_port(servers: &[SocketAddr], simulated: bool) -> SocketAddr {
-    // In a simulated network, one address reaches everybody.
-    let is_ipv6 = if simulated { servers[0].is_ipv6() } else { servers.iter().any(SocketAddr::is_ipv6) };
-    let ip = match (is_ipv6, simulated) {
-        (false, false) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        (true, false) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        (false, true) => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        (true, true) => IpAddr::V6(Ipv6Addr::LOCALHOST),
-    };
-    SocketAddr::new(ip, 0)
 }

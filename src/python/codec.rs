@@ -45,6 +45,25 @@ enum Kind {
 }
 
 impl Class {
+    /// A class of inputs, with its name and schema; `or` says what else may be given.
+    pub(super) fn of_inputs(inputs: &Bound<'_, PyAny>, or: &str) -> PyResult<(Self, String, wire::Schema)> {
+        let class = Class::new(inputs, 0).map_err(|error| {
+            let sentence = error.value(inputs.py()).to_string().replace("messages[0]", "inputs");
+            PyTypeError::new_err(sentence)
+        })?;
+        let MessageType { name, body } = class.message_type();
+        let Body::Declared(schema) = body else {
+            refuse!(
+                PyTypeError,
+                "inputs must be {or}a class made by @tickwire.message, and {name} has a serialize of its own"
+            );
+        };
+        if class.has_block() {
+            refuse!(PyTypeError, "inputs must be a class without a block, and {name} has one");
+        }
+        Ok((class, name, schema))
+    }
+
     /// A class made by `@message` or derived from `Message`; `position` is its index in the list of messages.
     pub(super) fn new(class: &Bound<'_, PyAny>, position: usize) -> PyResult<Self> {
         let py = class.py();

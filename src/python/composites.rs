@@ -57,30 +57,34 @@ pub(crate) fn optional_of(item: &Bound<'_, FieldType>) -> PyResult<FieldType> {
 }
 
 #[pyfunction]
-pub(crate) fn list_of(item: &Bound<'_, FieldType>, most: &Bound<'_, PyAny>) -> PyResult<FieldType> {
+pub(crate) fn list_of(
+    item: &Bound<'_, FieldType>,
+    #[within(0, MAX_LENGTH)] up_to: u32,
+) -> PyResult<FieldType> {
     let FieldType { kind, shape, label, .. } = item.get();
-    let max = bounded("up_to", most, 0, MAX_LENGTH)?;
     let list = item.py().get_type::<PyList>().unbind();
     FieldType::new(
-        Kind::List { max, item: Box::new(kind.clone()) },
+        Kind::List { max: up_to, item: Box::new(kind.clone()) },
         Shape::List(shape.clone()),
         Natural::Made(list.clone_ref(item.py())),
         list,
-        format!("list[{label}], up_to({max})"),
+        format!("list[{label}], up_to({up_to})"),
     )
 }
 
 #[pyfunction]
-pub(crate) fn sparse_of(item: &Bound<'_, FieldType>, slots: &Bound<'_, PyAny>) -> PyResult<FieldType> {
+pub(crate) fn sparse_of(
+    item: &Bound<'_, FieldType>,
+    #[within(1, MAX_LENGTH)] sparse: u32,
+) -> PyResult<FieldType> {
     let FieldType { kind, shape, label, .. } = item.get();
-    let slots = bounded("sparse", slots, 1, MAX_LENGTH)?;
     let dict = item.py().get_type::<PyDict>().unbind();
     FieldType::new(
-        Kind::Sparse { slots, item: Box::new(kind.clone()) },
+        Kind::Sparse { slots: sparse, item: Box::new(kind.clone()) },
         Shape::Sparse(shape.clone()),
         Natural::Made(dict.clone_ref(item.py())),
         dict,
-        format!("dict[int, {label}], sparse({slots})"),
+        format!("dict[int, {label}], sparse({sparse})"),
     )
 }
 
@@ -110,27 +114,28 @@ pub(crate) fn tuple_of(py: Python<'_>, items: Vec<Bound<'_, FieldType>>) -> PyRe
 }
 
 #[pyfunction]
-pub(crate) fn items_of(item: &Bound<'_, FieldType>, most: &Bound<'_, PyAny>) -> PyResult<FieldType> {
+pub(crate) fn items_of(
+    item: &Bound<'_, FieldType>,
+    #[within(0, MAX_LENGTH)] up_to: u32,
+) -> PyResult<FieldType> {
     let FieldType { kind, shape, label, .. } = item.get();
-    let max = bounded("up_to", most, 0, MAX_LENGTH)?;
     FieldType::new(
-        Kind::List { max, item: Box::new(kind.clone()) },
+        Kind::List { max: up_to, item: Box::new(kind.clone()) },
         Shape::Items(shape.clone()),
         Natural::Shared(PyTuple::empty(item.py()).into_any().unbind()),
         item.py().get_type::<PyTuple>().unbind(),
-        format!("tuple[{label}, ...], up_to({max})"),
+        format!("tuple[{label}, ...], up_to({up_to})"),
     )
 }
 
 #[pyfunction]
 pub(crate) fn set_of(
     item: &Bound<'_, FieldType>,
-    most: &Bound<'_, PyAny>,
+    #[within(0, MAX_LENGTH)] up_to: u32,
     frozen: bool,
 ) -> PyResult<FieldType> {
     let py = item.py();
     let FieldType { kind, shape, label, .. } = item.get();
-    let max = bounded("up_to", most, 0, MAX_LENGTH)?;
     check_hashable(item, "items of a set")?;
     let (name, class) = match frozen {
         true => ("frozenset", py.get_type::<PyFrozenSet>().unbind()),
@@ -141,11 +146,11 @@ pub(crate) fn set_of(
         false => Natural::Made(class.clone_ref(py)),
     };
     FieldType::new(
-        Kind::Set { max, item: Box::new(kind.clone()) },
+        Kind::Set { max: up_to, item: Box::new(kind.clone()) },
         Shape::Set { item: shape.clone(), frozen },
         default,
         class,
-        format!("{name}[{label}], up_to({max})"),
+        format!("{name}[{label}], up_to({up_to})"),
     )
 }
 
@@ -153,18 +158,17 @@ pub(crate) fn set_of(
 pub(crate) fn map_of(
     key: &Bound<'_, FieldType>,
     item: &Bound<'_, FieldType>,
-    most: &Bound<'_, PyAny>,
+    #[within(0, MAX_LENGTH)] up_to: u32,
 ) -> PyResult<FieldType> {
-    let max = bounded("up_to", most, 0, MAX_LENGTH)?;
     check_hashable(key, "keys of a dict")?;
     let boxed = |field: &Bound<'_, FieldType>| Box::new(field.get().kind.clone());
     let dict = key.py().get_type::<PyDict>().unbind();
     FieldType::new(
-        Kind::Map { max, key: boxed(key), item: boxed(item) },
+        Kind::Map { max: up_to, key: boxed(key), item: boxed(item) },
         Shape::Map((key.get().shape.clone(), item.get().shape.clone())),
         Natural::Made(dict.clone_ref(key.py())),
         dict,
-        format!("dict[{}, {}], up_to({max})", key.get().label, item.get().label),
+        format!("dict[{}, {}], up_to({up_to})", key.get().label, item.get().label),
     )
 }
 
@@ -230,26 +234,16 @@ pub(crate) fn union_of(
 pub(crate) fn converted_of(
     class_: &Bound<'_, PyType>,
     item: &Bound<'_, FieldType>,
-    to_wire: &Bound<'_, PyAny>,
-    from_wire: &Bound<'_, PyAny>,
+    #[callable] to_wire: Py<PyAny>,
+    #[callable] from_wire: Py<PyAny>,
 ) -> PyResult<FieldType> {
     let FieldType { kind, shape, label, .. } = item.get();
-    for (name, function) in [("to_wire", to_wire), ("from_wire", from_wire)] {
-        if !function.is_callable() {
-            let class = function.get_type();
-            refuse!(PyTypeError, "{name} must be callable, not {}", class.name()?);
-        }
-    }
-    let converted = Converted::new(
-        class_.clone().unbind(),
-        shape.clone(),
-        to_wire.clone().unbind(),
-        from_wire.clone().unbind(),
-    );
+    let natural = Natural::Converted(item.clone().unbind(), from_wire.clone_ref(item.py()));
+    let converted = Converted::new(class_.clone().unbind(), shape.clone(), to_wire, from_wire);
     FieldType::new(
         kind.clone(),
         Shape::Converted(converted),
-        Natural::Converted(item.clone().unbind(), from_wire.clone().unbind()),
+        natural,
         class_.clone().unbind(),
         format!("{} as {label}", class_.name()?),
     )

@@ -1,8 +1,8 @@
 //! Bad networks on purpose: what a simulated link does to packets.
 
 use crate::python::prelude::*;
-use pyo3::{PyClass, PyTypeInfo};
 
+use super::events::shown;
 use super::protocol::seconds;
 use crate::netsim::conditions::{self, MAX_DATAGRAM, MAX_DELAY, MAX_OVERHEAD, MAX_QUEUE, MAX_RATE};
 use crate::netsim::presets::{self, Preset};
@@ -39,17 +39,11 @@ impl Bursts {
         conditions::Bursts::mean(loss, length).map(Bursts).map_err(value_error)
     }
 
-    #[getter(to_bad)]
-    fn turns_bad(&self) -> f64 {
-        self.0.to_bad
-    }
-
-    #[getter(to_good)]
-    fn turns_good(&self) -> f64 {
-        self.0.to_good
-    }
-
     properties! {
+        #[allow(clippy::wrong_self_convention)] // A name of the model's.
+        to_bad: f64 = self.0.to_bad;
+        #[allow(clippy::wrong_self_convention)] // As above.
+        to_good: f64 = self.0.to_good;
         good_loss: f64 = self.0.good_loss;
         bad_loss: f64 = self.0.bad_loss;
     }
@@ -67,8 +61,7 @@ pub(crate) struct Outages(conditions::Outages);
 #[pymethods]
 impl Outages {
     #[new]
-    fn new(#[number] duration: f64, #[number] fraction: f64) -> PyResult<Self> {
-        let duration = seconds("duration", duration, MAX_DELAY_SECONDS)?;
+    fn new(#[seconds(MAX_DELAY_SECONDS)] duration: Duration, #[number] fraction: f64) -> PyResult<Self> {
         let outages = conditions::Outages { duration, fraction };
         outages.check().map_err(value_error)?;
         Ok(Outages(outages))
@@ -88,9 +81,8 @@ pub(crate) struct RandomWalk(conditions::RandomWalk);
 #[pymethods]
 impl RandomWalk {
     #[new]
-    fn new(#[number] delay: f64, #[number] time: f64) -> PyResult<Self> {
-        let range = latency_seconds("delay", delay)?;
-        let walk = conditions::RandomWalk { range, memory: seconds("time", time, MAX_DELAY_SECONDS)? };
+    fn new(#[number] delay: f64, #[seconds(MAX_DELAY_SECONDS)] time: Duration) -> PyResult<Self> {
+        let walk = conditions::RandomWalk { range: latency_seconds("delay", delay)?, memory: time };
         walk.check().map_err(value_error)?;
         Ok(RandomWalk(walk))
     }
@@ -102,29 +94,15 @@ impl RandomWalk {
     }
 }
 
-#[pyclass(frozen, eq, get_all, module = "tickwire.testing")]
+#[record(eq, module = "tickwire.testing")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bottleneck {
+    #[whole(1, MAX_RATE)]
     rate: u64,
+    #[within(1, MAX_QUEUE)]
     queue: u64,
+    #[within(0, MAX_OVERHEAD)]
     overhead: u64,
-}
-
-#[pymethods]
-impl Bottleneck {
-    #[new]
-    fn new(
-        #[whole(1, MAX_RATE)] rate: u64,
-        #[within(1, MAX_QUEUE)] queue: u64,
-        #[within(0, MAX_OVERHEAD)] overhead: u64,
-    ) -> Self {
-        Bottleneck { rate, queue, overhead }
-    }
-
-    fn __repr__(&self) -> String {
-        let Bottleneck { rate, queue, overhead } = self;
-        format!("Bottleneck({rate}, queue={queue}, overhead={overhead})")
-    }
 }
 
 #[pyclass(frozen, eq, module = "tickwire")]
@@ -139,13 +117,13 @@ impl Conditions {
     fn new(
         #[number] latency: f64,
         #[number] jitter: f64,
-        random_walk: Option<&Bound<'_, PyAny>>,
+        random_walk: Option<&Bound<'_, RandomWalk>>,
         #[number] loss: f64,
-        bursts: Option<&Bound<'_, PyAny>>,
-        outages: Option<&Bound<'_, PyAny>>,
+        bursts: Option<&Bound<'_, Bursts>>,
+        outages: Option<&Bound<'_, Outages>>,
         #[number] duplicate: f64,
         #[number] reorder: f64,
-        bottleneck: Option<&Bound<'_, PyAny>>,
+        bottleneck: Option<&Bound<'_, Bottleneck>>,
         #[within(1, MAX_DATAGRAM)] max_datagram: Option<u64>,
     ) -> PyResult<Self> {
         let latency = latency_seconds("latency", latency)?;
@@ -156,10 +134,10 @@ impl Conditions {
             .duplicate(duplicate)
             .reorder(reorder, if reorder > 0.0 { REORDER_DELAY } else { Duration::ZERO });
         core.max_datagram = max_datagram;
-        core.random_walk = group::<RandomWalk>("random_walk", random_walk)?.map(|walk| walk.0);
-        core.bursts = group::<Bursts>("bursts", bursts)?.map(|bursts| bursts.0);
-        core.outages = group::<Outages>("outages", outages)?.map(|outages| outages.0);
-        if let Some(Bottleneck { rate, queue, overhead }) = group("bottleneck", bottleneck)? {
+        core.random_walk = random_walk.map(|walk| walk.get().0);
+        core.bursts = bursts.map(|bursts| bursts.get().0);
+        core.outages = outages.map(|outages| outages.get().0);
+        if let Some(Bottleneck { rate, queue, overhead }) = bottleneck.map(|given| *given.get()) {
             core = core.rate(rate, queue).overhead(overhead);
         }
         core.check().map_err(value_error)?;
@@ -186,23 +164,15 @@ impl Conditions {
         outages: Option<Outages> = self.core.outages.map(Outages);
         duplicate: f64 = self.core.duplicate;
         reorder: f64 = self.core.reorder;
-    }
-
-    #[getter]
-    fn bottleneck(&self) -> Option<Bottleneck> {
-        let overhead = self.core.overhead;
-        self.core.bottleneck.map(|it| Bottleneck { rate: it.rate, queue: it.queue, overhead })
-    }
-
-    #[getter]
-    fn max_datagram(&self) -> Option<u64> {
-        self.core.max_datagram
+        bottleneck: Option<Bottleneck> = {
+            let overhead = self.core.overhead;
+            self.core.bottleneck.map(|it| Bottleneck { rate: it.rate, queue: it.queue, overhead })
+        };
+        max_datagram: Option<u64> = self.core.max_datagram;
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        let setting = |name| Ok(format!("{name}={}", slf.getattr(name)?.repr()?));
-        let settings: Vec<String> = SETTINGS.into_iter().map(setting).collect::<PyResult<_>>()?;
-        Ok(format!("Conditions({})", settings.join(", ")))
+        shown(slf.as_any(), &SETTINGS, 0)
     }
 }
 
@@ -215,20 +185,6 @@ fn latency_seconds(name: &str, value: f64) -> PyResult<Duration> {
         return Err(PyValueError::new_err(sentence));
     }
     seconds(name, value, MAX_LATENCY)
-}
-
-/// Conditions of a single direction.
-pub(super) fn one_conditions<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Conditions>> {
-    if let Ok(conditions) = given.cast::<Conditions>() {
-        return Ok(conditions.clone());
-    }
-    let kind = given.get_type().name()?;
-    let hint = if given.is_instance_of::<PyTuple>() {
-        ", as up, down = Conditions.preset(...) gives one for each direction"
-    } else {
-        ""
-    };
-    Err(PyTypeError::new_err(format!("conditions must be one Conditions{hint}, not {kind}")))
 }
 
 /// The settings of the constructor of conditions.
@@ -244,21 +200,6 @@ const SETTINGS: [&str; 10] = [
     "bottleneck",
     "max_datagram",
 ];
-
-/// One of the groups of settings of conditions.
-fn group<T: PyClass + PyTypeInfo + Copy>(
-    name: &str,
-    given: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Option<T>> {
-    let Some(given) = given else { return Ok(None) };
-    match given.cast::<T>() {
-        Ok(group) => Ok(Some(*group.borrow())),
-        Err(_) => {
-            let (class, kind) = (T::type_object(given.py()).name()?, given.get_type().name()?);
-            Err(PyTypeError::new_err(format!("{name} must be a {class} or None, not {kind}")))
-        }
-    }
-}
 
 impl From<conditions::Conditions> for Conditions {
     fn from(core: conditions::Conditions) -> Self {

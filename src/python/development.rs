@@ -1,10 +1,7 @@
 //! The development mode: no login backend, no key to hand out, and the same code path as with them. Not for
 //! production: anyone with the key can be any player, and this key is public.
 
-use std::ffi::CString;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyUserWarning;
 
 use super::setup::entropy;
 use crate::driver::unix_now;
@@ -13,12 +10,6 @@ use crate::netcode::{ConnectToken, TokenParams, USER_DATA_BYTES, hash_address};
 
 /// Seconds in which a token made on the spot must start its connection.
 const TOKEN_LIFETIME: u32 = 60;
-
-/// A UserWarning at the caller's line.
-pub(super) fn warn(py: Python<'_>, sentence: String) -> PyResult<()> {
-    let sentence = CString::new(sentence).unwrap_or_default();
-    PyErr::warn(py, &py.get_type::<PyUserWarning>(), &sentence, 1)
-}
 
 /// What a client's tokens are made of that it makes itself.
 pub(super) struct Development {

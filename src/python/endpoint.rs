@@ -4,14 +4,13 @@
 //! Promises: the lock is held briefly, never while Python runs; a wrong hook never costs the tick's packets. With a
 //! driver's thread, everything except hooks and Python objects goes on without the game.
 
-use std::ffi::CString;
 use std::sync::atomic::AtomicU32;
 
 use crate::python::prelude::*;
 use pyo3::exceptions::PyRuntimeWarning;
 
 use super::calls::Desk;
-use super::errors::{channel_error, closed_error, not_connected, stale_client};
+use super::errors::{channel_error, closed_error, not_connected, stale_client, warn};
 use super::forks::Process;
 use super::ghosts::{self, Copies, Population};
 use super::hooks::{AskedAt, Candidates, ask_priority};
@@ -218,8 +217,7 @@ impl Endpoint {
              or tick() in a with statement",
             self.described()
         );
-        let sentence = CString::new(sentence).unwrap_or_default();
-        PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &sentence, 1)
+        warn::<PyRuntimeWarning>(py, sentence)
     }
 
     /// Reads the socket, unless the thread does.
@@ -521,6 +519,11 @@ impl Endpoint {
             }
             None => format!("the {name} at {address}"),
         }
+    }
+
+    /// The network whose time it has, instead of the system's.
+    pub(super) fn virtual_network(&self) -> Option<VirtualNetwork> {
+        self.network.as_ref().map(|network| network.get().0.clone())
     }
 
     pub(super) fn closed_error(&self) -> PyErr {

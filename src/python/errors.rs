@@ -4,6 +4,7 @@
 //! can be imported any more.
 
 use core::fmt::Display;
+use std::ffi::CString;
 use std::io;
 use std::path::Path;
 
@@ -41,6 +42,12 @@ macro_rules! imported {
 imported! {
     BadWorldError ChannelError ChannelFullError ClosedError FieldError FieldTypeError GhostError MessageTooLargeError
     NotConnectedError StaleClientError StreamError SyncTestError UnregisteredMessageError
+}
+
+/// A warning at the caller's line.
+pub(crate) fn warn<W: PyTypeInfo>(py: Python<'_>, sentence: String) -> PyResult<()> {
+    let sentence = CString::new(sentence).unwrap_or_default();
+    PyErr::warn(py, &py.get_type::<W>(), &sentence, 1)
 }
 
 /// A ValueError with a core error's sentence.

@@ -6,56 +6,60 @@ use std::collections::hash_map::DefaultHasher;
 use crate::python::prelude::*;
 
 use crate::endpoint::{self, PeerStats};
+use crate::mesh::LeaveReason;
 use crate::netcode::USER_DATA_BYTES;
 
-/// Defines an event: its fields are attributes and match arguments, and it shows like a dataclass. The garbage collector
-/// visits the field behind `holding`.
-macro_rules! event_class {
-    ($Class:ident in $module:literal $(, holding $held:ident)? { $($field:ident: $Type:ty),* }) => {
-        #[pyclass(frozen, get_all, module = $module)]
-        pub(crate) struct $Class {
-            $(pub(in crate::python) $field: $Type,)*
-        }
-
-        event_class!(@methods $Class [$(
-            fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-                visit.call(&self.$held)
-            }
-        )?] $($field)*);
+/// Shows an object by these attributes, like a dataclass; the first ones are shown without their names. A member of an
+/// enumeration is shown by its name.
+pub(super) fn shown(object: &Bound<'_, PyAny>, attributes: &[&str], positional: usize) -> PyResult<String> {
+    static ENUM: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let py = object.py();
+    let shown = |(place, name): (usize, &&str)| -> PyResult<String> {
+        let value = object.getattr(*name)?;
+        let is_member = value.is_instance(ENUM.import(py, "enum", "Enum")?)?;
+        let value = if is_member { value.getattr("name")?.str()? } else { value.repr()? };
+        Ok(if place < positional { value.to_string() } else { format!("{name}={value}") })
     };
-    ($Class:ident in $module:literal, comparable { $($field:ident: $Type:ty),* }) => {
-        #[pyclass(frozen, get_all, eq, module = $module)]
-        #[derive(PartialEq)]
-        pub(crate) struct $Class {
-            $(pub(in crate::python) $field: $Type,)*
-        }
+    let shown: Vec<String> = attributes.iter().enumerate().map(shown).collect::<PyResult<_>>()?;
+    Ok(format!("{}({})", object.get_type().name()?, shown.join(", ")))
+}
 
-        event_class!(@methods $Class [] $($field)*);
-    };
-    (@methods $Class:ident [$($traverse:tt)*] $($field:ident)*) => {
-        #[pymethods]
-        impl $Class {
-            #[classattr]
-            fn __match_args__(py: Python<'_>) -> PyResult<Py<PyTuple>> {
-                PyTuple::new(py, [$(stringify!($field)),*]).map(Bound::unbind)
+/// A hash for Python.
+pub(super) fn hash(identity: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    identity.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Makes the values of types the members of Python's enumerations that have their names.
+macro_rules! members {
+    ($($Type:ty => $class:literal),*) => {
+        $(impl<'py> IntoPyObject<'py> for $Type {
+            type Target = PyAny;
+            type Output = Bound<'py, PyAny>;
+            type Error = PyErr;
+
+            fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+                static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+                let class = CLASS.import(py, "tickwire._connection", $class)?;
+                class.getattr(constant_name(&format!("{self:?}")))
             }
-
-            $($traverse)*
-
-            fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-                crate::python::events::shown(slf.as_any(), &[$(stringify!($field)),*])
-            }
-        }
+        })*
     };
 }
 
-pub(super) use event_class;
+members!(endpoint::DisconnectReason => "DisconnectReason", LeaveReason => "LeaveReason");
 
-/// Shows an object by these attributes, like a dataclass.
-pub(super) fn shown(object: &Bound<'_, PyAny>, attributes: &[&str]) -> PyResult<String> {
-    let shown = |name: &&str| Ok(format!("{name}={}", object.getattr(*name)?.repr()?));
-    let shown: Vec<String> = attributes.iter().map(shown).collect::<PyResult<_>>()?;
-    Ok(format!("{}({})", object.get_type().name()?, shown.join(", ")))
+/// The name of a constant: `TIMED_OUT` for `TimedOut`.
+fn constant_name(name: &str) -> String {
+    let mut constant = String::new();
+    for (place, letter) in name.char_indices() {
+        if place > 0 && letter.is_uppercase() {
+            constant.push('_');
+        }
+        constant.extend(letter.to_uppercase());
+    }
+    constant
 }
 
 #[pyclass(frozen, module = "tickwire")]
@@ -69,7 +73,7 @@ pub(crate) struct ClientHandle {
     pub(super) user_data: Box<[u8; USER_DATA_BYTES]>,
     /// The statistics of its connection at the end.
     pub(super) end: OnceLock<PeerStats>,
-    pub(super) data: Mutex<Option<Py<PyAny>>>,
+    pub(super) data: ObjectCell,
 }
 
 #[pymethods]
@@ -81,23 +85,20 @@ impl ClientHandle {
         number: u64 = self.core.number();
         address: Address = self.address;
         user_data: Bound<'py, PyBytes> = PyBytes::new(py, &*self.user_data);
-        data: Option<Py<PyAny>> = lock(&self.data).as_ref().map(|data| data.clone_ref(py));
+        data: Option<Py<PyAny>> = self.data.get(py);
         __repr__: String =
             format!("<ClientHandle id={} slot={} address={}>", self.id, self.core.slot, self.address.0);
     }
 
     #[setter]
     fn set_data(&self, data: Option<Py<PyAny>>) {
-        // Dropping the old object may run code of the game, so it happens after the lock is released.
-        let before = core::mem::replace(&mut *lock(&self.data), data);
-        drop(before);
+        self.data.set(data);
     }
 
     traverses!(self.data);
 
     fn __clear__(&self) {
-        let before = lock(&self.data).take();
-        drop(before);
+        self.data.set(None);
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -105,9 +106,7 @@ impl ClientHandle {
     }
 
     fn __hash__(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (self.server, self.core).hash(&mut hasher);
-        hasher.finish()
+        hash((self.server, self.core))
     }
 }
 
@@ -123,7 +122,11 @@ impl ClientHandle {
     }
 }
 
-event_class! { Connected in "tickwire", holding client { client: Option<Py<ClientHandle>> } }
+#[record(module = "tickwire")]
+#[derive(Debug)]
+pub(crate) struct Connected {
+    pub(super) client: Option<Py<ClientHandle>>,
+}
 
 #[pyclass(frozen, module = "tickwire")]
 #[derive(Debug)]
@@ -142,56 +145,18 @@ impl Disconnected {
     }
 
     properties! {
-        reason: PyResult<Bound<'py, PyAny>> = reason_to_python(py, self.reason);
+        reason: endpoint::DisconnectReason = self.reason;
         detail: Option<&str> = self.detail.as_deref();
     }
 
     traverses!(self.client);
 
     fn __repr__(&self) -> String {
-        let (client, reason) = (shown_client(self.client.as_ref()), reason_name(self.reason));
+        let client = self.client.as_ref().map_or_else(|| "None".into(), |client| client.get().__repr__());
+        let reason = constant_name(&format!("{:?}", self.reason));
         let detail = self.detail.as_ref().map(|detail| format!(", detail={detail:?}")).unwrap_or_default();
         format!("Disconnected(client={client}, reason={reason}{detail})")
     }
-}
-
-fn shown_client(client: Option<&Py<ClientHandle>>) -> String {
-    client.map_or_else(|| "None".into(), |client| client.get().__repr__())
-}
-
-/// The name of a reason in `tickwire._connection.DisconnectReason`.
-fn reason_name(reason: endpoint::DisconnectReason) -> &'static str {
-    use endpoint::DisconnectReason as Reason;
-    match reason {
-        Reason::Closed => "CLOSED",
-        Reason::Kicked => "KICKED",
-        Reason::ServerClosed => "SERVER_CLOSED",
-        Reason::PeerDisconnected => "PEER_DISCONNECTED",
-        Reason::TimedOut => "TIMED_OUT",
-        Reason::Replaced => "REPLACED",
-        Reason::Stalled => "STALLED",
-        Reason::ServerFull => "SERVER_FULL",
-        Reason::RequestTimedOut => "REQUEST_TIMED_OUT",
-        Reason::Refused => "REFUSED",
-        Reason::Unreachable => "UNREACHABLE",
-        Reason::UnknownCode => "UNKNOWN_CODE",
-        Reason::NoPath => "NO_PATH",
-        Reason::ResponseTimedOut => "RESPONSE_TIMED_OUT",
-        Reason::TokenExpired => "TOKEN_EXPIRED",
-        Reason::ProtocolMismatch => "PROTOCOL_MISMATCH",
-        Reason::ProtocolViolation => "PROTOCOL_VIOLATION",
-        Reason::ReadPacketFailed => "READ_PACKET_FAILED",
-        Reason::FailedToSerialize => "FAILED_TO_SERIALIZE",
-        Reason::Desync => "DESYNC",
-    }
-}
-
-pub(super) fn reason_to_python(
-    py: Python<'_>,
-    reason: endpoint::DisconnectReason,
-) -> PyResult<Bound<'_, PyAny>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "tickwire._connection", "DisconnectReason")?.getattr(reason_name(reason))
 }
 
 pub(super) fn state_to_python(py: Python<'_>, state: endpoint::ClientState) -> PyResult<Bound<'_, PyAny>> {

@@ -4,10 +4,13 @@
 //! Promises: each object is closed once, if it still exists then. A hook or call that is running doesn't abort the
 //! process.
 
+use std::sync::MutexGuard;
 use std::{hint, mem, ptr, thread};
 
 use crate::python::prelude::*;
 use pyo3::BoundObject;
+
+use super::forks::Process;
 
 /// An object that has a thread.
 pub(super) trait Exit: Send + Sync {
@@ -28,6 +31,54 @@ pub(super) fn close_at_exit(py: Python<'_>, closing: Weak<dyn Exit>) -> PyResult
     open.retain(|closing| closing.strong_count() > 0);
     open.push(closing);
     Ok(())
+}
+
+/// What runs on a thread that never enters Python. Its own value is closed.
+pub(super) trait Background: Default + Send + 'static {
+    /// Ends the thread; called any number of times.
+    fn close(&mut self);
+}
+
+/// Something on a thread, which ends with its object or with the interpreter, whichever comes first. A fork's child has no
+/// thread, and forgets it.
+#[derive(Debug)]
+pub(super) struct Running<T: Background> {
+    state: Mutex<T>,
+    process: Process,
+}
+
+impl<T: Background> Running<T> {
+    pub(super) fn start(py: Python<'_>, state: T) -> PyResult<Arc<Self>> {
+        let running = Arc::new(Running { state: Mutex::new(state), process: Process::current(py)? });
+        close_at_exit(py, Arc::downgrade(&running) as _)?;
+        Ok(running)
+    }
+
+    /// Uses it while detached, as another user may wait for the thread.
+    pub(super) fn with<R: Send>(&self, py: Python<'_>, work: impl FnOnce(&mut T) -> R + Send) -> R {
+        py.detach(|| work(&mut self.lock()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, T> {
+        let mut state = lock(&self.state);
+        if !self.process.is_here() {
+            mem::forget(mem::take(&mut *state));
+        }
+        state
+    }
+}
+
+impl<T: Background> Drop for Running<T> {
+    fn drop(&mut self) {
+        // Waits for the thread while attached: until its turn ends, some milliseconds at most.
+        self.lock().close();
+    }
+}
+
+impl<T: Background> Exit for Running<T> {
+    fn close(&self, py: Python<'_>) {
+        self.with(py, T::close);
+    }
 }
 
 /// Never lets its thread go on.

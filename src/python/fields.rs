@@ -4,11 +4,10 @@ use core::fmt::Display;
 
 use crate::python::prelude::*;
 
-use super::checks;
-
+use super::checks::placed;
 use super::shape::{FlagClass, Members, Shape, members_of};
 use super::value::Takes;
-use crate::wire::{self, Kind, MAX_LENGTH, SchemaError};
+use crate::wire::{self, Kind, SchemaError};
 
 #[pyclass(frozen, module = "tickwire.fields")]
 #[derive(Debug)]
@@ -139,177 +138,63 @@ impl FieldType {
     }
 }
 
-/// Adds the class and field being declared to an error, if there are any.
-#[cold]
-fn placed(py: Python<'_>, error: PyErr) -> PyErr {
-    let place = || -> PyResult<String> {
-        py.import("tickwire._fields")?.getattr("place_of_declaration")?.call0()?.extract()
+/// Defines the functions that make fields of one builtin object. A field's label is the call of its function.
+macro_rules! plain {
+    ($($name:ident($($(#[$check:meta])? $parameter:ident: $Type:ty),*) => $kind:expr;)*) => {
+        $(#[pyfunction]
+        pub(crate) fn $name(py: Python<'_>, $($(#[$check])? $parameter: $Type),*) -> PyResult<FieldType> {
+            FieldType::plain(py, $kind, called(stringify!($name), &[$(&$parameter),*]))
+        })*
     };
-    match place() {
-        Ok(place) if !place.is_empty() => {
-            let sentence = format!("{place}{}", error.value(py));
-            PyErr::from_type(error.get_type(py), sentence)
-        }
-        // The position only helps: without it, the error is raised as it is.
-        _ => error,
-    }
 }
 
-/// [`bounded`] for a field that is being declared.
-fn declared<T>(name: &str, value: &Bound<'_, PyAny>, low: T, high: T) -> PyResult<T>
-where
-    T: TryFrom<i128> + PartialOrd + Display,
-{
-    bounded(name, value, low, high).map_err(|error| placed(value.py(), error))
+plain! {
+    bits(#[declared(1, 64)] count: u32) => Kind::Bits { bits: count };
+    ranged(#[declared(i128::MIN, i128::MAX)] low: i128, #[declared(i128::MIN, i128::MAX)] high: i128) =>
+        Kind::Ranged { lo: low, hi: high };
+    uint128() => Kind::Uint128;
+    boolean() => Kind::Bool;
+    pressed() => Kind::Press;
+    float32() => Kind::Float;
+    float64() => Kind::Double;
+    quantized(low: f64, high: f64, resolution: f64) => Kind::Quantized { lo: low, hi: high, resolution };
+    fixed(
+        #[declared(i64::MIN, i64::MAX)] low: i64,
+        #[declared(i64::MIN, i64::MAX)] high: i64,
+        #[declared(0, 64)] fraction_bits: u32
+    ) => Kind::Fixed { fraction_bits, lo: low, hi: high };
+    text(#[length] max_bytes: u32) => Kind::Text { max_bytes };
+    wide_text(#[length] max_units: u32) => Kind::WideText { max_units };
+    data(#[length] max_bytes: u32) => Kind::Data { max_bytes };
+    raw(#[length] count: u32) => Kind::Raw { bytes: count };
+    angle(low: f64, high: f64, resolution: f64) => Kind::Angle { lo: low, hi: high, resolution };
+    network_id(#[declared(0, u32::MAX)] highest: u32) => Kind::Ranged { lo: 0, hi: highest.into() };
 }
 
-/// [`declared`] for a length in bytes: longer data belongs in chunks.
-fn length(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
-    if let Ok(given) = value.extract::<i128>()
-        && given > MAX_LENGTH.into()
-    {
-        let sentence = format!(
-            "{name} must be 0 to {MAX_LENGTH}, not {given}: send larger data as a chunk (on a tw.chunks() channel)"
-        );
-        return Err(placed(value.py(), PyValueError::new_err(sentence)));
-    }
-    declared(name, value, 0, MAX_LENGTH)
+/// Defines the functions that make fields of a tuple of floats, with their defaults.
+macro_rules! floats {
+    ($($name:ident($($parameter:ident: $Type:ty),*) => $kind:expr, $default:expr;)*) => {
+        $(#[pyfunction]
+        pub(crate) fn $name(py: Python<'_>, $($parameter: $Type),*) -> PyResult<FieldType> {
+            FieldType::floats(py, $kind, &$default, called(stringify!($name), &[$(&$parameter),*]))
+        })*
+    };
 }
 
-/// An argument that is an integer within bounds; the error names the argument.
-pub(super) fn bounded<T>(name: &str, value: &Bound<'_, PyAny>, low: T, high: T) -> PyResult<T>
-where
-    T: TryFrom<i128> + PartialOrd + Display,
-{
-    checks::within(name, value, "", low, high)
+floats! {
+    vec2(low: f64, high: f64, resolution: f64) =>
+        Kind::Vector { axes: 2, lo: low, hi: high, resolution }, [nearest(low, 0.0, high); 2];
+    vec3(low: f64, high: f64, resolution: f64) =>
+        Kind::Vector { axes: 3, lo: low, hi: high, resolution }, [nearest(low, 0.0, high); 3];
+    unit_vector(bits: u32) => Kind::Direction { bits }, [0.0, 0.0, 1.0];
+    quaternion(bits: u32) => Kind::Rotation { bits }, [0.0, 0.0, 0.0, 1.0];
+    signed_quaternion() => Kind::SignedRotation, [0.0, 0.0, 0.0, 1.0];
 }
 
-#[pyfunction]
-pub(crate) fn bits(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
-    let py = count.py();
-    let bits = declared("count", count, 1, 64)?;
-    FieldType::plain(py, Kind::Bits { bits }, format!("bits({bits})"))
-}
-
-#[pyfunction]
-pub(crate) fn ranged(low: &Bound<'_, PyAny>, high: &Bound<'_, PyAny>) -> PyResult<FieldType> {
-    let py = low.py();
-    let lo = declared("low", low, i128::MIN, i128::MAX)?;
-    let hi = declared("high", high, i128::MIN, i128::MAX)?;
-    FieldType::plain(py, Kind::Ranged { lo, hi }, format!("ranged({lo}, {hi})"))
-}
-
-#[pyfunction]
-pub(crate) fn uint128(py: Python<'_>) -> PyResult<FieldType> {
-    FieldType::plain(py, Kind::Uint128, "uint128()".into())
-}
-
-#[pyfunction]
-pub(crate) fn boolean(py: Python<'_>) -> PyResult<FieldType> {
-    FieldType::plain(py, Kind::Bool, "boolean()".into())
-}
-
-#[pyfunction]
-pub(crate) fn pressed(py: Python<'_>) -> PyResult<FieldType> {
-    FieldType::plain(py, Kind::Press, "pressed()".into())
-}
-
-#[pyfunction]
-pub(crate) fn float32(py: Python<'_>) -> PyResult<FieldType> {
-    FieldType::plain(py, Kind::Float, "float32()".into())
-}
-
-#[pyfunction]
-pub(crate) fn float64(py: Python<'_>) -> PyResult<FieldType> {
-    FieldType::plain(py, Kind::Double, "float64()".into())
-}
-
-#[pyfunction]
-pub(crate) fn quantized(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
-    let label = format!("quantized({low}, {high}, {resolution})");
-    FieldType::plain(py, Kind::Quantized { lo: low, hi: high, resolution }, label)
-}
-
-#[pyfunction]
-pub(crate) fn fixed(
-    low: &Bound<'_, PyAny>,
-    high: &Bound<'_, PyAny>,
-    fraction_bits: &Bound<'_, PyAny>,
-) -> PyResult<FieldType> {
-    let py = low.py();
-    let lo = declared("low", low, i64::MIN, i64::MAX)?;
-    let hi = declared("high", high, i64::MIN, i64::MAX)?;
-    let fraction_bits = declared("fraction_bits", fraction_bits, 0, 64)?;
-    let label = format!("fixed({lo}, {hi}, {fraction_bits})");
-    FieldType::plain(py, Kind::Fixed { fraction_bits, lo, hi }, label)
-}
-
-#[pyfunction]
-pub(crate) fn text(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
-    let py = max_bytes.py();
-    let max_bytes = length("max_bytes", max_bytes)?;
-    FieldType::plain(py, Kind::Text { max_bytes }, format!("text({max_bytes})"))
-}
-
-#[pyfunction]
-pub(crate) fn wide_text(max_units: &Bound<'_, PyAny>) -> PyResult<FieldType> {
-    let py = max_units.py();
-    let max_units = length("max_units", max_units)?;
-    FieldType::plain(py, Kind::WideText { max_units }, format!("wide_text({max_units})"))
-}
-
-#[pyfunction]
-pub(crate) fn data(max_bytes: &Bound<'_, PyAny>) -> PyResult<FieldType> {
-    let py = max_bytes.py();
-    let max_bytes = length("max_bytes", max_bytes)?;
-    FieldType::plain(py, Kind::Data { max_bytes }, format!("data({max_bytes})"))
-}
-
-#[pyfunction]
-pub(crate) fn raw(count: &Bound<'_, PyAny>) -> PyResult<FieldType> {
-    let py = count.py();
-    let bytes = length("count", count)?;
-    FieldType::plain(py, Kind::Raw { bytes }, format!("raw({bytes})"))
-}
-
-#[pyfunction]
-pub(crate) fn angle(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
-    FieldType::plain(
-        py,
-        Kind::Angle { lo: low, hi: high, resolution },
-        format!("angle({low}, {high}, {resolution})"),
-    )
-}
-
-#[pyfunction]
-pub(crate) fn vec2(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
-    vector(py, 2, low, high, resolution)
-}
-
-#[pyfunction]
-pub(crate) fn vec3(py: Python<'_>, low: f64, high: f64, resolution: f64) -> PyResult<FieldType> {
-    vector(py, 3, low, high, resolution)
-}
-
-fn vector(py: Python<'_>, axes: u32, lo: f64, hi: f64, resolution: f64) -> PyResult<FieldType> {
-    let label = format!("vec{axes}({lo}, {hi}, {resolution})");
-    let default = vec![nearest(lo, 0.0, hi); axes as usize];
-    FieldType::floats(py, Kind::Vector { axes, lo, hi, resolution }, &default, label)
-}
-
-#[pyfunction]
-pub(crate) fn unit_vector(py: Python<'_>, bits: u32) -> PyResult<FieldType> {
-    FieldType::floats(py, Kind::Direction { bits }, &[0.0, 0.0, 1.0], format!("unit_vector({bits})"))
-}
-
-#[pyfunction]
-pub(crate) fn quaternion(py: Python<'_>, bits: u32) -> PyResult<FieldType> {
-    FieldType::floats(py, Kind::Rotation { bits }, &[0.0, 0.0, 0.0, 1.0], format!("quaternion({bits})"))
-}
-
-#[pyfunction]
-pub(crate) fn signed_quaternion(py: Python<'_>) -> PyResult<FieldType> {
-    FieldType::floats(py, Kind::SignedRotation, &[0.0, 0.0, 0.0, 1.0], "signed_quaternion()".into())
+/// Shows a call of a function.
+fn called(name: &str, given: &[&dyn Display]) -> String {
+    let given: Vec<String> = given.iter().map(ToString::to_string).collect();
+    format!("{name}({})", given.join(", "))
 }
 
 #[pyfunction]
@@ -337,12 +222,6 @@ pub(crate) fn flags(py: Python<'_>, names: Vec<String>) -> PyResult<FieldType> {
         refuse!(PyValueError, "{label}: names must differ, and {twice} appears twice");
     }
     FieldType::plain(py, Kind::Flags { names }, label)
-}
-
-#[pyfunction]
-pub(crate) fn network_id(py: Python<'_>, highest: i128) -> PyResult<FieldType> {
-    let hi: u32 = declared("highest", highest.into_pyobject(py)?.as_any(), 0, u32::MAX)?;
-    FieldType::plain(py, Kind::Ranged { lo: 0, hi: hi.into() }, format!("network_id({highest})"))
 }
 
 #[pyfunction]

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
+use super::lock;
 use crate::endpoint::PeerHandle;
 use crate::time::Instant;
 
@@ -75,6 +76,28 @@ inside! {
     Box<T> => it core::iter::once(&**it),
 }
 
+/// A place for an object of the game's.
+#[derive(Debug, Default)]
+pub(super) struct ObjectCell(Mutex<Option<Py<PyAny>>>);
+
+impl ObjectCell {
+    pub(super) fn get(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        lock(&self.0).as_ref().map(|object| object.clone_ref(py))
+    }
+
+    /// Dropping the former object may run code of the game, which may come back here: not under the lock.
+    pub(super) fn set(&self, object: Option<Py<PyAny>>) {
+        let before = core::mem::replace(&mut *lock(&self.0), object);
+        drop(before);
+    }
+}
+
+impl Traverse for ObjectCell {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.0.traverse(visit)
+    }
+}
+
 macro_rules! without_objects {
     ($($Type:ty),*) => {
         $(impl Traverse for $Type {
@@ -89,7 +112,7 @@ without_objects!(usize, PeerHandle, Instant);
 
 /// Says which fields of a type hold objects.
 macro_rules! holds {
-    ($Type:ty: $($field:ident),*) => {
+    ($Type:ty: $($field:tt),*) => {
         impl $crate::python::garbage::Traverse for $Type {
             fn traverse(
                 &self,

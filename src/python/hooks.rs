@@ -12,17 +12,6 @@ use super::goodbye::goodbye;
 use crate::endpoint::{self, Goodbye};
 use crate::transport::{Attribute, Column};
 
-/// Checks that a hook is callable, where the game gives it.
-pub(super) fn check(py: Python<'_>, name: &str, hook: Option<&Py<PyAny>>) -> PyResult<()> {
-    match hook.map(|hook| hook.bind(py)) {
-        Some(hook) if !hook.is_callable() => {
-            let class = hook.get_type().name()?;
-            Err(PyTypeError::new_err(format!("{name} must be callable or None, not {class}")))
-        }
-        _ => Ok(()),
-    }
-}
-
 // --- priority --------------------------------------------------------------------------------------------
 
 /// When an endpoint asked its hook, and in which state.
@@ -112,8 +101,7 @@ pub(super) fn ask_priority(hook: &Bound<'_, PyAny>, candidates: Candidates) -> P
         ))
     };
     let Ok(raw) = Raw::get(&given, ffi::PyBUF_FULL_RO) else {
-        let class = given.get_type().name()?;
-        return Err(wrong(class.to_string()));
+        return Err(wrong(class_name(&given)));
     };
     let Some(scores) = raw.numbers::<f32>(py)? else {
         return Err(wrong(format!("one of format '{}'", raw.format().to_string_lossy())));
@@ -158,7 +146,7 @@ fn ask_admission(
         return Ok(refused);
     }
     let wrong = |what: &Bound<'_, PyAny>| {
-        let class = what.get_type().name().map_or_else(|_| "it".into(), |name| name.to_string());
+        let class = class_name(what);
         PyTypeError::new_err(format!(
             "the admission hook must return None or the clients it refuses, by handle or id, not {class}"
         ))

@@ -58,14 +58,7 @@ impl FromIterator<(PeerHandle, Notification)> for NotificationTable {
 
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Inbox {
-    events: List,
-    messages: List,
-    latest: List,
-    payloads: List,
-    missed: List,
-    chunks: List,
-    chunk_failures: List,
-    ghosts: List,
+    lists: Lists<List>,
     notifications: Option<Arc<NotificationTable>>,
     packets: Option<Arc<Packets>>,
     columns: Vec<Columns>,
@@ -108,6 +101,46 @@ impl Calls {
     }
 }
 
+/// The lists of an inbox.
+#[derive(Default)]
+pub(super) struct Lists<T> {
+    pub(super) events: T,
+    messages: T,
+    latest: T,
+    payloads: T,
+    missed: T,
+    chunks: T,
+    chunk_failures: T,
+    ghosts: T,
+}
+
+impl<T> Lists<T> {
+    fn each(&self) -> [&T; 8] {
+        let Lists { events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts } = self;
+        [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts]
+    }
+
+    /// Makes another list of each.
+    fn make<U>(&mut self, make: impl Fn(&mut T) -> PyResult<U>) -> PyResult<Lists<U>> {
+        Ok(Lists {
+            events: make(&mut self.events)?,
+            messages: make(&mut self.messages)?,
+            latest: make(&mut self.latest)?,
+            payloads: make(&mut self.payloads)?,
+            missed: make(&mut self.missed)?,
+            chunks: make(&mut self.chunks)?,
+            chunk_failures: make(&mut self.chunk_failures)?,
+            ghosts: make(&mut self.ghosts)?,
+        })
+    }
+}
+
+impl<T: Traverse> Traverse for Lists<T> {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.each().into_iter().try_for_each(|list| list.traverse(visit))
+    }
+}
+
 /// A list of an inbox, made when it has something or the game looks at it: most ticks have only one kind of things.
 struct List(OnceLock<Py<PyList>>);
 
@@ -140,14 +173,14 @@ struct Columns {
 #[pymethods]
 impl Inbox {
     properties! {
-        events: &Bound<'py, PyList> = self.events.get(py);
-        messages: &Bound<'py, PyList> = self.messages.get(py);
-        latest: &Bound<'py, PyList> = self.latest.get(py);
-        payloads: &Bound<'py, PyList> = self.payloads.get(py);
-        missed: &Bound<'py, PyList> = self.missed.get(py);
-        chunks: &Bound<'py, PyList> = self.chunks.get(py);
-        chunk_failures: &Bound<'py, PyList> = self.chunk_failures.get(py);
-        ghosts: &Bound<'py, PyList> = self.ghosts.get(py);
+        events: &Bound<'py, PyList> = self.lists.events.get(py);
+        messages: &Bound<'py, PyList> = self.lists.messages.get(py);
+        latest: &Bound<'py, PyList> = self.lists.latest.get(py);
+        payloads: &Bound<'py, PyList> = self.lists.payloads.get(py);
+        missed: &Bound<'py, PyList> = self.lists.missed.get(py);
+        chunks: &Bound<'py, PyList> = self.lists.chunks.get(py);
+        chunk_failures: &Bound<'py, PyList> = self.lists.chunk_failures.get(py);
+        ghosts: &Bound<'py, PyList> = self.lists.ghosts.get(py);
         notifications: Notifications = Notifications(self.notifications.clone().unwrap_or_default());
     }
 
@@ -183,7 +216,7 @@ impl Inbox {
     fn run_calls(&self, py: Python<'_>, before: Option<usize>) -> PyResult<usize> {
         let Some(calls) = &self.calls else { return Ok(0) };
         // Beyond the last message: all calls.
-        let message = before.and_then(|before| self.messages.get(py).get_item(before).ok());
+        let message = before.and_then(|before| self.lists.messages.get(py).get_item(before).ok());
         calls.run(message.as_ref(), py)
     }
 
@@ -192,22 +225,11 @@ impl Inbox {
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let (events, messages) = (self.events.get(py).len(), self.messages.get(py).len());
+        let (events, messages) = (self.lists.events.get(py).len(), self.lists.messages.get(py).len());
         format!("<Inbox of {events} events and {messages} messages>")
     }
 
-    traverses!(
-        self.events.0,
-        self.messages.0,
-        self.latest.0,
-        self.payloads.0,
-        self.missed.0,
-        self.chunks.0,
-        self.chunk_failures.0,
-        self.ghosts.0,
-        self.calls,
-        self.columns
-    );
+    traverses!(self.lists, self.calls, self.columns);
 }
 
 /// Iterates an inbox: its events, its messages, and its values of latest channels. A tick with an event about a client
@@ -227,7 +249,7 @@ impl Everything {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let inbox = self.inbox.get();
-        let lists = [&inbox.events, &inbox.messages, &inbox.latest];
+        let lists = [&inbox.lists.events, &inbox.lists.messages, &inbox.lists.latest];
         let (list, item) = loop {
             let place = *lock(&self.place);
             let Some(list) = lists.get(place.0) else { return Ok(None) };
@@ -280,14 +302,7 @@ impl Everything {
 /// Received data that wasn't handed over yet.
 #[derive(Default)]
 pub(super) struct Pending {
-    pub(super) events: Vec<Py<PyAny>>,
-    messages: Vec<Py<PyAny>>,
-    latest: Vec<Py<PyAny>>,
-    payloads: Vec<Py<PyAny>>,
-    missed: Vec<Py<PyAny>>,
-    chunks: Vec<Py<PyAny>>,
-    chunk_failures: Vec<Py<PyAny>>,
-    ghosts: Vec<Py<PyAny>>,
+    pub(super) lists: Lists<Vec<Py<PyAny>>>,
     /// The numbers of the ghost classes that come as columns.
     ghost_columns: Vec<usize>,
     /// The core's tick.
@@ -349,7 +364,8 @@ impl Pending {
         refused: &mut Vec<(PeerHandle, String)>,
         mut wrap: impl FnMut(PeerHandle, &[Bound<'py, PyAny>]) -> PyResult<Option<Py<PyAny>>>,
     ) -> PyResult<()> {
-        let Pending { messages, latest, payloads, missed, tick, next, calls, .. } = self;
+        let Pending { lists, tick, next, calls, .. } = self;
+        let Lists { messages, latest, payloads, missed, .. } = lists;
         let records = &mut tick.inbox;
         let protocol = endpoint.protocol.get();
         for gap in records.take_gaps() {
@@ -403,8 +419,12 @@ impl Pending {
 
     /// Updates a client's world, and makes objects of its events.
     pub(super) fn make_ghosts(&mut self, py: Python<'_>, endpoint: &Endpoint) -> PyResult<()> {
-        let called =
-            endpoint.population.take_news(py, &endpoint.state, &self.ghost_columns, &mut self.ghosts)?;
+        let called = endpoint.population.take_news(
+            py,
+            &endpoint.state,
+            &self.ghost_columns,
+            &mut self.lists.ghosts,
+        )?;
         if called.is_empty() {
             return Ok(());
         }
@@ -422,7 +442,9 @@ impl Pending {
             let Some(client) = peer(client) else { continue };
             match event {
                 ChunkEvent::Received { offer, stored } => {
-                    self.chunks.push(Py::new(py, ReceivedChunk::new(client, offer, stored))?.into_any());
+                    self.lists
+                        .chunks
+                        .push(Py::new(py, ReceivedChunk::new(client, offer, stored))?.into_any());
                 }
                 ChunkEvent::NotReceived { offer, failure } => {
                     let told = (&*offer.label, failure.to_string());
@@ -430,7 +452,7 @@ impl Pending {
                         Some(client) => (client, told.0, told.1).into_py_any(py)?,
                         None => told.into_py_any(py)?,
                     };
-                    self.chunk_failures.push(told);
+                    self.lists.chunk_failures.push(told);
                 }
                 // Transfers note the ends of ours, and the core has answered the offers.
                 ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. } | ChunkEvent::Offered(_) => {}
@@ -441,7 +463,6 @@ impl Pending {
 
     /// Hands everything over.
     pub(super) fn take(&mut self, py: Python<'_>, calls: Option<(Weak<Desk>, u64)>) -> PyResult<Inbox> {
-        let list = |objects: &mut Vec<Py<PyAny>>| List::of(py, objects);
         let mut columns = Vec::new();
         if !self.columns.is_empty() {
             let (tables, arena) = self.tick.inbox.take_tables();
@@ -452,16 +473,9 @@ impl Pending {
             }));
         }
         let notifications = &mut self.tick.notifications;
-        let calls = calls.map(|calls| Calls::new(py, calls, &self.messages));
+        let calls = calls.map(|calls| Calls::new(py, calls, &self.lists.messages));
         Ok(Inbox {
-            events: list(&mut self.events)?,
-            messages: list(&mut self.messages)?,
-            latest: list(&mut self.latest)?,
-            payloads: list(&mut self.payloads)?,
-            missed: list(&mut self.missed)?,
-            chunks: list(&mut self.chunks)?,
-            chunk_failures: list(&mut self.chunk_failures)?,
-            ghosts: list(&mut self.ghosts)?,
+            lists: self.lists.make(|objects| List::of(py, objects))?,
             notifications: (!notifications.is_empty()).then(|| Arc::new(notifications.drain(..).collect())),
             packets: self
                 .packet_notifications
@@ -474,17 +488,15 @@ impl Pending {
 
     /// Whether the last tick was handed over completely.
     pub(super) fn is_empty(&self) -> bool {
-        let Pending {
-            events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, tick, ..
-        } = self;
-        let objects = [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts];
-        objects.iter().all(|objects| objects.is_empty()) && self.calls.is_empty() && tick.is_empty()
+        let lists = self.lists.each();
+        lists.iter().all(|objects| objects.is_empty()) && self.calls.is_empty() && self.tick.is_empty()
     }
 }
 
-holds!(Pending: events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts, calls, columns);
+holds!(Pending: lists, calls, columns);
 holds!(Calls: order);
 holds!(Columns: class);
+holds!(List: 0);
 
 impl Endpoint {
     /// Makes the object of a message that arrived. None if it comes too often; an error of the peer's is the reason to

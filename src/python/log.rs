@@ -5,7 +5,6 @@
 use crate::python::prelude::*;
 use pyo3::exceptions::PyKeyboardInterrupt;
 
-use super::events::reason_to_python;
 use crate::driver::reports::Dropped;
 use crate::endpoint::DisconnectReason;
 use crate::transport::Violation;
@@ -67,7 +66,7 @@ pub(super) fn log_end(
     // The game expects the other reasons; this one is the library's decision, by a setting.
     let level = if reason == DisconnectReason::Stalled { Level::Warning } else { Level::Info };
     log(py, level, || {
-        let reason = reason_to_python(py, reason).and_then(|reason| reason.str()?.extract::<String>());
+        let reason = reason.into_pyobject(py).and_then(|reason| reason.str()?.extract::<String>());
         let reason = reason.unwrap_or_default();
         let how = violation.map(|violation| format!(" ({violation})")).unwrap_or_default();
         // Escaped, as it may come from the peer.

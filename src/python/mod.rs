@@ -84,91 +84,64 @@ pub mod module {
     use crate::python::prelude::*;
 
     #[pymodule_export]
-    use super::address::Address;
-    #[pymodule_export]
-    use super::arrays::{Batch, ReceivedRows, arena, dtype, pack, row_format, unpack};
-    #[pymodule_export]
-    use super::capture::{Capture, PacketOpener};
-    #[pymodule_export]
-    use super::channel::{
-        Channel, chunks, latest, payload, redundant, reliable_ordered, reliable_unordered, sequenced,
-        unreliable,
+    use super::{
+        address::Address,
+        arrays::{Batch, ReceivedRows, arena, dtype, pack, row_format, unpack},
+        capture::{Capture, PacketOpener},
+        channel::{
+            Channel, chunks, latest, payload, redundant, reliable_ordered, reliable_unordered, sequenced,
+            unreliable,
+        },
+        chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer, Transfers},
+        client::Client,
+        composites::{
+            common_of, converted_of, items_of, list_of, literal_of, map_of, nested_of, optional_of, set_of,
+            sparse_of, tuple_of, union_of,
+        },
+        conditions::{Bottleneck, Bursts, Conditions, Outages, RandomWalk},
+        congestion::Congestion,
+        events::{ClientHandle, Connected, Disconnected},
+        fields::{
+            FieldType, angle, bits, boolean, data, enum_of, fixed, flags, flags_of, float32, float64,
+            network_id, pressed, quantized, quaternion, ranged, raw, signed_quaternion, text, transform,
+            uint128, unit_vector, vec2, vec3, wide_text,
+        },
+        ghosts::{
+            ClientWorld, Ghost, GhostArrays, GhostChanged, GhostDespawned, GhostLinked, GhostOwned,
+            GhostSpawned, Properties, Property, World, WorldView,
+        },
+        hooks::Candidates,
+        inbox::{Inbox, Notifications, PacketNotifications},
+        lockstep::{
+            LockstepCore, Random, read_recording, recording_settings, recording_snapshot, recording_turn,
+            replayed_crc,
+        },
+        meeting::{Relay, RendezvousServer},
+        network::SimulatedNetwork,
+        parts::{
+            AckEndpoint, BitMeasure, BitReader, BitWriter, ChunkProgress, ChunkReceiver, ChunkSender,
+            Fragments, GoodBad, Link, PacketStats, SequenceBuffer, Socket, VirtualConnection,
+            sequence_distance, sequence_greater, sequence_less,
+        },
+        peer::{
+            GameEnded, HostChanged, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, PlayerPath,
+            Started,
+        },
+        protocol::Protocol,
+        proxy::Proxy,
+        rendezvous::{Code, Rendezvous},
+        rollback::{
+            Advance, Desync, Load, PlayerOut, Rollback, Save, Spectator, SpectatorLost, SyncTest, Timing,
+        },
+        schema::Schema,
+        server::{Access, Room, Server},
+        settings::{Debugging, Tuning},
+        stats::{ChannelSnapshot, ChannelStats, ChunkStats, ConnectionStats},
+        stream::Stream,
+        tick::Tick,
+        time::{Clock, InputColumns, InputStatus, Inputs, Latency},
+        token::{ConnectToken, generate_key},
     };
-    #[pymodule_export]
-    use super::chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer, Transfers};
-    #[pymodule_export]
-    use super::client::Client;
-    #[pymodule_export]
-    use super::composites::{
-        common_of, converted_of, items_of, list_of, literal_of, map_of, nested_of, optional_of, set_of,
-        sparse_of, tuple_of, union_of,
-    };
-    #[pymodule_export]
-    use super::conditions::{Bottleneck, Bursts, Conditions, Outages, RandomWalk};
-    #[pymodule_export]
-    use super::congestion::Congestion;
-    #[pymodule_export]
-    use super::events::{ClientHandle, Connected, Disconnected};
-    #[pymodule_export]
-    use super::fields::{
-        FieldType, angle, bits, boolean, data, enum_of, fixed, flags, flags_of, float32, float64, network_id,
-        pressed, quantized, quaternion, ranged, raw, signed_quaternion, text, transform, uint128,
-        unit_vector, vec2, vec3, wide_text,
-    };
-    #[pymodule_export]
-    use super::ghosts::{
-        ClientWorld, Ghost, GhostArrays, GhostChanged, GhostDespawned, GhostLinked, GhostOwned, GhostSpawned,
-        Properties, Property, World, WorldView,
-    };
-    #[pymodule_export]
-    use super::hooks::Candidates;
-    #[pymodule_export]
-    use super::inbox::{Inbox, Notifications, PacketNotifications};
-    #[pymodule_export]
-    use super::lockstep::{
-        LockstepCore, Random, read_recording, recording_settings, recording_snapshot, recording_turn,
-        replayed_crc,
-    };
-    #[pymodule_export]
-    use super::meeting::{Relay, RendezvousServer};
-    #[pymodule_export]
-    use super::network::SimulatedNetwork;
-    #[pymodule_export]
-    use super::parts::{
-        AckEndpoint, BitMeasure, BitReader, BitWriter, ChunkProgress, ChunkReceiver, ChunkSender, Fragments,
-        GoodBad, Link, PacketStats, SequenceBuffer, Socket, VirtualConnection, sequence_distance,
-        sequence_greater, sequence_less,
-    };
-    #[pymodule_export]
-    use super::peer::{
-        GameEnded, HostChanged, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, PlayerPath, Started,
-    };
-    #[pymodule_export]
-    use super::protocol::Protocol;
-    #[pymodule_export]
-    use super::proxy::Proxy;
-    #[pymodule_export]
-    use super::rendezvous::{Code, Rendezvous};
-    #[pymodule_export]
-    use super::rollback::{
-        Advance, Desync, Load, PlayerOut, Rollback, Save, Spectator, SpectatorLost, SyncTest, Timing,
-    };
-    #[pymodule_export]
-    use super::schema::Schema;
-    #[pymodule_export]
-    use super::server::{Access, Room, Server};
-    #[pymodule_export]
-    use super::settings::{Debugging, Tuning};
-    #[pymodule_export]
-    use super::stats::{ChannelSnapshot, ChannelStats, ChunkStats, ConnectionStats};
-    #[pymodule_export]
-    use super::stream::Stream;
-    #[pymodule_export]
-    use super::tick::Tick;
-    #[pymodule_export]
-    use super::time::{Clock, InputColumns, InputStatus, Inputs, Latency};
-    #[pymodule_export]
-    use super::token::{ConnectToken, generate_key};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 
 use crate::python::prelude::*;
 
-use super::conditions::{MAX_DELAY_SECONDS, one_conditions};
+use super::conditions::{Conditions, MAX_DELAY_SECONDS};
 use super::parts::counts;
 use super::protocol::seconds;
 use super::setup::random;
@@ -23,8 +23,10 @@ pub(crate) struct SimulatedNetwork(pub(super) VirtualNetwork);
 #[pymethods]
 impl SimulatedNetwork {
     #[new]
-    fn new(#[within(0, u64::MAX)] seed: u64, conditions: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
-        let conditions = conditions.map(one_conditions).transpose()?;
+    fn new(
+        #[within(0, u64::MAX)] seed: u64,
+        #[one_way] conditions: Option<Py<Conditions>>,
+    ) -> PyResult<Self> {
         let conditions = conditions.map(|conditions| conditions.get().core).unwrap_or_default();
         VirtualNetwork::new(conditions, seed).map(SimulatedNetwork).map_err(value_error)
     }
@@ -38,7 +40,7 @@ impl SimulatedNetwork {
         self.0.advance(Instant::from_nanos(nanoseconds) - self.0.now());
     }
 
-    fn _deliver(&self, sender: AddressLike, receiver: AddressLike, datagram: &[u8]) {
+    fn _deliver(&self, sender: Address, receiver: Address, datagram: &[u8]) {
         self.0.deliver(sender.0, receiver.0, datagram);
     }
 
@@ -47,41 +49,39 @@ impl SimulatedNetwork {
     }
 
     properties! {
+        transcript: String = self.0.transcript().iter().map(|byte| format!("{byte:02x}")).collect();
         now: f64 = self.0.now().as_secs_f64();
         unix: u64 = self.0.unix().0;
     }
 
-    fn advance(&self, #[number] seconds: f64) -> PyResult<()> {
-        let time: Duration = self::seconds("seconds", seconds, MAX_STEP)?;
-        self.0.advance(time);
-        Ok(())
+    fn advance(&self, #[seconds(MAX_STEP)] seconds: Duration) {
+        self.0.advance(seconds);
     }
 
     fn set_conditions(
         &self,
-        conditions: &Bound<'_, PyAny>,
-        sender: Option<AddressLike>,
-        receiver: Option<AddressLike>,
+        #[one_way] conditions: Py<Conditions>,
+        sender: Option<Address>,
+        receiver: Option<Address>,
     ) -> PyResult<()> {
         let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
-        self.0.set_conditions(from, to, one_conditions(conditions)?.get().core).map_err(value_error)
+        self.0.set_conditions(from, to, conditions.get().core).map_err(value_error)
     }
 
     fn schedule(
         &self,
-        #[number] at: f64,
-        conditions: &Bound<'_, PyAny>,
-        sender: Option<AddressLike>,
-        receiver: Option<AddressLike>,
+        #[seconds(MAX_STEP)] at: Duration,
+        #[one_way] conditions: Py<Conditions>,
+        sender: Option<Address>,
+        receiver: Option<Address>,
     ) -> PyResult<()> {
-        let at = Instant::ZERO + seconds("at", at, MAX_STEP)?;
         let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
-        self.0.schedule(at, from, to, one_conditions(conditions)?.get().core).map_err(value_error)
+        self.0.schedule(Instant::ZERO + at, from, to, conditions.get().core).map_err(value_error)
     }
 
     fn partition(&self, parts: &Bound<'_, PyTuple>) -> PyResult<()> {
         let hosts = |part: Bound<'_, PyAny>| -> PyResult<Vec<_>> {
-            part.try_iter()?.map(|host| Ok(host?.extract::<AddressLike>()?.0)).collect()
+            part.try_iter()?.map(|host| Ok(host?.extract::<Address>()?.0)).collect()
         };
         let parts: Vec<_> = parts.iter().map(hosts).collect::<PyResult<_>>()?;
         self.0.partition(&parts);
@@ -92,14 +92,14 @@ impl SimulatedNetwork {
         self.0.partition(&[]);
     }
 
-    fn move_host(&self, py: Python<'_>, address: AddressLike, to: AddressLike) -> PyResult<Address> {
+    fn move_host(&self, py: Python<'_>, address: Address, to: Address) -> PyResult<Address> {
         self.0.move_host(address.0, to.0).map(Address).map_err(|error| match error.kind() {
             ErrorKind::AddrNotAvailable => value_error(error),
             _ => os_error(py, &error, to.0),
         })
     }
 
-    fn unplug(&self, address: AddressLike) -> PyResult<()> {
+    fn unplug(&self, address: Address) -> PyResult<()> {
         let there = self.0.unplug(address.0);
         there.then_some(()).ok_or_else(|| {
             PyValueError::new_err(format!("there is no host at {} on this network", address.0))
@@ -129,11 +129,6 @@ impl SimulatedNetwork {
         there
             .then_some(())
             .ok_or_else(|| PyValueError::new_err(format!("there is no NAT at {public} on this network")))
-    }
-
-    #[getter]
-    fn transcript(&self) -> String {
-        self.0.transcript().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     #[getter]

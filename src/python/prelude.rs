@@ -14,16 +14,16 @@ pub(super) use pyo3::types::{
     PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple, PyType,
 };
 pub(super) use pyo3::{ffi, intern};
-pub(super) use tickwire_macros::{pyclass, pyfunction, pymethods};
+pub(super) use tickwire_macros::{pyclass, pyfunction, pymethods, record};
 
-pub(super) use super::address::{Address, AddressLike};
-pub(super) use super::arguments::argument;
+pub(super) use super::address::Address;
+pub(super) use super::arguments::{argument, class_name};
 pub(super) use super::buffers::Raw;
+pub(super) use super::checks::bounded;
 pub(super) use super::endpoint::Endpoint;
 pub(super) use super::errors::{os_error, refuse, value_error};
 pub(super) use super::events::ClientHandle;
-pub(super) use super::fields::bounded;
-pub(super) use super::garbage::{Traverse, holds};
+pub(super) use super::garbage::{ObjectCell, Traverse, holds};
 pub(super) use super::lock;
 pub(super) use super::protocol::Protocol;
 pub(super) use super::shared::Shared;

@@ -46,15 +46,9 @@ pub(crate) struct Protocol {
 #[pymethods]
 impl Protocol {
     #[new]
-    #[pyo3(signature = (id, messages = None, channels = None, *, ghosts = None, calls = None, inputs = None, tick_rate = None,
-                        peers = false, yojimbo = None))]
-    #[pyo3(
-        text_signature = "(id, messages=(), channels=..., *, ghosts=(), calls=(), inputs=None, tick_rate=None, \
-                             peers=False, yojimbo=None)"
-    )]
     fn new(
         py: Python<'_>,
-        id: &Bound<'_, PyAny>,
+        #[within(0, u64::MAX)] id: u64,
         messages: Option<&Bound<'_, PyAny>>,
         channels: Option<&Bound<'_, PyAny>>,
         ghosts: Option<&Bound<'_, PyAny>>,
@@ -64,12 +58,12 @@ impl Protocol {
         #[truth] peers: bool,
         yojimbo: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let id = bounded("id", id, u64::MIN, u64::MAX)?;
         if let Some(class) = messages.filter(|messages| messages.is_instance_of::<PyType>()) {
             let class = class.cast::<PyType>()?.name()?;
-            let sentence =
-                format!("messages must be a list of message classes, as [{class}], not a class alone");
-            return Err(PyTypeError::new_err(sentence));
+            refuse!(
+                PyTypeError,
+                "messages must be a list of message classes, as [{class}], not a class alone"
+            );
         }
         let messages = listed("messages", messages, "a list of message classes")?;
         let channels = channels_of(py, channels)?;

@@ -3,14 +3,12 @@
 //! Promises: the proxy's thread never enters Python, and nobody waits for it while attached; it ends with `close`,
 //! with its object, or with the interpreter, whichever comes first.
 
-use std::sync::MutexGuard;
-
 use crate::python::prelude::*;
 
 use super::conditions::Conditions;
 use super::errors::ClosedError;
-use super::exit::{Exit, close_at_exit};
-use super::forks::Process;
+use super::exit::{Background, Running};
+use super::parts::counts;
 use crate::driver::proxy::{self, Both, ProxyConfig, ProxyCounters, ProxyError, ProxyThread};
 use crate::netsim::conditions;
 
@@ -23,23 +21,12 @@ const MIN_BYTES: u64 = 1 << 17;
 /// The maximum of memory: a terabyte.
 const MAX_BYTES: u64 = 1 << 40;
 
-/// Bounds of the seconds of silence after which a client is forgotten.
-const IDLE_TIMEOUTS: core::ops::RangeInclusive<f64> = 1.0..=86_400.0;
-
 #[pyclass(frozen, module = "tickwire.testing")]
 #[derive(Debug)]
 pub(crate) struct Proxy {
     address: Address,
     to: Address,
-    running: Arc<Running>,
-}
-
-/// The proxy and its thread, which the exit of the interpreter must reach too.
-#[derive(Debug)]
-struct Running {
-    state: Mutex<ProxyState>,
-    /// A fork's child has no thread and must not wait for one.
-    process: Process,
+    running: Arc<Running<ProxyState>>,
 }
 
 #[derive(Debug)]
@@ -53,22 +40,18 @@ impl Proxy {
     #[new]
     fn new(
         py: Python<'_>,
-        listen: AddressLike,
-        to: AddressLike,
+        listen: Address,
+        to: Address,
         conditions: Option<&Bound<'_, Conditions>>,
         up: Option<&Bound<'_, Conditions>>,
         down: Option<&Bound<'_, Conditions>>,
         #[within(0, u64::MAX)] seed: u64,
         #[within(1, MAX_CLIENTS)] max_clients: usize,
-        #[number] idle_timeout: f64,
+        #[span(1.0, 86_400.0)] idle_timeout: f64,
         #[within(MIN_BYTES, MAX_BYTES)] max_bytes: u64,
     ) -> PyResult<Self> {
         if to.0.port() == 0 {
             refuse!(PyValueError, "to must have a port to send to, not {}", to.0);
-        }
-        if !IDLE_TIMEOUTS.contains(&idle_timeout) {
-            let (low, high) = (IDLE_TIMEOUTS.start(), IDLE_TIMEOUTS.end());
-            refuse!(PyValueError, "idle_timeout must be {low} to {high} seconds, not {idle_timeout}");
         }
         let Both { up, down } = chosen(conditions, up, down);
         let conditions = Both { up: up.unwrap_or_default(), down: down.unwrap_or_default() };
@@ -87,29 +70,23 @@ impl Proxy {
             error => value_error(error),
         })?;
         let address = Address(thread.address());
-        let state = Mutex::new(ProxyState::Open { thread, conditions });
-        let running = Arc::new(Running { state, process: Process::current(py)? });
-        close_at_exit(py, Arc::downgrade(&running) as _)?;
+        let running = Running::start(py, ProxyState::Open { thread, conditions })?;
         Ok(Proxy { address, to: Address(to.0), running })
     }
 
     properties! {
         address: Address = self.address;
         to: Address = self.to;
-        closed: bool = py.detach(|| matches!(*self.running.state(), ProxyState::Closed(_)));
+        closed: bool = self.running.with(py, |state| matches!(state, ProxyState::Closed(_)));
     }
 
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let counters = py.detach(|| match &*self.running.state() {
+        let counters = self.running.with(py, |state| match state {
             ProxyState::Open { thread, .. } => thread.counters(),
             ProxyState::Closed(counters) => *counters,
         });
-        let counted = PyDict::new(py);
-        for (group, name, count) in counters.iter() {
-            counted.set_item(format!("{group}.{name}"), count)?;
-        }
-        Ok(counted)
+        counts(py, counters.iter().map(|(group, name, count)| (format!("{group}.{name}"), count)))
     }
 
     fn set_conditions(
@@ -120,9 +97,8 @@ impl Proxy {
         down: Option<&Bound<'_, Conditions>>,
     ) -> PyResult<()> {
         let Both { up, down } = chosen(conditions, up, down);
-        py.detach(|| {
-            let mut state = self.running.state();
-            let ProxyState::Open { thread, conditions } = &mut *state else {
+        self.running.with(py, |state| {
+            let ProxyState::Open { thread, conditions } = state else {
                 return Err(ClosedError::new_err("the proxy is closed: make a new one to continue"));
             };
             let changed = Both { up: up.unwrap_or(conditions.up), down: down.unwrap_or(conditions.down) };
@@ -133,7 +109,7 @@ impl Proxy {
     }
 
     fn close(&self, py: Python<'_>) {
-        py.detach(|| self.running.close());
+        self.running.with(py, ProxyState::close);
     }
 
     closes!();
@@ -154,35 +130,17 @@ fn chosen(
     Both { up: of(up), down: of(down) }
 }
 
-impl Running {
-    /// Take it while detached: its holder may wait for the proxy's thread.
-    fn state(&self) -> MutexGuard<'_, ProxyState> {
-        let mut state = lock(&self.state);
-        if !self.process.is_here() {
-            std::mem::forget(std::mem::replace(&mut *state, ProxyState::Closed(ProxyCounters::default())));
-        }
-        state
+impl Default for ProxyState {
+    fn default() -> Self {
+        ProxyState::Closed(ProxyCounters::default())
     }
+}
 
-    fn close(&self) {
-        let mut state = self.state();
-        let last = match std::mem::replace(&mut *state, ProxyState::Closed(ProxyCounters::default())) {
-            ProxyState::Open { thread, .. } => thread.stop(),
-            ProxyState::Closed(last) => last,
+impl Background for ProxyState {
+    fn close(&mut self) {
+        *self = match std::mem::take(self) {
+            ProxyState::Open { thread, .. } => ProxyState::Closed(thread.stop()),
+            closed => closed,
         };
-        *state = ProxyState::Closed(last);
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Waits for the thread while attached: until its turn ends, some milliseconds at most.
-        self.close();
-    }
-}
-
-impl Exit for Running {
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| self.close());
     }
 }

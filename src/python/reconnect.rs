@@ -8,7 +8,7 @@ use pyo3::exceptions::PyException;
 
 use super::client::Client;
 use super::development::Development;
-use super::events::{Disconnected, reason_to_python};
+use super::events::Disconnected;
 use super::log::{Level, log};
 use super::token::ConnectToken;
 use crate::endpoint::{Attempt, DisconnectReason, ReconnectConfig, Reconnector};
@@ -280,7 +280,7 @@ fn announce(
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let Attempt { number, delay } = attempt;
     let delay = delay.as_secs_f64();
-    let reason = reason_to_python(py, reason)?;
+    let reason = reason.into_pyobject(py)?;
     log(py, Level::Info, || {
         format!("{} dials again in {delay:.1} s, attempt {number}: {reason}", client.described())
     });

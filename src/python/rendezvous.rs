@@ -26,7 +26,7 @@ impl Hash for Code {
 #[pymethods]
 impl Code {
     #[new]
-    fn new(code: &Bound<'_, PyAny>, rendezvous: AddressLike) -> PyResult<Self> {
+    fn new(code: &Bound<'_, PyAny>, rendezvous: Address) -> PyResult<Self> {
         Ok(Code { code: parse(code, "code")?, rendezvous: sendable(rendezvous.0, "rendezvous")? })
     }
 
@@ -61,7 +61,7 @@ impl<'py> FromPyObject<'_, 'py> for Destination {
             let Code { code, rendezvous } = *code.get();
             return Ok(Destination { address: lobby_address(code), rendezvous: Some(rendezvous) });
         }
-        let AddressLike(address) = object.extract()?;
+        let Address(address) = object.extract()?;
         Ok(Destination { address, rendezvous: None })
     }
 }
@@ -84,38 +84,31 @@ fn sendable(address: SocketAddr, name: &str) -> PyResult<SocketAddr> {
     Ok(address)
 }
 
-#[pyclass(frozen, get_all, module = "tickwire.peers")]
+#[record(checked, module = "tickwire.peers")]
 #[derive(Debug)]
 pub(crate) struct Rendezvous {
     address: Option<Address>,
     title: String,
+    #[truth]
     pub(in crate::python) relaying: bool,
 }
 
-#[pymethods]
 impl Rendezvous {
-    #[new]
-    fn new(address: Option<AddressLike>, title: &str, #[truth] relaying: bool) -> PyResult<Self> {
+    fn check(&self, _: Python<'_>) -> PyResult<()> {
+        let title = &self.title;
         if !is_title(title) {
-            let complaint =
-                format!("title must be up to {MAX_TITLE_BYTES} bytes in UTF-8 without control characters");
-            return Err(value_error(format!("{complaint}, not {title:?}")));
+            refuse!(
+                PyValueError,
+                "title must be up to {MAX_TITLE_BYTES} bytes in UTF-8 without control characters, not {title:?}"
+            );
         }
-        let address = address.map(|address| Address(address.0));
-        match address {
-            Some(server) => {
-                sendable(server.0, "address")?;
-                Ok(Rendezvous { address, title: title.into(), relaying })
-            }
-            None if !title.is_empty() => {
-                Err(value_error("title must be '' without the address of a server that lists the game"))
-            }
-            _ => Ok(Rendezvous { address, title: title.into(), relaying }),
+        match self.address {
+            Some(server) => sendable(server.0, "address").map(drop),
+            None if title.is_empty() => Ok(()),
+            None => Err(value_error("title must be '' without the address of a server that lists the game")),
         }
     }
-}
 
-impl Rendezvous {
     /// The rendezvous server.
     pub(super) fn server(&self) -> Option<SocketAddr> {
         self.address.map(|address| address.0)

@@ -9,9 +9,8 @@ use crate::python::prelude::*;
 use super::arrays::{Batch, Rows};
 use super::checks;
 use super::inbox::payload;
-use super::setup::class_name;
 use crate::endpoint::SendError;
-use crate::transport::{self, Message, SendOptions};
+use crate::transport::{Message, SendOptions};
 
 /// A member of `tickwire._connection.SendResult`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +28,7 @@ impl Sent {
     pub(super) fn of_refusal(error: &SendError, absent: Sent) -> Option<Sent> {
         match error {
             SendError::NotConnected => Some(absent),
-            SendError::Channel(transport::SendError::Full { .. } | transport::SendError::TickFull { .. }) => {
-                Some(Sent::Full)
-            }
-            SendError::Channel(_) => None,
+            SendError::Channel(_) => error.is_refusal().then_some(Sent::Full),
         }
     }
 

@@ -67,8 +67,3 @@ pub(super) fn network_id_key(is_simulated: bool) -> u64 {
 pub(super) fn visit_seed(is_simulated: bool, now: Instant) -> u64 {
     if is_simulated { now.as_secs_f64().to_bits() } else { random(&mut OsEntropy) }
 }
-
-/// The class of a message, for errors.
-pub(super) fn class_name(message: &Bound<'_, PyAny>) -> String {
-    message.get_type().name().map_or_else(|_| "the message".into(), |name| name.to_string())
-}

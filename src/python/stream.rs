@@ -290,6 +290,10 @@ impl Stream {
 
     aliases! {
         serialize_bits = bits;
+        serialize_uint8 = bits(8);
+        serialize_uint16 = bits(16);
+        serialize_uint32 = bits(32);
+        serialize_uint64 = bits(64);
         serialize_bool = flag;
         serialize_int = ranged;
         serialize_int64 = ranged;
@@ -299,22 +303,6 @@ impl Stream {
         serialize_double = float64;
         serialize_compressed_float = quantized;
         serialize_bytes = bytes;
-    }
-
-    fn serialize_uint8(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-        self.bits(value, 8)
-    }
-
-    fn serialize_uint16(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-        self.bits(value, 16)
-    }
-
-    fn serialize_uint32(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-        self.bits(value, 32)
-    }
-
-    fn serialize_uint64(&self, value: &Bound<'_, PyAny>) -> PyResult<u64> {
-        self.bits(value, 64)
     }
 
     fn serialize_fixed<'py>(

@@ -16,9 +16,8 @@ use crate::session::Timing;
 use crate::session::timing::ServerTiming;
 use crate::store::sequence::nearest;
 use crate::timeline::packet::MAX_INPUT_BITS;
-use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
+use crate::timeline::{InputCounters, InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
 use crate::transport::protocol::ServerTime;
-use crate::transport::{Body, MessageType};
 use crate::wire::{BitReader, Encoded};
 
 /// The maximum of a server's ticks a second.
@@ -28,7 +27,7 @@ pub(super) const MAX_RATE: u32 = 1_000;
 pub(super) const MAX_TICKS: u32 = 64;
 
 /// The maximum of seconds that a client may run ahead.
-const MAX_LEAD: f64 = 10.0;
+pub(super) const MAX_LEAD: f64 = 10.0;
 
 /// Reads a protocol's tick rate and class of inputs.
 ///
@@ -47,19 +46,7 @@ pub(super) fn about(
         };
     };
     let Some(inputs) = inputs else { return Ok(Some((ServerTime { rate, input: None }, None))) };
-    let class = Class::new(inputs, 0).map_err(|error| {
-        let sentence = error.value(inputs.py()).to_string().replace("messages[0]", "inputs");
-        PyTypeError::new_err(sentence)
-    })?;
-    let MessageType { name, body } = class.message_type();
-    let Body::Declared(schema) = body else {
-        return Err(PyTypeError::new_err(format!(
-            "inputs must be a class made by @tickwire.message, and {name} has a serialize of its own"
-        )));
-    };
-    if class.has_block() {
-        refuse!(PyTypeError, "inputs must be a class without a block, and {name} has one");
-    }
+    let (class, name, schema) = Class::of_inputs(inputs, "")?;
     let bits = schema.max_bits();
     if bits > MAX_INPUT_BITS {
         return Err(PyValueError::new_err(format!(
@@ -111,11 +98,8 @@ fn stamp(client: &Client, input: &Bound<'_, PyAny>) -> PyResult<(Range<u32>, Vec
     let protocol = client.endpoint.protocol.get();
     let class = protocol.input_class.as_ref().ok_or_else(no_inputs)?;
     if !input.get_type().is(class.class()) {
-        return Err(PyTypeError::new_err(format!(
-            "input must be of the protocol's inputs, {}, not {}",
-            class.name(),
-            input.get_type().name()?
-        )));
+        let (class, given) = (class.name(), class_name(input));
+        refuse!(PyTypeError, "input must be of the protocol's inputs, {class}, not {given}");
     }
     let encoded = class.encode(input)?;
     player(client, |player, now| {
@@ -191,11 +175,6 @@ pub(super) fn configure(
     max_lead: f64,
     redundancy: u32,
 ) -> PyResult<()> {
-    for (name, lead) in [("min_lead", min_lead), ("max_lead", max_lead)] {
-        if !(0.0..=MAX_LEAD).contains(&lead) {
-            refuse!(PyValueError, "{name} must be 0 to {MAX_LEAD} seconds, not {lead}");
-        }
-    }
     if max_lead < min_lead {
         refuse!(PyValueError, "max_lead must be min_lead ({min_lead}) or more, not {max_lead}");
     }
@@ -282,24 +261,30 @@ columns_class! {
     }
 }
 
-#[pyclass(frozen, get_all, module = "tickwire.predict")]
+#[pyclass(frozen, module = "tickwire.predict")]
 pub(crate) struct InputStatus {
     state: Option<&'static str>,
     early: Option<f64>,
-    here: u64,
-    missing: u64,
-    repeated: u64,
-    late: u64,
-    duplicates: u64,
-    far_ahead: u64,
-    far_behind: u64,
-    skipped: u64,
+    counters: InputCounters,
 }
 
 #[pymethods]
 impl InputStatus {
+    properties! {
+        state: Option<&'static str> = self.state;
+        early: Option<f64> = self.early;
+        here: u64 = self.counters.here;
+        missing: u64 = self.counters.missing;
+        repeated: u64 = self.counters.repeated;
+        late: u64 = self.counters.late;
+        duplicates: u64 = self.counters.duplicates;
+        far_ahead: u64 = self.counters.far_ahead;
+        far_behind: u64 = self.counters.far_behind;
+        skipped: u64 = self.counters.skipped;
+    }
+
     fn __repr__(&self) -> String {
-        let InputStatus { here, missing, late, .. } = self;
+        let InputCounters { here, missing, late, .. } = &self.counters;
         format!("<InputStatus: {here} here, {missing} missing, {late} late>")
     }
 }
@@ -382,30 +367,17 @@ impl Inputs {
                 InputState::Late => "late",
                 InputState::Missing => "missing",
             });
-            Ok(InputStatus {
-                state,
-                early: begun.and_then(|referee| referee.early()),
-                here: counters.here,
-                missing: counters.missing,
-                repeated: counters.repeated,
-                late: counters.late,
-                duplicates: counters.duplicates,
-                far_ahead: counters.far_ahead,
-                far_behind: counters.far_behind,
-                skipped: counters.skipped,
-            })
+            Ok(InputStatus { state, early: begun.and_then(|referee| referee.early()), counters })
         })
     }
 
-    fn set_policy(&self, missing: &str, #[within(1, MAX_TICKS)] ticks: u32) -> PyResult<()> {
-        let limit = ticks;
-        let policy = match missing {
-            "repeat" => MissingPolicy::Repeat { limit },
-            "none" => MissingPolicy::None,
-            other => {
-                refuse!(PyValueError, "missing must be 'repeat' or 'none', not '{other}'");
-            }
-        };
+    fn set_policy(
+        &self,
+        #[either("repeat", "none")] missing: String,
+        #[within(1, MAX_TICKS)] ticks: u32,
+    ) -> PyResult<()> {
+        let policy =
+            if missing == "none" { MissingPolicy::None } else { MissingPolicy::Repeat { limit: ticks } };
         self.asked(|timing| {
             timing.set_policy(policy);
             Ok(())

@@ -40,11 +40,11 @@ impl ConnectToken {
             Ok(protocol) => protocol.get().id,
             Err(_) => bounded("protocol", protocol, 0, u64::MAX)?,
         };
-        let public = servers.0;
+        let public = servers.sockets();
         if let Some(nowhere) = public.iter().find(|address| address.port() == 0) {
             refuse!(PyValueError, "servers must have ports to dial, and {nowhere} has none");
         }
-        let internal = internal_servers.map(|servers| servers.0);
+        let internal = internal_servers.map(|servers| servers.sockets());
         if let Some(internal) = internal.as_ref().filter(|internal| internal.len() != public.len()) {
             let (public, internal) = (public.len(), internal.len());
             return Err(value_error(TokenError::AddressLists { public, internal }));

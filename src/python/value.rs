@@ -246,6 +246,7 @@ pub(super) fn bound(error: &ValueError) -> String {
         }
         ValueError::OutsideArena { arena, .. } => format!("an offset and bytes within the arena of {arena}"),
         ValueError::NotRising => "items in their order, each once".into(),
+        ValueError::NotUtf8 => "text in UTF-8".into(),
         ValueError::Row => "a row of the schema".into(),
     }
 }

@@ -18,6 +18,7 @@ mod config;
 mod fault;
 mod game;
 mod input_log;
+mod layout;
 mod leaving;
 mod pace;
 mod payload;
@@ -31,6 +32,7 @@ pub use config::{Config, InputShape, MAX_DELAY, MAX_INPUT_BITS, MAX_PLAYERS, MAX
 pub use fault::Fault;
 pub use game::{Counters, GameEvent, Request, Rollback, Status};
 pub use input_log::GameInput;
+pub use layout::{StateField, StateLayout};
 pub use spectator::Spectator;
 pub use states::StateRing;
 pub use sync_test::{ReplayStep, SyncTest};

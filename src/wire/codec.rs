@@ -344,6 +344,9 @@ impl Codec {
     ) -> Result<(), ValueError> {
         match column.load(body, at) {
             Some(value) => self.write(value, sink),
+            None if column == Column::Text && Column::Data.load(body, at).is_some() => {
+                Err(ValueError::NotUtf8)
+            }
             None => Err(ValueError::Row),
         }
     }

@@ -168,7 +168,9 @@ pub enum ValueError {
     },
     /// An item of a set, or a key of a map, that is not above the one before.
     NotRising,
-    /// A row is too short, or its text or data lies outside of it or is not UTF-8.
+    /// The bytes of a row's text are not UTF-8.
+    NotUtf8,
+    /// A row is too short, or its text or data lies outside of it.
     Row,
 }
 
@@ -202,6 +204,7 @@ impl fmt::Display for ValueError {
                 write!(f, "{bytes} bytes at {offset} are not within the arena's {arena}")
             }
             ValueError::NotRising => write!(f, "items must be in their order, each once"),
+            ValueError::NotUtf8 => write!(f, "text must be UTF-8"),
             ValueError::Row => write!(f, "the row's bytes don't hold what its schema says"),
         }
     }

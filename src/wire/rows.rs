@@ -5,7 +5,7 @@
 //! checked against its field, and each cell against the arena. Reading appends nothing when bytes are refused, and
 //! takes no memory out of proportion to them and to the number of rows asked for.
 
-use super::{BitReader, BitSink, Node, ReadError, Schema, Value, ValueError, runs};
+use super::{BitReader, BitSink, Column, Node, ReadError, Schema, Value, ValueError, runs};
 
 /// Rows of one schema, made by the application.
 #[derive(Clone, Debug)]
@@ -58,11 +58,26 @@ impl Schema {
         self.write_at(&rows.bytes, at, sink).map_err(refuse)
     }
 
-    /// The value of a field of one row, if it has a single value and the bytes hold it.
+    /// The value of a field of one row, if it has a single value and the bytes hold it. A text that isn't UTF-8 is its bytes.
     pub fn load_one<'a>(&self, rows: &'a Rows, row: usize, field: usize) -> Option<Value<'a>> {
         let field = self.fields().get(field)?;
         match field.node() {
-            Node::Leaf(leaf) => leaf.load(&rows.bytes, rows.arena + row * self.row_size() + field.offset()),
+            Node::Leaf(leaf) => {
+                let (body, at) = (&rows.bytes, rows.arena + row * self.row_size() + field.offset());
+                let is_text = leaf.column() == Column::Text;
+                leaf.load(body, at).or_else(|| Column::Data.load(body, at).filter(|_| is_text))
+            }
+            _ => None,
+        }
+    }
+
+    /// The cell of a field of one row that points into the arena: an offset, and a count or the number of a variant.
+    pub fn load_run(&self, rows: &Rows, row: usize, field: usize) -> Option<(u32, u32)> {
+        let field = self.fields().get(field)?;
+        match field.node() {
+            Node::List(_) | Node::Sparse(_) | Node::Union(_) => {
+                runs::run(&rows.bytes, rows.arena + row * self.row_size() + field.offset())
+            }
             _ => None,
         }
     }

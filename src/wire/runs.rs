@@ -88,7 +88,8 @@ fn within(body: &[u8], at: usize, size: usize, arena: usize) -> Result<(usize, u
     Err(ValueError::OutsideArena { offset, count, bytes: many.saturating_mul(size), arena })
 }
 
-fn run(body: &[u8], at: usize) -> Option<(u32, u32)> {
+/// The two numbers of a cell that points into the arena.
+pub(super) fn run(body: &[u8], at: usize) -> Option<(u32, u32)> {
     Some((u32::from_le_bytes(cell(body, at)?), u32::from_le_bytes(cell(body, at.checked_add(4)?)?)))
 }
 

@@ -12,6 +12,7 @@ import pytest
 import tickwire as tw
 from tickwire import _cli as cli
 from tickwire import _inspection as inspection
+from tickwire import peers, testing
 from tickwire._proxy import options
 
 
@@ -110,3 +111,10 @@ def test_the_time_of_a_simulated_network_is_told() -> None:
     assert network.unix == 1_000_000_000
     network.advance(2.5)
     assert network.unix == 1_000_000_002
+
+
+def test_settings_show_the_call_that_makes_them() -> None:
+    assert repr(testing.Bottleneck(64_000, queue=9)) == "Bottleneck(64000, queue=9, overhead=28)"
+    rendezvous = "Rendezvous(Address('127.0.0.1:4000'), title='a game', relaying=True)"
+    assert repr(peers.Rendezvous("127.0.0.1:4000", title="a game", relaying=True)) == rendezvous
+    assert repr(tw.Tuning(mtu=1200).replace(driver="thread")).startswith("Tuning(driver='thread', bind=None,")

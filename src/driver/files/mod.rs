@@ -15,7 +15,27 @@ pub use source::FileSource;
 use std::io;
 use std::path::Path;
 
-use crate::transport::chunks::StorageError;
+use crate::transport::chunks::{StorageError, Stored};
+
+/// Takes the bytes of a received chunk. The file is removed, unless it was there before. None if it can't be read.
+pub fn take(stored: Stored) -> Option<Vec<u8>> {
+    match stored {
+        Stored::Bytes(bytes) => Some(bytes),
+        Stored::File(path) => {
+            let bytes = std::fs::read(&path).ok()?;
+            let _removed = std::fs::remove_file(&path);
+            Some(bytes)
+        }
+        Stored::Reused(path) => std::fs::read(&path).ok(),
+    }
+}
+
+/// Removes the file of a received chunk, unless it was there before.
+pub fn discard(stored: &Stored) {
+    if let Stored::File(path) = stored {
+        let _removed = std::fs::remove_file(path);
+    }
+}
 
 fn failed(what: &str, path: &Path, error: &io::Error) -> StorageError {
     StorageError(format!("can't {what} {}: {error}", path.display()))

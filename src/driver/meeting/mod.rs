@@ -3,12 +3,14 @@
 //! Promises: a turn reads a bounded number of datagrams and survives a bad one; the socket's counters are reported
 //! beside the service's.
 
+mod places;
 mod services;
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 
+pub use places::Meetings;
 pub use services::{Counted, Lookout};
 
 use super::entropy::OsEntropy;

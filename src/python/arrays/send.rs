@@ -181,7 +181,7 @@ impl Recipients {
             return Ok(Recipients(handles.collect()));
         }
         let wrong = |what: &Bound<'_, PyAny>| {
-            let class = what.get_type().name().map_or_else(|_| "it".into(), |name| name.to_string());
+            let class = class_name(what);
             PyTypeError::new_err(format!(
                 "clients must be ClientHandles, or a buffer of uint64 like the client column of rows, not {class}"
             ))

@@ -1,6 +1,7 @@
 //! The game's rows on their way to the core.
 
 use crate::python::prelude::*;
+use pyo3::IntoPyObjectExt;
 
 use super::MAX_BYTES;
 use crate::python::errors::FieldError;
@@ -132,12 +133,14 @@ pub(super) fn raise(py: Python<'_>, schema: &Schema, rows: &Rows, refused: &RowE
         ValueError::OutsideArena { .. } => None,
         _ => schema.core.load_one(rows, refused.row, refused.field),
     };
-    let value = match (&refused.error, value) {
-        (ValueError::OutsideArena { offset, count, .. }, _) => {
-            (*offset, *count).into_pyobject(py).map(|pair| pair.into_any().unbind())
-        }
-        (_, Some(value)) => to_python(py, value).map(Bound::unbind),
-        (_, None) => Ok(py.None()),
+    // A cell that points into the arena shows as it is.
+    let cell = match refused.error {
+        ValueError::OutsideArena { offset, count, .. } => Some((offset, count)),
+        _ => schema.core.load_run(rows, refused.row, refused.field),
+    };
+    let value = match value {
+        Some(value) => to_python(py, value).map(Bound::unbind),
+        None => cell.into_py_any(py),
     };
     match value {
         Ok(value) => FieldError::new_err((schema.name().to_owned(), field, value, bound(&refused.error))),

@@ -210,7 +210,7 @@ impl Desk {
         }
         let py = request.py();
         let reason = reason.unwrap_or(DisconnectReason::Closed);
-        let reason: String = crate::python::events::reason_to_python(py, reason)?.str()?.extract()?;
+        let reason = reason.into_pyobject(py)?.str()?;
         let sentence = format!("the connection ended before the reply came: {reason}");
         let error = if self.is_server {
             StaleClientError::new_err(sentence)

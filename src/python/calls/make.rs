@@ -5,6 +5,7 @@ use crate::python::prelude::*;
 use super::declared::{Declared, Direction};
 use super::desk::Desk;
 use crate::calls::MAX_REQUESTS;
+use crate::endpoint::SendError;
 use crate::python::errors::{ChannelFullError, GhostError};
 use crate::python::sending::Sent;
 use crate::transport::{Message, SendOptions};
@@ -33,6 +34,18 @@ impl Endpoint {
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         declared.message.bind(py).call(arguments, keywords)
+    }
+
+    /// Queues the message of a call for a peer; returns its channel too.
+    pub(in crate::python) fn send_call(
+        &self,
+        peer: PeerHandle,
+        object: &Bound<'_, PyAny>,
+    ) -> PyResult<(Result<(), SendError>, usize)> {
+        let (message, channel) = self.call_message(object)?;
+        let options = SendOptions::default();
+        let sent = self.with(|core, driver| core.send(driver.now(), peer, channel, message, options))?;
+        Ok((sent, channel))
     }
 
     /// The arguments as a message for one peer, with its channel.
@@ -69,9 +82,7 @@ impl Endpoint {
         if !self.number_all(declared, peer, &object)? {
             return self.hidden(py, declared);
         }
-        let (message, channel) = self.call_message(&object)?;
-        let sent = self
-            .with(|core, driver| core.send(driver.now(), peer, channel, message, SendOptions::default()))?;
+        let (sent, channel) = self.send_call(peer, &object)?;
         self.answer(py, sent, channel, || declared.name.clone())
     }
 
@@ -113,12 +124,8 @@ impl Endpoint {
             return Ok(request);
         }
         object.setattr(intern!(py, "tickwire_request"), number)?;
-        let sent = self.call_message(&object).and_then(|(message, channel)| {
-            let options = SendOptions::default();
-            let sent = self.with(|core, driver| core.send(driver.now(), peer, channel, message, options))?;
-            Ok((sent, channel))
-        });
-        let (sent, channel) = sent.inspect_err(|_| desk.forget(peer, number))?;
+        let sent = self.send_call(peer, &object).inspect_err(|_| desk.forget(peer, number));
+        let (sent, channel) = sent?;
         if let Err(error) = sent {
             desk.forget(peer, number);
             let is_peers_doing = Sent::of_refusal(&error, self.kind.absent).is_some();

@@ -17,48 +17,35 @@ const FILE_LIMIT: u64 = 1 << 30;
 /// How many files of the largest size a directory takes by default.
 const FILES: u64 = 8;
 
-#[pyclass(frozen, get_all, module = "tickwire.transfer")]
+#[record(checked, module = "tickwire.transfer")]
 #[derive(Debug)]
 pub(crate) struct Transfers {
+    #[within(0, u64::MAX)]
     memory: Option<u64>,
     directory: Option<PathBuf>,
+    #[within(0, MAX_CHUNK_BYTES)]
     file_limit: Option<u64>,
+    #[within(0, u64::MAX)]
     directory_limit: Option<u64>,
     congestion: Option<Py<Congestion>>,
 }
 
-#[pymethods]
 impl Transfers {
-    #[new]
-    fn new(
-        #[within(0, u64::MAX)] memory: Option<u64>,
-        directory: Option<&Bound<'_, PyAny>>,
-        #[within(0, MAX_CHUNK_BYTES)] file_limit: Option<u64>,
-        #[within(0, u64::MAX)] directory_limit: Option<u64>,
-        congestion: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let directory: Option<PathBuf> =
-            directory.map(|given| argument("directory", given, "a path or None")).transpose()?;
-        let congestion =
-            congestion.map(|given| argument("congestion", given, "a Congestion or None")).transpose()?;
-        let limits = [("file_limit", file_limit), ("directory_limit", directory_limit)];
+    fn check(&self, _: Python<'_>) -> PyResult<()> {
+        let limits = [("file_limit", self.file_limit), ("directory_limit", self.directory_limit)];
         if let (None, Some((name, limit))) =
-            (&directory, limits.into_iter().find_map(|(name, limit)| Some((name, limit?))))
+            (&self.directory, limits.into_iter().find_map(|(name, limit)| Some((name, limit?))))
         {
-            let sentence = format!("{name} ({limit}) bounds the files of a directory: give one too");
-            return Err(PyValueError::new_err(sentence));
+            refuse!(PyValueError, "{name} ({limit}) bounds the files of a directory: give one too");
         }
-        if let (Some(file), Some(all)) = (file_limit, directory_limit)
-            && file > all
-        {
-            let sentence = format!("file_limit must be 0 to directory_limit ({all}), not {file}");
-            return Err(PyValueError::new_err(sentence));
+        match (self.file_limit, self.directory_limit) {
+            (Some(file), Some(all)) if file > all => {
+                refuse!(PyValueError, "file_limit must be 0 to directory_limit ({all}), not {file}")
+            }
+            _ => Ok(()),
         }
-        Ok(Transfers { memory, directory, file_limit, directory_limit, congestion })
     }
-}
 
-impl Transfers {
     pub(in crate::python) fn congestion(&self) -> CongestionConfig {
         self.congestion.as_ref().map(|given| given.get().0).unwrap_or_default()
     }

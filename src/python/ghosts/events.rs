@@ -3,16 +3,31 @@
 use super::ghost::Ghost;
 use super::old::Before;
 use super::rows::GhostRows;
-use crate::python::events::{event_class, shown};
+use crate::python::events::shown;
 use crate::python::prelude::*;
 
-event_class! { GhostSpawned in "tickwire" { ghost: Py<Ghost> } }
+#[record(module = "tickwire")]
+pub(crate) struct GhostSpawned {
+    pub(super) ghost: Py<Ghost>,
+}
 
-event_class! { GhostOwned in "tickwire.world" { ghost: Py<Ghost>, owned: bool } }
+#[record(module = "tickwire.world")]
+pub(crate) struct GhostOwned {
+    pub(super) ghost: Py<Ghost>,
+    pub(super) owned: bool,
+}
 
-event_class! { GhostLinked in "tickwire.world" { ghost: Py<Ghost>, name: Py<PyString>, target: Option<Py<Ghost>> } }
+#[record(module = "tickwire.world")]
+pub(crate) struct GhostLinked {
+    pub(super) ghost: Py<Ghost>,
+    pub(super) name: Py<PyString>,
+    pub(super) target: Option<Py<Ghost>>,
+}
 
-event_class! { GhostDespawned in "tickwire" { ghost: Py<Ghost> } }
+#[record(module = "tickwire")]
+pub(crate) struct GhostDespawned {
+    pub(super) ghost: Py<Ghost>,
+}
 
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct GhostChanged {
@@ -39,6 +54,6 @@ impl GhostChanged {
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        shown(slf.as_any(), &["ghost", "names"])
+        shown(slf.as_any(), &["ghost", "names"], 0)
     }
 }

@@ -3,7 +3,7 @@
 use crate::python::prelude::*;
 
 use super::properties::Properties;
-use crate::python::hooks;
+use crate::python::checks;
 use crate::replication::{GridConfig, Relevancy};
 
 /// The default size of a grid's cells, and of its hysteresis, as a share of the radius.
@@ -28,9 +28,8 @@ pub(super) fn rule(
         return Ok((Relevancy::Mask, None));
     }
     if is("Hook")? {
-        let function = given.getattr(intern!(py, "function"))?.unbind();
-        hooks::check(py, "Hook's function", Some(&function))?;
-        return Ok((Relevancy::Mask, Some(function)));
+        let function = given.getattr(intern!(py, "function"))?;
+        return Ok((Relevancy::Mask, Some(checks::callable("Hook's function", &function, "")?)));
     }
     if !is("Grid")? {
         let shown = given.repr()?;
@@ -61,7 +60,7 @@ pub(super) fn rule(
         radius,
         leave_radius: number("leave_radius")?.unwrap_or(radius * LEAVES),
         far_weight: number("far_weight")?.unwrap_or(1.0),
-        linger: crate::python::fields::bounded("grid's linger", &linger, 0, 1 << 16)?,
+        linger: bounded("grid's linger", &linger, 0, 1 << 16)?,
     });
     Ok((grid, None))
 }

@@ -14,7 +14,7 @@ use super::properties::DEFAULT_RATE;
 use super::rows::{Checked, GhostRows, NOBODY};
 use super::{core, names, relevancy};
 use crate::python::errors::{GhostError, closed_error, stale_client};
-use crate::python::{hooks, time};
+use crate::python::time;
 use crate::replication::{GhostName, Interests, MAX_PAST, Publisher, Relevancy};
 
 #[pyclass(frozen, module = "tickwire.world")]
@@ -143,9 +143,8 @@ impl World {
         Ok(())
     }
 
-    fn set_priority(&self, class_: &Bound<'_, PyAny>, hook: Option<Py<PyAny>>) -> PyResult<()> {
+    fn set_priority(&self, class_: &Bound<'_, PyAny>, #[callable] hook: Option<Py<PyAny>>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
-        hooks::check(class_.py(), "hook", hook.as_ref())?;
         self.set_hook(rows, |hooks| &mut hooks.priority, hook);
         Ok(())
     }
@@ -154,11 +153,10 @@ impl World {
         &self,
         class_: &Bound<'_, PyAny>,
         name: &str,
-        hook: Option<Py<PyAny>>,
+        #[callable] hook: Option<Py<PyAny>>,
     ) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         World::check_condition(rows, name)?;
-        hooks::check(class_.py(), "hook", hook.as_ref())?;
         self.set_hook(rows, |hooks| &mut hooks.condition, hook);
         Ok(())
     }

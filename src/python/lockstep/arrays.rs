@@ -29,7 +29,7 @@ pub(super) fn push(arrays: &Bound<'_, PyList>, classes: usize, log: &mut TurnLog
         bytes.clear();
         raw.append_to(array.py(), &mut bytes)?;
         words.clear();
-        if !read(raw.format().to_bytes(), raw.item_size(), &bytes, &mut words) {
+        if !read(raw.code(), raw.item_size(), &bytes, &mut words) {
             let format = raw.format().to_string_lossy();
             return Err(PyTypeError::new_err(format!(
                 "arrays[{name:?}] must be whole numbers, floats of 32 or 64 bits or bools in the machine's byte order, not of format {format:?}"
@@ -43,28 +43,25 @@ pub(super) fn push(arrays: &Bound<'_, PyList>, classes: usize, log: &mut TurnLog
     Ok(())
 }
 
-/// Numbers as the words of a log. False for a format that isn't known.
-fn read(format: &[u8], size: usize, bytes: &[u8], words: &mut Vec<i64>) -> bool {
-    let code = match format {
-        [code] | [b'@' | b'=', code] => *code,
-        [b'<', code] if cfg!(target_endian = "little") => *code,
-        [b'>' | b'!', code] if cfg!(target_endian = "big") => *code,
-        _ => return false,
-    };
+/// Numbers as the words of a log. False for a code that isn't known.
+fn read(code: Option<u8>, size: usize, bytes: &[u8], words: &mut Vec<i64>) -> bool {
     macro_rules! numbers {
         ($Type:ty, $word:expr) => {
             words.extend(bytes.as_chunks().0.iter().map(|it| $word(<$Type>::from_ne_bytes(*it))))
         };
     }
+    let Some(code) = code else { return false };
+    let (is_signed, is_unsigned) = (b"bhilqn".contains(&code), b"BHILQN".contains(&code));
     match (code, size) {
-        (b'b' | b'h' | b'i' | b'l' | b'q' | b'n', 1) => numbers!(i8, i64::from),
-        (b'b' | b'h' | b'i' | b'l' | b'q' | b'n', 2) => numbers!(i16, i64::from),
-        (b'b' | b'h' | b'i' | b'l' | b'q' | b'n', 4) => numbers!(i32, i64::from),
-        (b'b' | b'h' | b'i' | b'l' | b'q' | b'n', 8) => numbers!(i64, |it| it),
-        (b'B' | b'H' | b'I' | b'L' | b'Q' | b'N' | b'?', 1) => numbers!(u8, i64::from),
-        (b'B' | b'H' | b'I' | b'L' | b'Q' | b'N', 2) => numbers!(u16, i64::from),
-        (b'B' | b'H' | b'I' | b'L' | b'Q' | b'N', 4) => numbers!(u32, i64::from),
-        (b'B' | b'H' | b'I' | b'L' | b'Q' | b'N', 8) => numbers!(u64, |it: u64| it as i64),
+        (_, 1) if is_signed => numbers!(i8, i64::from),
+        (_, 2) if is_signed => numbers!(i16, i64::from),
+        (_, 4) if is_signed => numbers!(i32, i64::from),
+        (_, 8) if is_signed => numbers!(i64, |it| it),
+        (b'?', 1) => numbers!(u8, i64::from),
+        (_, 1) if is_unsigned => numbers!(u8, i64::from),
+        (_, 2) if is_unsigned => numbers!(u16, i64::from),
+        (_, 4) if is_unsigned => numbers!(u32, i64::from),
+        (_, 8) if is_unsigned => numbers!(u64, |it: u64| it as i64),
         (b'f', 4) => numbers!(f32, |it: f32| f64::from(it).to_bits() as i64),
         (b'd', 8) => numbers!(f64, |it: f64| it.to_bits() as i64),
         _ => return false,

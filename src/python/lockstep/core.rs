@@ -8,11 +8,9 @@ use crate::lockstep::{
     CommandError, JoinRefusal, Lockstep, LockstepConfig, LockstepEvent, Pace, STATE_HEAD, StartedTurn,
     StateHead, replayed_check,
 };
-use crate::python::checks::LATEST;
 use crate::python::errors::{ChannelFullError, MessageTooLargeError};
 use crate::python::parts::counts;
 use crate::python::peer::Peer;
-use crate::python::protocol::seconds;
 use crate::session::SharedLockstep;
 use crate::wire::BitWriter;
 
@@ -41,29 +39,25 @@ pub(crate) struct LockstepCore {
 #[pymethods]
 impl LockstepCore {
     #[new]
-    #[pyo3(signature = (me, players, master, *, start, step = 0.033, steps = 3, delay = 2, adapt = true, max_steps = None,
-                        max_delay = None, resend = None, log_turns = 32, joins = false, admits = false, heals = false))]
-    #[allow(clippy::too_many_arguments)] // Settings, all by keyword.
     fn new(
-        me: &Bound<'_, PyAny>,
+        #[within(0, 15)] me: u8,
         players: u16,
-        master: &Bound<'_, PyAny>,
-        #[number] start: f64,
-        #[number] step: f64,
+        #[within(0, 15)] master: u8,
+        #[instant] start: Instant,
+        #[seconds(1.0)] step: Duration,
         #[within(1, MAX_STEPS)] steps: u8,
         #[within(1, MAX_DELAY)] delay: u8,
         #[truth] adapt: bool,
         max_steps: Option<&Bound<'_, PyAny>>,
         max_delay: Option<&Bound<'_, PyAny>>,
-        #[number] resend: Option<f64>,
+        #[seconds(10.0)] resend: Option<Duration>,
         #[within(8, 256)] log_turns: usize,
         joins: bool,
         admits: bool,
         heals: bool,
     ) -> PyResult<Self> {
-        let (me, master) = (bounded("me", me, 0, 15)?, bounded("master", master, 0, 15)?);
         let mut config = LockstepConfig::new(me, players, master);
-        config.step = seconds("step", step, 1.0)?;
+        config.step = step;
         config.pace = Pace { steps, delay };
         let max_steps = max_steps.map(|most| bounded("max_steps", most, steps, MAX_STEPS)).transpose()?;
         let max_delay = max_delay.map(|most| bounded("max_delay", most, delay, MAX_DELAY)).transpose()?;
@@ -73,11 +67,10 @@ impl LockstepCore {
             steps: max_steps.unwrap_or(most.steps.max(steps)),
             delay: max_delay.unwrap_or(most.delay.max(delay)),
         };
-        config.resend = resend.map(|resend| seconds("resend", resend, 10.0)).transpose()?;
+        config.resend = resend;
         config.log_turns = log_turns;
         (config.joins, config.admits, config.heals) = (joins, admits, heals);
-        let core =
-            Lockstep::new(config, Instant::ZERO + seconds("start", start, LATEST)?).map_err(value_error)?;
+        let core = Lockstep::new(config, start).map_err(value_error)?;
         Ok(LockstepCore { core: Arc::new(Mutex::new(core)) })
     }
 
@@ -108,14 +101,12 @@ impl LockstepCore {
         lock(&self.core).set_master(player.min(15));
     }
 
-    fn note_left(&self, #[instant] now: Instant, player: u8) -> PyResult<()> {
+    fn note_left(&self, #[instant] now: Instant, player: u8) {
         lock(&self.core).note_left(now, player);
-        Ok(())
     }
 
-    fn vote(&self, #[instant] now: Instant, player: u8, out: bool) -> PyResult<()> {
+    fn vote(&self, #[instant] now: Instant, player: u8, out: bool) {
         lock(&self.core).vote(now, player, out);
-        Ok(())
     }
 
     fn read(&self, #[instant] now: Instant, player: u8, payload: &[u8]) -> PyResult<Option<String>> {
@@ -181,10 +172,9 @@ impl LockstepCore {
         lock(&self.core).is_served(player)
     }
 
-    fn refuse(&self, #[instant] now: Instant, player: u8, reason: u8) -> PyResult<()> {
+    fn refuse(&self, #[instant] now: Instant, player: u8, reason: u8) {
         let reason = JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed);
         lock(&self.core).refuse(now, player, reason);
-        Ok(())
     }
 
     fn take_state<'py>(&self, peer: &Bound<'py, Peer>) -> Option<(u8, Bound<'py, PyBytes>)> {
@@ -205,14 +195,12 @@ impl LockstepCore {
         lock(&self.core).give_up(JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed));
     }
 
-    fn ask_again(&self, #[instant] now: Instant) -> PyResult<()> {
+    fn ask_again(&self, #[instant] now: Instant) {
         lock(&self.core).ask_again(now);
-        Ok(())
     }
 
-    fn heal_again(&self, #[instant] now: Instant) -> PyResult<()> {
+    fn heal_again(&self, #[instant] now: Instant) {
         lock(&self.core).heal_again(now);
-        Ok(())
     }
 
     fn note_healed(&self) {

@@ -12,10 +12,6 @@ pub(crate) struct Random {
     core: Mutex<SharedRandom>,
 }
 
-fn is_code(format: &[u8], codes: &[u8]) -> bool {
-    matches!(format, [code] | [b'@' | b'=' | b'<', code] if codes.contains(code))
-}
-
 #[pymethods]
 impl Random {
     #[new]
@@ -42,9 +38,8 @@ impl Random {
         Ok(())
     }
 
-    fn bits(&self, count: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
-        let count = count.map_or(Ok(64), |count| bounded("count", count, 1u32, 64))?;
-        Ok(lock(&self.core).next_u64() >> (64 - count))
+    fn bits(&self, #[within(1, 64)] count: u32) -> u64 {
+        lock(&self.core).next_u64() >> (64 - count)
     }
 
     fn below(&self, #[within(1, u64::MAX)] bound: u64) -> PyResult<u64> {
@@ -53,13 +48,7 @@ impl Random {
 
     fn between(&self, #[within(i64::MIN, i64::MAX)] low: i64, high: &Bound<'_, PyAny>) -> PyResult<i64> {
         let high = bounded("high", high, low, i64::MAX)?;
-        let span = high.wrapping_sub(low) as u64;
-        let mut core = lock(&self.core);
-        let drawn = match span.checked_add(1) {
-            Some(count) => core.below(count),
-            None => core.next_u64(),
-        };
-        Ok(low.wrapping_add(drawn as i64))
+        Ok(lock(&self.core).between(low, high))
     }
 
     fn unit(&self) -> f64 {
@@ -88,12 +77,12 @@ impl Random {
     #[allow(unsafe_code)] // The buffer protocol hands over addresses.
     fn fill(&self, array: &Bound<'_, PyAny>, bound: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let flags = ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_FORMAT | ffi::PyBUF_WRITABLE;
-        let buffer = crate::python::buffers::Raw::get(array, flags)
+        let buffer = Raw::get(array, flags)
             .map_err(|error| wrong("array", array, "an array that can be written to", error))?;
-        let (size, format) = (buffer.item_size(), buffer.format().to_bytes());
-        let (signed, float) = (is_code(format, b"bhilq"), is_code(format, b"d"));
+        let (size, code) = (buffer.item_size(), buffer.code().unwrap_or_default());
+        let (signed, float) = (b"bhilq".contains(&code), code == b'd');
         let fits = matches!(size, 1 | 2 | 4 | 8) && cfg!(target_endian = "little");
-        if !fits || !(signed || float || is_code(format, b"BHILQ")) {
+        if !fits || !(signed || float || b"BHILQ".contains(&code)) {
             return Err(PyTypeError::new_err("array must be of integers or float64"));
         }
         if float && bound.is_some() {

@@ -7,6 +7,7 @@ use crate::python::prelude::*;
 use super::counts;
 use super::fragments::{Fragments, MAX_BYTES};
 use crate::python::errors::MessageTooLargeError;
+use crate::python::stats::shown;
 use crate::transport;
 use crate::transport::ack_endpoint::{self, AckEndpointConfig};
 use crate::transport::acks::{Acked, RttSampling};
@@ -39,9 +40,9 @@ struct AckEndpointState {
 impl AckEndpoint {
     #[new]
     fn new(
-        profile: &str,
+        #[either("standard", "large")] profile: String,
         #[within(1, MAX_BYTES)] max_packet_size: Option<usize>,
-        fragments: Option<&Bound<'_, PyAny>>,
+        fragments: Option<&Bound<'_, Fragments>>,
         #[within(1, 32_768)] sent_window: Option<usize>,
         #[within(1, 32_768)] received_window: Option<usize>,
         #[number] rtt_smoothing: Option<f64>,
@@ -50,13 +51,8 @@ impl AckEndpoint {
         #[seconds(MAX_LOSS)] lost_not_before: Duration,
         #[truth] in_order_only: bool,
     ) -> PyResult<Self> {
-        let mut config = match profile {
-            "standard" => AckEndpointConfig::standard(),
-            "large" => AckEndpointConfig::large(),
-            other => {
-                refuse!(PyValueError, "profile must be 'standard' or 'large', not '{other}'");
-            }
-        };
+        let mut config =
+            if profile == "large" { AckEndpointConfig::large() } else { AckEndpointConfig::standard() };
         let AckEndpointConfig { max_packet_size: largest, fragment_above: above, reassembly, acks, .. } =
             &mut config;
         for (given, setting) in [
@@ -66,8 +62,6 @@ impl AckEndpoint {
         ] {
             *setting = given.unwrap_or(*setting);
         }
-        let fragments: Option<Bound<'_, Fragments>> =
-            fragments.map(|given| argument("fragments", given, "a Fragments or None")).transpose()?;
         let fragments = fragments.map(|given| *given.get());
         if let Some(Fragments { above: from, size, count, .. }) = fragments {
             *above = from.unwrap_or(*above);
@@ -96,7 +90,7 @@ impl AckEndpoint {
         next_sequence: u16 = lock(&self.state).core.next_sequence() as u16;
         newest_received: Option<u16> =
             lock(&self.state).core.acks().newest_received().map(|sequence| sequence as u16);
-        stats: PacketStats = PacketStats::from(&lock(&self.state).core.stats());
+        stats: PacketStats = PacketStats(lock(&self.state).core.stats());
     }
 
     fn send(
@@ -183,46 +177,24 @@ pub(super) fn loss_bound(
     })
 }
 
-#[pyclass(frozen, get_all, module = "tickwire.articles")]
+#[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
-pub(crate) struct PacketStats {
-    rtt_ms: f64,
-    rtt_min_ms: f64,
-    rtt_max_ms: f64,
-    rtt_avg_ms: f64,
-    jitter_ms: f64,
-    jitter_stddev_ms: f64,
-    packet_loss_percent: f64,
-    packet_loss_received_percent: f64,
-    sent_kbps: f64,
-    received_kbps: f64,
-    acked_kbps: f64,
-}
+pub(crate) struct PacketStats(pub(super) transport::PacketStats);
 
 #[pymethods]
 impl PacketStats {
-    fn __repr__(&self) -> String {
-        format!(
-            "<PacketStats rtt={:.1} ms, jitter={:.1} ms, loss={:.1} %, {:.1} kbit/s up, {:.1} kbit/s down>",
-            self.rtt_ms, self.jitter_ms, self.packet_loss_percent, self.sent_kbps, self.received_kbps
-        )
-    }
-}
-
-impl From<&transport::PacketStats> for PacketStats {
-    fn from(stats: &transport::PacketStats) -> Self {
-        PacketStats {
-            rtt_ms: stats.rtt,
-            rtt_min_ms: stats.rtt_min,
-            rtt_max_ms: stats.rtt_max,
-            rtt_avg_ms: stats.rtt_avg,
-            jitter_ms: stats.jitter,
-            jitter_stddev_ms: stats.jitter_stddev,
-            packet_loss_percent: stats.packet_loss,
-            packet_loss_received_percent: stats.packet_loss_received,
-            sent_kbps: stats.sent_kbps,
-            received_kbps: stats.received_kbps,
-            acked_kbps: stats.acked_kbps,
-        }
+    properties! {
+        rtt_ms: f64 = self.0.rtt;
+        rtt_min_ms: f64 = self.0.rtt_min;
+        rtt_max_ms: f64 = self.0.rtt_max;
+        rtt_avg_ms: f64 = self.0.rtt_avg;
+        jitter_ms: f64 = self.0.jitter;
+        jitter_stddev_ms: f64 = self.0.jitter_stddev;
+        packet_loss_percent: f64 = self.0.packet_loss;
+        packet_loss_received_percent: f64 = self.0.packet_loss_received;
+        sent_kbps: f64 = self.0.sent_kbps;
+        received_kbps: f64 = self.0.received_kbps;
+        acked_kbps: f64 = self.0.acked_kbps;
+        __repr__: String = format!("<PacketStats {}>", shown(&self.0));
     }
 }

@@ -26,10 +26,9 @@ impl ChunkReceiver {
         Ok(ChunkReceiver { core: Mutex::new(core) })
     }
 
-    fn receive(&self, #[instant] now: Instant, datagram: &Bound<'_, PyBytes>) -> PyResult<()> {
+    fn receive(&self, #[instant] now: Instant, datagram: &Bound<'_, PyBytes>) {
         // A drop is counted.
         let _ = lock(&self.core).handle_slice(now, datagram.as_bytes());
-        Ok(())
     }
 
     fn update<'py>(&self, py: Python<'py>, #[instant] now: Instant) -> PyResult<Option<Bound<'py, PyBytes>>> {
@@ -51,7 +50,7 @@ impl ChunkReceiver {
     properties! {
         counters: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.core).counters().iter());
         ready: bool = lock(&self.core).is_ready();
-        progress: Option<ChunkProgress> = lock(&self.core).progress().map(ChunkProgress::from);
+        progress: Option<ChunkProgress> = lock(&self.core).progress().map(ChunkProgress);
     }
 
     fn __repr__(&self) -> String {

@@ -92,7 +92,7 @@ impl ChunkSender {
         counters: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.core).counters().iter());
         bytes_per_second: f64 = lock(&self.core).bytes_per_second();
         in_flight: Option<u64> = lock(&self.core).in_flight();
-        progress: Option<ChunkProgress> = lock(&self.core).progress().map(ChunkProgress::from);
+        progress: Option<ChunkProgress> = lock(&self.core).progress().map(ChunkProgress);
         queued: usize = lock(&self.core).queued();
         idle: bool = lock(&self.core).is_idle();
     }
@@ -111,37 +111,26 @@ impl ChunkSender {
     }
 }
 
-#[pyclass(frozen, get_all, module = "tickwire.articles")]
+#[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
-pub(crate) struct ChunkProgress {
-    bytes: usize,
-    total_bytes: usize,
-    slices: usize,
-    total_slices: usize,
-    bytes_per_second: f64,
-    time_left: Option<f64>,
-}
+pub(crate) struct ChunkProgress(pub(super) slices::ChunkProgress);
 
 #[pymethods]
 impl ChunkProgress {
-    fn __repr__(&self) -> String {
-        let left = self.time_left.map(|left| format!(", {left:.1} s left")).unwrap_or_default();
-        format!(
-            "<ChunkProgress {} of {} bytes, {} of {} slices, {:.0} bytes/s{left}>",
-            self.bytes, self.total_bytes, self.slices, self.total_slices, self.bytes_per_second
-        )
+    properties! {
+        bytes: usize = self.0.bytes;
+        total_bytes: usize = self.0.total_bytes;
+        slices: usize = self.0.slices;
+        total_slices: usize = self.0.total_slices;
+        bytes_per_second: f64 = self.0.bytes_per_second;
+        time_left: Option<f64> = self.0.time_left.map(|left| left.as_secs_f64());
     }
-}
 
-impl From<slices::ChunkProgress> for ChunkProgress {
-    fn from(progress: slices::ChunkProgress) -> Self {
-        ChunkProgress {
-            bytes: progress.bytes,
-            total_bytes: progress.total_bytes,
-            slices: progress.slices,
-            total_slices: progress.total_slices,
-            bytes_per_second: progress.bytes_per_second,
-            time_left: progress.time_left.map(|left| left.as_secs_f64()),
-        }
+    fn __repr__(&self) -> String {
+        let slices::ChunkProgress { bytes, total_bytes, slices, total_slices, bytes_per_second, .. } = self.0;
+        let left = self.time_left().map(|left| format!(", {left:.1} s left")).unwrap_or_default();
+        format!(
+            "<ChunkProgress {bytes} of {total_bytes} bytes, {slices} of {total_slices} slices, {bytes_per_second:.0} bytes/s{left}>"
+        )
     }
 }

@@ -7,24 +7,15 @@ use crate::transport::fragment::MAX_FRAGMENTS;
 /// The maximum of packet sizes and memory bounds, in bytes.
 pub(super) const MAX_BYTES: usize = 1 << 30;
 
-#[pyclass(frozen, get_all, module = "tickwire.articles")]
+#[record(module = "tickwire.articles")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fragments {
+    #[within(1, MAX_BYTES)]
     pub(super) above: Option<usize>,
+    #[within(1, usize::from(u16::MAX))]
     pub(super) size: Option<usize>,
+    #[within(1, MAX_FRAGMENTS)]
     pub(super) count: Option<usize>,
+    #[within(1, MAX_BYTES)]
     pub(super) reassembly_bytes: Option<usize>,
-}
-
-#[pymethods]
-impl Fragments {
-    #[new]
-    fn new(
-        #[within(1, MAX_BYTES)] above: Option<usize>,
-        #[within(1, usize::from(u16::MAX))] size: Option<usize>,
-        #[within(1, MAX_FRAGMENTS)] count: Option<usize>,
-        #[within(1, MAX_BYTES)] reassembly_bytes: Option<usize>,
-    ) -> Self {
-        Fragments { above, size, count, reassembly_bytes }
-    }
 }

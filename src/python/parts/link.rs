@@ -73,11 +73,10 @@ impl Link {
         #[instant] now: Instant,
         item: &Bound<'_, PyAny>,
         #[within(0, MAX_ITEM)] size: Option<usize>,
-    ) -> PyResult<()> {
+    ) {
         let size = size.unwrap_or_else(|| byte_length(item));
         let item = Item { object: Some(item.clone().unbind()), lost: self.lost.clone() };
         self.with_core(|core| core.send(now, item, size));
-        Ok(())
     }
 
     fn poll(&self, #[instant] now: Instant) -> PyResult<Option<Py<PyAny>>> {

@@ -5,21 +5,16 @@ use crate::python::prelude::*;
 use crate::store::sequence;
 
 #[pyfunction]
-pub(crate) fn sequence_greater(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(sequence::greater(number("a", a)?, number("b", b)?))
+pub(crate) fn sequence_greater(#[within(0, u16::MAX)] a: u16, #[within(0, u16::MAX)] b: u16) -> bool {
+    sequence::greater(a, b)
 }
 
 #[pyfunction]
-pub(crate) fn sequence_less(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<bool> {
-    Ok(sequence::less(number("a", a)?, number("b", b)?))
+pub(crate) fn sequence_less(#[within(0, u16::MAX)] a: u16, #[within(0, u16::MAX)] b: u16) -> bool {
+    sequence::less(a, b)
 }
 
 #[pyfunction]
-pub(crate) fn sequence_distance(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<i32> {
-    Ok(sequence::distance(number("a", a)?, number("b", b)?))
-}
-
-/// An argument that is a sequence number.
-pub(super) fn number(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u16> {
-    bounded(name, value, 0, u16::MAX)
+pub(crate) fn sequence_distance(#[within(0, u16::MAX)] a: u16, #[within(0, u16::MAX)] b: u16) -> i32 {
+    sequence::distance(a, b)
 }

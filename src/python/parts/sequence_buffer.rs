@@ -4,7 +4,6 @@ use crate::python::prelude::*;
 use pyo3::exceptions::PyKeyError;
 use pyo3::types::PyIterator;
 
-use super::sequence::number;
 use crate::store;
 use crate::store::sequence::{ahead, unwrap};
 
@@ -53,66 +52,66 @@ impl SequenceBuffer {
         state.begun.then(|| state.newest() as u16)
     }
 
-    fn is_stale(&self, sequence: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let sequence = number("sequence", sequence)?;
+    fn is_stale(&self, #[within(0, u16::MAX)] sequence: u16) -> bool {
         let state = lock(&self.state);
-        Ok(state.values.stale(state.full(sequence)))
+        state.values.stale(state.full(sequence))
     }
 
-    fn insert(&self, sequence: &Bound<'_, PyAny>, value: Py<PyAny>) -> PyResult<bool> {
-        let sequence = number("sequence", sequence)?;
+    fn insert(&self, #[within(0, u16::MAX)] sequence: u16, value: Py<PyAny>) -> bool {
         let mut state = lock(&self.state);
         let sequence = state.full(sequence);
         let mut passed = state.advance(sequence);
         passed.extend(state.values.remove(sequence));
         let refused = state.values.insert(sequence, value).err();
         drop(state);
-        Ok(refused.is_none())
+        refused.is_none()
     }
 
-    fn advance(&self, sequence: &Bound<'_, PyAny>) -> PyResult<()> {
-        let sequence = number("sequence", sequence)?;
+    fn advance(&self, #[within(0, u16::MAX)] sequence: u16) {
         let mut state = lock(&self.state);
         let sequence = state.full(sequence);
         let passed = state.advance(sequence);
         drop(state);
         drop(passed);
-        Ok(())
     }
 
     #[pyo3(signature = (sequence, default = None, /))]
-    fn get(&self, sequence: &Bound<'_, PyAny>, default: Option<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
-        let found = self.find(sequence)?;
-        Ok(found.or(default))
+    fn get(
+        &self,
+        py: Python<'_>,
+        #[within(0, u16::MAX)] sequence: u16,
+        default: Option<Py<PyAny>>,
+    ) -> Option<Py<PyAny>> {
+        let state = lock(&self.state);
+        let found = state.values.get(state.full(sequence)).map(|value| value.clone_ref(py));
+        drop(state);
+        found.or(default)
     }
 
     #[pyo3(signature = (sequence, default = None, /))]
-    fn remove(&self, sequence: &Bound<'_, PyAny>, default: Option<Py<PyAny>>) -> PyResult<Option<Py<PyAny>>> {
-        let sequence = number("sequence", sequence)?;
+    fn remove(&self, #[within(0, u16::MAX)] sequence: u16, default: Option<Py<PyAny>>) -> Option<Py<PyAny>> {
         let mut state = lock(&self.state);
         let sequence = state.full(sequence);
         let removed = state.values.remove(sequence);
         drop(state);
-        Ok(removed.or(default))
+        removed.or(default)
     }
 
     fn reset(&self) {
         let _emptied = std::mem::replace(&mut *lock(&self.state), SequenceBufferState::new(self.capacity));
     }
 
-    fn __getitem__(&self, sequence: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        self.find(sequence)?.ok_or_else(|| PyKeyError::new_err(sequence.clone().unbind()))
+    fn __getitem__(&self, py: Python<'_>, #[within(0, u16::MAX)] sequence: u16) -> PyResult<Py<PyAny>> {
+        self.get(py, sequence, None).ok_or_else(|| PyKeyError::new_err(sequence))
     }
 
-    fn __delitem__(&self, sequence: &Bound<'_, PyAny>) -> PyResult<()> {
-        let removed = self.remove(sequence, None)?;
-        removed.map(drop).ok_or_else(|| PyKeyError::new_err(sequence.clone().unbind()))
+    fn __delitem__(&self, #[within(0, u16::MAX)] sequence: u16) -> PyResult<()> {
+        self.remove(sequence, None).map(drop).ok_or_else(|| PyKeyError::new_err(sequence))
     }
 
-    fn __contains__(&self, sequence: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let sequence = number("sequence", sequence)?;
+    fn __contains__(&self, #[within(0, u16::MAX)] sequence: u16) -> bool {
         let state = lock(&self.state);
-        Ok(state.values.contains(state.full(sequence)))
+        state.values.contains(state.full(sequence))
     }
 
     fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
@@ -128,15 +127,6 @@ impl SequenceBuffer {
 
     fn __clear__(&self) {
         self.reset();
-    }
-}
-
-impl SequenceBuffer {
-    fn find(&self, sequence: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
-        let py = sequence.py();
-        let sequence = number("sequence", sequence)?;
-        let state = lock(&self.state);
-        Ok(state.values.get(state.full(sequence)).map(|value| value.clone_ref(py)))
     }
 }
 

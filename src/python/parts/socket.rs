@@ -47,7 +47,7 @@ impl Socket {
     #[new]
     fn new(
         py: Python<'_>,
-        address: AddressLike,
+        address: Address,
         #[within(1, MAX_KERNEL_BUFFER)] send_buffer: usize,
         #[within(1, MAX_KERNEL_BUFFER)] receive_buffer: usize,
         #[within(1, MAX_DATAGRAM)] max_datagram: usize,
@@ -81,7 +81,7 @@ impl Socket {
         counts(py, counters.iter())
     }
 
-    fn send(&self, to: AddressLike, data: &Bound<'_, PyBytes>) -> PyResult<bool> {
+    fn send(&self, to: Address, data: &Bound<'_, PyBytes>) -> PyResult<bool> {
         self.check(to.0, data)?;
         let sent = self.with(|socket| socket.send(to.0, data.as_bytes()))?;
         sent.map_err(|error| os_error(data.py(), &error, to.0))
@@ -90,7 +90,7 @@ impl Socket {
     fn send_many(&self, datagrams: &Bound<'_, PyAny>) -> PyResult<u64> {
         let mut batch = Datagrams::new();
         let iterable = |_| {
-            let class = datagrams.get_type().name().map_or_else(|_| "it".into(), |class| class.to_string());
+            let class = class_name(datagrams);
             PyTypeError::new_err(format!("datagrams must be (address, bytes) pairs, not {class}"))
         };
         for pair in datagrams.try_iter().map_err(iterable)? {
@@ -99,7 +99,7 @@ impl Socket {
                 let shown = pair.repr()?;
                 refuse!(PyTypeError, "datagrams must be (address, bytes) pairs, not {shown}");
             }
-            let (to, data): (AddressLike, Bound<'_, PyBytes>) = pair.extract()?;
+            let (to, data): (Address, Bound<'_, PyBytes>) = pair.extract()?;
             self.check(to.0, &data)?;
             batch.push(to.0, data.as_bytes());
         }

@@ -35,19 +35,14 @@ impl VirtualConnection {
         #[truth] in_order_only: bool,
     ) -> PyResult<Self> {
         let losses = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;
-        Self::new(articles::VirtualConnection::listen(config(
-            protocol_id,
-            timeout,
-            keep_alive,
-            losses,
-            in_order_only,
-        )))
+        let config = config(protocol_id, timeout, keep_alive, losses, in_order_only);
+        Self::new(articles::VirtualConnection::listen(config))
     }
 
     #[staticmethod]
     fn connect(
         #[instant] now: Instant,
-        address: AddressLike,
+        address: Address,
         #[within(0, u32::MAX)] protocol_id: u32,
         #[seconds(MAX_TIMEOUT)] timeout: Duration,
         #[seconds(MAX_TIMEOUT)] keep_alive: Duration,
@@ -77,7 +72,7 @@ impl VirtualConnection {
     properties! {
         ready: bool = lock(&self.core).is_ready();
         peer: Option<Address> = lock(&self.core).peer().map(Address);
-        stats: PacketStats = PacketStats::from(&lock(&self.core).stats());
+        stats: PacketStats = PacketStats(lock(&self.core).stats());
     }
 
     fn send(&self, #[instant] now: Instant, payload: &Bound<'_, PyBytes>) -> PyResult<(u16, Outgoing)> {
@@ -95,7 +90,7 @@ impl VirtualConnection {
     fn receive<'py>(
         &self,
         #[instant] now: Instant,
-        source: AddressLike,
+        source: Address,
         datagram: &Bound<'py, PyBytes>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let payload = match lock(&self.core).handle_datagram(now, source.0, datagram.as_bytes()) {

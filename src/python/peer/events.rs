@@ -1,12 +1,9 @@
 //! The events of a game of peers, and the players they are about.
 
-use core::hash::{Hash, Hasher};
-use std::collections::hash_map::DefaultHasher;
-
 use crate::python::prelude::*;
 
 use crate::mesh::LeaveReason;
-use crate::python::events::event_class;
+use crate::python::events::hash;
 
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
@@ -17,7 +14,7 @@ pub(crate) struct Player {
     pub(super) joined: u32,
     pub(super) name: String,
     pub(super) address: Option<Address>,
-    pub(super) data: Mutex<Option<Py<PyAny>>>,
+    pub(super) data: ObjectCell,
 }
 
 #[pymethods]
@@ -27,14 +24,12 @@ impl Player {
         name: &str = &self.name;
         client_id: u64 = client_id((self.number, self.joined));
         address: Option<Address> = self.address;
-        data: Option<Py<PyAny>> = lock(&self.data).as_ref().map(|data| data.clone_ref(py));
+        data: Option<Py<PyAny>> = self.data.get(py);
     }
 
     #[setter]
     fn set_data(&self, data: Option<Py<PyAny>>) {
-        // Dropping the old object may run code of the game, so it happens after the lock is released.
-        let before = core::mem::replace(&mut *lock(&self.data), data);
-        drop(before);
+        self.data.set(data);
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -45,34 +40,45 @@ impl Player {
     }
 
     fn __hash__(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (self.peer, self.number, self.joined).hash(&mut hasher);
-        hasher.finish()
+        hash((self.peer, self.number, self.joined))
     }
 
     pub(super) fn __repr__(&self) -> String {
         format!("<Player {} {:?}>", self.number, self.name)
     }
 
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.data.try_lock().map_or(Ok(()), |data| visit.call(&*data))
-    }
+    traverses!(self.data);
 
     fn __clear__(&self) {
-        let before = lock(&self.data).take();
-        drop(before);
+        self.data.set(None);
     }
 }
 
-event_class! { PlayerJoined in "tickwire.peers", holding player { player: Py<Player> } }
+#[record(module = "tickwire.peers")]
+#[derive(Debug)]
+pub(crate) struct PlayerJoined {
+    pub(super) player: Py<Player>,
+}
 
-event_class! { PlayerLeft in "tickwire.peers", holding player { player: Py<Player>, reason: Py<PyAny> } }
+#[record(module = "tickwire.peers")]
+#[derive(Debug)]
+pub(crate) struct PlayerLeft {
+    pub(super) player: Py<Player>,
+    pub(super) reason: LeaveReason,
+}
 
-event_class! { MasterChanged in "tickwire.peers", holding player { player: Py<Player> } }
+#[record(module = "tickwire.peers")]
+#[derive(Debug)]
+pub(crate) struct MasterChanged {
+    pub(super) player: Py<Player>,
+}
 
-event_class! { HostChanged in "tickwire.peers", holding host { host: Py<Player>, age: Option<f64> } }
-
-event_class! { GameEnded in "tickwire.peers" { reason: Py<PyAny> } }
+#[record(module = "tickwire.peers")]
+#[derive(Debug)]
+pub(crate) struct HostChanged {
+    pub(super) host: Py<Player>,
+    pub(super) age: Option<f64>,
+}
 
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Clone, Copy, Debug)]
@@ -97,29 +103,13 @@ impl Started {
     }
 }
 
+#[record(module = "tickwire.peers")]
+#[derive(Debug)]
+pub(crate) struct GameEnded {
+    pub(super) reason: LeaveReason,
+}
+
 /// The id of a player's client at every host's server.
 pub(super) fn client_id((player, joined): (u8, u32)) -> u64 {
     u64::from(joined) << 8 | u64::from(player)
-}
-
-/// The name of a reason in `tickwire._connection.LeaveReason`.
-fn reason_name(reason: LeaveReason) -> &'static str {
-    match reason {
-        LeaveReason::Left => "LEFT",
-        LeaveReason::Lost => "LOST",
-        LeaveReason::Kicked => "KICKED",
-        LeaveReason::Unreachable => "UNREACHABLE",
-        LeaveReason::Violation => "VIOLATION",
-        LeaveReason::Minority => "MINORITY",
-        LeaveReason::Full => "FULL",
-        LeaveReason::Started => "STARTED",
-        LeaveReason::Mismatch => "MISMATCH",
-        LeaveReason::NoAnswer => "NO_ANSWER",
-        LeaveReason::Closed => "CLOSED",
-    }
-}
-
-pub(super) fn reason_to_python(py: Python<'_>, reason: LeaveReason) -> PyResult<Py<PyAny>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    Ok(CLASS.import(py, "tickwire._connection", "LeaveReason")?.getattr(reason_name(reason))?.unbind())
 }

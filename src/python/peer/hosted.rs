@@ -222,9 +222,8 @@ impl Peer {
             }
             let token = server.with(|host, driver| {
                 let listener = host.listener().ok_or_else(not_connected)?;
-                let network = self.endpoint.network.as_ref().map(|network| network.get().0.clone());
                 let address = member_address(me.0, me.1);
-                let mut entropy = entropy(network);
+                let mut entropy = entropy(self.endpoint.virtual_network());
                 let made = listener.local_token(driver.unix(), address, client_id(who), None, &mut *entropy);
                 made.map_err(value_error)
             })??;

@@ -11,27 +11,24 @@ use std::sync::atomic::AtomicU64;
 use crate::python::prelude::*;
 use pyo3::IntoPyObjectExt;
 
-use self::events::reason_to_python;
 pub(crate) use self::events::{
     GameEnded, HostChanged, MasterChanged, Player, PlayerJoined, PlayerLeft, Started,
 };
 use self::hosted::HostedGame;
 use self::open::{Opening, open};
 pub(crate) use self::path::PlayerPath;
-use super::arguments::a_protocol;
 use super::client::Client;
 use super::facade::Facade;
 use super::inbox::{Inbox, Pending};
 use super::log::{Level, log};
-use super::protocol::seconds;
 use super::rendezvous::{self, Rendezvous};
 use super::sending::Sending;
 use super::server::Server;
 use super::settings::{Given, Settings};
-use super::setup::{class_name, entropy, random};
+use super::setup::{entropy, random};
 use super::stats::ConnectionStats;
 use crate::endpoint::{ChunkLimits, Event};
-use crate::mesh::{Happening, MAX_PLAYERS, Phase, Start};
+use crate::mesh::{Happening, LeaveReason, MAX_PLAYERS, Phase, Start};
 use crate::session::{Carried, PeerPart};
 
 /// The longest countdown, in seconds.
@@ -59,12 +56,9 @@ struct Known {
 #[pymethods]
 impl Peer {
     #[staticmethod]
-    #[pyo3(signature = (protocol, *, name = "", players = 4, late_joining = false, key = None, **settings))]
-    #[pyo3(text_signature = "(protocol, *, name='', players=4, late_joining=False, key=None, \
-                             rendezvous=None, network=None, transfers=None, tuning=None, debugging=None)")]
     fn host<'py>(
         py: Python<'py>,
-        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
+        protocol: Py<Protocol>,
         name: &str,
         #[within(1, MAX_PLAYERS as u8)] players: u8,
         #[truth] late_joining: bool,
@@ -84,13 +78,10 @@ impl Peer {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (address, protocol, *, name = "", key = None, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, name='', key=None, rendezvous=None, \
-                             network=None, transfers=None, tuning=None, debugging=None)")]
     fn join<'py>(
         py: Python<'py>,
         address: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
+        protocol: Py<Protocol>,
         name: &str,
         key: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
@@ -101,7 +92,7 @@ impl Peer {
         let meeting = meeting.get();
         let address = match meeting.server() {
             Some(_) => rendezvous::code_address(address, "address")?,
-            None => address.extract::<AddressLike>()?.0,
+            None => address.extract::<Address>()?.0,
         };
         if address.port() == 0 || address.ip().is_unspecified() {
             return Err(value_error(format!(
@@ -115,6 +106,9 @@ impl Peer {
     }
 
     properties! {
+        is_master: PyResult<bool> =
+            self.part(|part, _| part.mesh().is_master() && part.mesh().master() == part.mesh().me());
+        time: PyResult<f64> = self.part(|_, now| now.as_secs_f64());
         code: PyResult<Option<String>> = rendezvous::code(&self.endpoint);
         code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint);
     }
@@ -140,11 +134,6 @@ impl Peer {
     }
 
     #[getter]
-    fn is_master(&self) -> PyResult<bool> {
-        self.part(|part, _| part.mesh().is_master() && part.mesh().master() == part.mesh().me())
-    }
-
-    #[getter]
     fn server(&self, py: Python<'_>) -> PyResult<Option<Py<Server>>> {
         let Some(game) = &self.hosted else { return Ok(None) };
         let is_host = !self.closed()? && self.part(|part, now| part.is_host(now))?;
@@ -160,22 +149,20 @@ impl Peer {
     }
 
     #[getter]
-    fn ended(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+    fn ended(&self) -> PyResult<Option<LeaveReason>> {
         match self.part(|part, _| part.mesh().phase())? {
-            Phase::Ended(reason) => reason_to_python(py, reason).map(Some),
+            Phase::Ended(reason) => Ok(Some(reason)),
             _ => Ok(None),
         }
     }
 
-    #[getter]
-    fn time(&self) -> PyResult<f64> {
-        self.part(|_, now| now.as_secs_f64())
-    }
-
-    fn start(&self, #[number] countdown: f64, #[within(0, u64::MAX)] seed: Option<u64>) -> PyResult<bool> {
-        let countdown = seconds("countdown", countdown, MAX_COUNTDOWN)?.as_micros() as u32;
-        let network = self.endpoint.network.as_ref().map(|network| network.get().0.clone());
-        let seed = seed.unwrap_or_else(|| random(&mut *entropy(network)));
+    fn start(
+        &self,
+        #[seconds(MAX_COUNTDOWN)] countdown: Duration,
+        #[within(0, u64::MAX)] seed: Option<u64>,
+    ) -> PyResult<bool> {
+        let countdown = countdown.as_micros() as u32;
+        let seed = seed.unwrap_or_else(|| random(&mut *entropy(self.endpoint.virtual_network())));
         self.part(|part, now| part.mesh_mut().start(now, Start { seed, countdown, players: 0 }))
     }
 
@@ -197,27 +184,11 @@ impl Peer {
             address.map(|address| path::of(driver, address))
         };
         Ok(found.map(|(kind, through)| PlayerPath {
-            kind,
+            kind: kind.name(),
             through: through.and_then(|number| self.player(py, number)),
         }))
     }
 
-    #[pyo3(signature = (player, message, channel = None, *, key = None, tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, player, message, channel=None, *, key=0, tag=0, notify=False)")]
-    fn send(
-        &self,
-        player: &Bound<'_, Player>,
-        message: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
-        key: Option<&Bound<'_, PyAny>>,
-        tag: Option<&Bound<'_, PyAny>>,
-        #[truth] notify: bool,
-    ) -> PyResult<Py<PyAny>> {
-        self.endpoint.send(self.peer(player)?, Sending { message, channel, key, tag, notify })
-    }
-
-    #[pyo3(signature = (message, channel = None, *, key = None, tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, message, channel=None, *, key=0, tag=0, notify=False)")]
     fn broadcast(
         &self,
         message: &Bound<'_, PyAny>,
@@ -388,9 +359,9 @@ impl Peer {
         }
         for happening in core::mem::take(&mut pending.tick.players) {
             let event = self.make_event(py, happening)?;
-            pending.events.extend(event);
+            pending.lists.events.extend(event);
         }
-        pending.events.append(&mut self.host_game(py)?);
+        pending.lists.events.append(&mut self.host_game(py)?);
         self.keep_states(&mut pending.tick.chunks)?;
         let player_of =
             |handle| lock(&self.players).by_handle.get(&handle).map(|player| player.clone_ref(py));
@@ -426,7 +397,7 @@ impl Peer {
                     let handle = part.handle_of(number).filter(|_| !is_me);
                     (handle, name, address.filter(|_| !is_me))
                 })?;
-                let data = Mutex::default();
+                let data = ObjectCell::default();
                 let address = address.map(Address);
                 let player = Player { peer: self.id, number, joined, name, address, data };
                 let player = Py::new(py, player)?;
@@ -442,13 +413,15 @@ impl Peer {
                 let mut known = lock(&self.players);
                 let is_it =
                     |player: &Py<Player>| (player.get().number, player.get().joined) == (number, joined);
-                let left = known.by_number.extract_if(|_, player| is_it(player)).next();
-                let linked: Vec<_> = known.by_handle.extract_if(|_, player| is_it(player)).collect();
+                let player =
+                    known.by_number.get(&number).filter(|player| is_it(player)).map(|it| it.clone_ref(py));
+                let left = known.by_number.extract_if(|_, player| is_it(player)).map(|(_, player)| player);
+                let mut left: Vec<_> = left.collect();
+                left.extend(known.by_handle.extract_if(|_, player| is_it(player)).map(|(_, player)| player));
                 drop(known);
-                drop(linked);
-                let Some((_, player)) = left else { return Ok(None) };
+                drop(left);
+                let Some(player) = player else { return Ok(None) };
                 say(format!("{} left: {reason:?}", player.get().__repr__()));
-                let reason = reason_to_python(py, reason)?;
                 Some(Py::new(py, PlayerLeft { player, reason })?.into_any())
             }
             Happening::Master { player } => {
@@ -462,7 +435,7 @@ impl Peer {
             }
             Happening::Ended { reason } => {
                 say(format!("the game is over for it: {reason:?}"));
-                Some(Py::new(py, GameEnded { reason: reason_to_python(py, reason)? })?.into_any())
+                Some(Py::new(py, GameEnded { reason })?.into_any())
             }
         })
     }

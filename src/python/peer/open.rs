@@ -1,16 +1,16 @@
 //! Makes a peer: a host that listens and dials on one port, and its mesh.
 
-use core::net::{IpAddr, Ipv4Addr};
-
 use crate::python::prelude::*;
+use pyo3::exceptions::PyUserWarning;
 
 use crate::driver::OsEntropy;
+use crate::driver::bind::any_port;
 use crate::endpoint::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, ServerConfig};
 use crate::mesh::{MAX_NAME_BYTES, MAX_PLAYERS, Mesh, MeshConfig};
 use crate::netcode;
 use crate::python::capture::Secrets;
-use crate::python::development;
 use crate::python::endpoint::PEER;
+use crate::python::errors::warn;
 use crate::python::rendezvous::Rendezvous;
 use crate::python::settings::Settings;
 use crate::python::setup::open_driver;
@@ -64,22 +64,14 @@ pub(super) fn open(
     let has_key = key.is_some();
     let join_key = key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?;
     let network = settings.network.clone();
-    let ip = if network.is_some() { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
-    let unbound = match near {
-        Some(address) if address.is_ipv6() => SocketAddr::new(
-            if network.is_some() { core::net::Ipv6Addr::LOCALHOST } else { core::net::Ipv6Addr::UNSPECIFIED }
-                .into(),
-            0,
-        ),
-        _ => SocketAddr::new(IpAddr::V4(ip), 0),
-    };
+    let unbound = any_port(near.is_some_and(|near| near.is_ipv6()), network.is_some());
     let address = settings.tuning.get().bind.map_or(unbound, |bind| bind.0);
     let asked = near.unwrap_or(address).ip();
     if !has_key && network.is_none() && !asked.is_loopback() && !address.ip().is_loopback() {
         let sentence = format!(
             "the peer at {address} has no key: it is in development mode and anyone can join. Give all peers of a game one key"
         );
-        development::warn(py, sentence)?;
+        warn::<PyUserWarning>(py, sentence)?;
     }
     let capture = settings.debugging.get().capture(py)?;
     let mut driver = open_driver(py, address, &settings)?;

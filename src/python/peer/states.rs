@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use crate::python::prelude::*;
 
 use super::Peer;
+use crate::driver::files;
 use crate::session::SharedLockstep;
 use crate::transport::chunks::{ChunkEvent, Stored};
 
@@ -36,11 +37,7 @@ impl Peer {
             let (older, others): (States, States) =
                 std::mem::take(&mut *states).into_iter().partition(|(of, _)| *of == player);
             *states = others;
-            for (_, stored) in older {
-                if let Stored::File(path) = stored {
-                    let _ = std::fs::remove_file(&path);
-                }
-            }
+            older.iter().for_each(|(_, stored)| files::discard(stored));
             states.push_back((player, stored));
         }
         Ok(())
@@ -50,21 +47,8 @@ impl Peer {
     pub(in crate::python) fn take_state(&self) -> Option<(u8, Vec<u8>)> {
         loop {
             let (player, stored) = lock(&self.states).pop_front()?;
-            match stored {
-                Stored::Bytes(bytes) => return Some((player, bytes)),
-                Stored::File(path) => {
-                    if let Ok(bytes) = std::fs::read(&path) {
-                        // It is of this one moment: a later one is another file.
-                        let _ = std::fs::remove_file(&path);
-                        return Some((player, bytes));
-                    }
-                }
-                // A file of the game's that was there before stays, whatever label it came with.
-                Stored::Reused(path) => {
-                    if let Ok(bytes) = std::fs::read(&path) {
-                        return Some((player, bytes));
-                    }
-                }
+            if let Some(bytes) = files::take(stored) {
+                return Some((player, bytes));
             }
         }
     }

@@ -5,7 +5,7 @@
 
 use super::inputs::{InputKind, InputObjects, InputRow};
 use super::requests::{Advance, Load, Save, Sums};
-use super::states::{Arrays, StateKind};
+use super::states::StateKind;
 use crate::python::prelude::*;
 use crate::rollback::{GameInput, StateRing};
 
@@ -32,7 +32,7 @@ fn missing(frame: u32) -> PyErr {
 
 /// The state that the game saved before a frame.
 pub(super) fn state_of(py: Python<'_>, save: &Py<Save>, frame: u32) -> PyResult<Py<PyAny>> {
-    lock(&save.get().state).as_ref().map(|state| state.clone_ref(py)).ok_or_else(|| missing(frame))
+    save.get().state.get(py).ok_or_else(|| missing(frame))
 }
 
 impl Acts {
@@ -67,7 +67,7 @@ impl Acts {
     /// Fills a request to save by the game's functions, or returns it.
     pub(super) fn fill(&self, py: Python<'_>, request: Py<Save>) -> PyResult<Option<Py<PyAny>>> {
         let StateKind::Calls { save, check, .. } = &self.states else { return Ok(Some(request.into_any())) };
-        *lock(&request.get().state) = Some(save.call0(py)?);
+        request.get().state.set(Some(save.call0(py)?));
         if let Some(check) = check.as_ref().filter(|_| request.get().checked) {
             let sums = Sums::of(check.call0(py)?.bind(py))?;
             *lock(&request.get().sums) = Some(sums);
@@ -130,11 +130,8 @@ impl Acts {
     /// The checksums of the state before a frame, with the fields' names.
     pub(super) fn sums(&self, py: Python<'_>, frame: u32) -> Sums {
         if let StateKind::Arrays(arrays) = &self.states {
-            let mut sums = Sums { names: arrays.names(), values: Vec::new() };
-            if let Some(saved) = lock(&self.kept).ring.get(frame) {
-                arrays.sums(saved, &mut sums.values);
-            }
-            return sums;
+            let values = lock(&self.kept).ring.get(frame).map(|saved| arrays.layout.sums(saved));
+            return Sums { names: arrays.layout.names(), values: values.unwrap_or_default() };
         }
         self.saved(py, frame).and_then(|save| lock(&save.get().sums).clone()).unwrap_or_default()
     }
@@ -143,13 +140,7 @@ impl Acts {
     pub(super) fn differences(&self, frame: u32) -> Option<Vec<String>> {
         let StateKind::Arrays(arrays) = &self.states else { return None };
         let kept = lock(&self.kept);
-        let differs = |saved: &&[u8]| !arrays.equals(saved);
-        Some(
-            kept.ring
-                .get(frame)
-                .filter(differs)
-                .map_or(Vec::new(), |saved| Arrays::differences(arrays, saved)),
-        )
+        Some(kept.ring.get(frame).map_or_else(Vec::new, |saved| arrays.differences(saved)))
     }
 }
 

@@ -1,10 +1,25 @@
 //! The events of a rollback game.
 
-use crate::python::events::event_class;
 use crate::python::prelude::*;
 
-event_class! { PlayerOut in "tickwire.rollback", comparable { player: u8, frame: u32 } }
+#[record(eq, module = "tickwire.rollback")]
+#[derive(PartialEq)]
+pub(crate) struct PlayerOut {
+    pub(super) player: u8,
+    pub(super) frame: u32,
+}
 
-event_class! { Desync in "tickwire.rollback", comparable { player: u8, frame: u32, last_equal: Option<u32>, fields: Vec<String> } }
+#[record(eq, module = "tickwire.rollback")]
+#[derive(PartialEq)]
+pub(crate) struct Desync {
+    pub(super) player: u8,
+    pub(super) frame: u32,
+    pub(super) last_equal: Option<u32>,
+    pub(super) fields: Vec<String>,
+}
 
-event_class! { SpectatorLost in "tickwire.rollback", comparable { index: u8 } }
+#[record(eq, module = "tickwire.rollback")]
+#[derive(PartialEq)]
+pub(crate) struct SpectatorLost {
+    pub(super) index: u8,
+}

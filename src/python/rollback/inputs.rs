@@ -4,7 +4,6 @@ use crate::python::prelude::*;
 
 use crate::python::codec::Class;
 use crate::rollback::{GameInput, InputShape, MAX_INPUT_BITS};
-use crate::transport::{Body, MessageType};
 use crate::wire::{BitReader, BitWriter, Schema};
 
 /// How many objects are kept for each player: an input that comes again is the same object.
@@ -24,19 +23,7 @@ impl InputKind {
             let bits = bounded("inputs", inputs, 1, 64)?;
             return Ok(InputKind::Int { bits });
         }
-        let class = Class::new(inputs, 0).map_err(|error| {
-            let sentence = error.value(inputs.py()).to_string().replace("messages[0]", "inputs");
-            PyTypeError::new_err(sentence)
-        })?;
-        let MessageType { name, body } = class.message_type();
-        let Body::Declared(schema) = body else {
-            return Err(PyTypeError::new_err(format!(
-                "inputs must be a number of bits or a class made by @tickwire.message, and {name} has a serialize of its own"
-            )));
-        };
-        if class.has_block() {
-            refuse!(PyTypeError, "inputs must be a class without a block, and {name} has one");
-        }
+        let (class, name, schema) = Class::of_inputs(inputs, "a number of bits or ")?;
         if schema.max_bits() > MAX_INPUT_BITS || schema.max_bits() == 0 {
             let most = MAX_INPUT_BITS / 8;
             let bytes = schema.max_bits().div_ceil(8);
@@ -68,8 +55,7 @@ impl InputKind {
         match self {
             InputKind::Int { bits } => {
                 if !input.is_instance_of::<PyInt>() {
-                    let class = input.get_type().name()?.to_string();
-                    refuse!(PyTypeError, "input must be an int, not {class}");
+                    refuse!(PyTypeError, "input must be an int, not {}", class_name(input));
                 }
                 let most = u64::MAX >> (64 - bits);
                 let value = match input.extract::<u64>() {
@@ -83,11 +69,8 @@ impl InputKind {
             }
             InputKind::Class { class, .. } => {
                 if !input.get_type().is(class.class()) {
-                    return Err(PyTypeError::new_err(format!(
-                        "input must be of class {}, not {}",
-                        class.name(),
-                        input.get_type().name()?
-                    )));
+                    let (class, given) = (class.name(), class_name(input));
+                    refuse!(PyTypeError, "input must be of class {class}, not {given}");
                 }
                 class.write(input, writer)
             }

@@ -3,6 +3,8 @@
 use crate::python::prelude::*;
 use pyo3::types::PyMapping;
 
+use super::session::Rollback;
+use super::sync_test::SyncTest;
 use crate::rollback::{MAX_FIELDS, hash};
 
 #[pyclass(frozen, module = "tickwire.rollback")]
@@ -11,9 +13,9 @@ pub(crate) struct Save {
     pub(super) frame: u32,
     #[pyo3(get)]
     pub(super) checked: bool,
-    pub(super) state: Mutex<Option<Py<PyAny>>>,
+    pub(super) state: ObjectCell,
     pub(super) sums: Mutex<Option<Sums>>,
-    checksum: Mutex<Option<Py<PyAny>>>,
+    checksum: ObjectCell,
 }
 
 /// A state's checksums by field.
@@ -63,41 +65,42 @@ fn sum_of(value: &Bound<'_, PyAny>) -> PyResult<u32> {
 
 impl Save {
     pub(super) fn new(frame: u32, checked: bool) -> Self {
-        Save { frame, checked, state: Mutex::new(None), sums: Mutex::new(None), checksum: Mutex::new(None) }
+        Save {
+            frame,
+            checked,
+            state: ObjectCell::default(),
+            sums: Mutex::default(),
+            checksum: ObjectCell::default(),
+        }
     }
 }
 
 #[pymethods]
 impl Save {
     properties! {
-        state: Option<Py<PyAny>> = lock(&self.state).as_ref().map(|state| state.clone_ref(py));
-        checksum: Option<Py<PyAny>> = lock(&self.checksum).as_ref().map(|value| value.clone_ref(py));
+        state: Option<Py<PyAny>> = self.state.get(py);
+        checksum: Option<Py<PyAny>> = self.checksum.get(py);
         __repr__: String = format!("<Save of frame {}>", self.frame);
     }
 
     #[setter]
     fn set_state(&self, value: Py<PyAny>) {
-        // Dropping the old state may run code of the game, which may come back here: not under the lock.
-        let before = lock(&self.state).replace(value);
-        drop(before);
+        self.state.set(Some(value));
     }
 
     #[setter]
     fn set_checksum(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let sums = if value.is_none() { None } else { Some(Sums::of(value)?) };
         *lock(&self.sums) = sums;
-        let before = lock(&self.checksum).replace(value.clone().unbind());
-        drop(before);
+        self.checksum.set(Some(value.clone().unbind()));
         Ok(())
     }
 
     traverses!(self.state, self.checksum);
 
     fn __clear__(&self) {
-        for held in [&self.state, &self.checksum] {
-            let before = lock(held).take();
-            drop(before);
-        }
+        self.state.set(None);
+        self.checksum.set(None);
     }
 }
 
@@ -148,5 +151,28 @@ impl Advance {
         confirmed: bool = self.guessed == 0;
         __repr__: PyResult<String> =
             Ok(format!("<Advance frame {} on {}>", self.frame, self.inputs.bind(py).repr()?));
+    }
+}
+
+/// The requests of one call of `advance`.
+#[pyclass(frozen, module = "tickwire._core")]
+pub(crate) struct Requests(pub(super) RequestSource);
+
+pub(super) enum RequestSource {
+    Game(Py<Rollback>),
+    Test(Py<SyncTest>),
+}
+
+#[pymethods]
+impl Requests {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        match &self.0 {
+            RequestSource::Game(game) => game.get().next(py),
+            RequestSource::Test(test) => test.get().next(py),
+        }
     }
 }

@@ -6,7 +6,7 @@ use super::acts::Acts;
 use super::events::{Desync, PlayerOut, SpectatorLost};
 use super::inputs::InputKind;
 use super::moment;
-use super::requests::Sums;
+use super::requests::{RequestSource, Requests, Sums};
 use super::states::StateKind;
 use super::timing::Timing;
 use crate::python::parts::counts;
@@ -115,7 +115,7 @@ impl Rollback {
     }
 
     /// The next request for the game itself.
-    fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+    pub(super) fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         loop {
             let (request, check_every) = {
                 let mut guard = lock(&self.inner);
@@ -157,27 +157,23 @@ impl Rollback {
 #[pymethods]
 impl Rollback {
     #[new]
-    #[pyo3(signature = (peer, inputs, *, players = None, me = None, timing = None, state = None, save = None,
-                        load = None, check = None, check_every = 16))]
-    #[allow(clippy::too_many_arguments)] // Keywords in Python.
     fn new(
         peer: Option<Py<Peer>>,
         inputs: &Bound<'_, PyAny>,
         players: Option<&Bound<'_, PyAny>>,
         #[within(0, MAX_PLAYERS as u8 - 1)] me: Option<u8>,
-        timing: Option<&Bound<'_, PyAny>>,
+        timing: Option<&Bound<'_, Timing>>,
         state: Option<&Bound<'_, PyAny>>,
-        save: Option<&Bound<'_, PyAny>>,
-        load: Option<&Bound<'_, PyAny>>,
-        check: Option<&Bound<'_, PyAny>>,
+        #[callable] save: Option<Py<PyAny>>,
+        #[callable] load: Option<Py<PyAny>>,
+        #[callable] check: Option<Py<PyAny>>,
         #[within(0, 100_000)] check_every: u32,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
         let (players, me) = seats(peer.as_ref(), players, me)?;
         let mut config = Config::new(1, me, kind.shape());
         config.players = players;
-        let timing = timing.map(|given| argument("timing", given, "a Timing or None")).transpose()?;
-        let timing = Timing::or_default(timing.as_ref());
+        let timing = timing.map(|given| *given.get()).unwrap_or_default();
         (config.delay, config.window, config.rate) = (timing.delay, timing.window, timing.rate);
         config.check_every = check_every;
         let states = StateKind::new(state, save, load, check)?;
@@ -217,7 +213,7 @@ impl Rollback {
             inner.given = 0;
             inner.writer = writer;
             drop(guard);
-            return Ok(Requests(slf.unbind()));
+            return Ok(Requests(RequestSource::Game(slf.unbind())));
         }
         inner.writer = writer;
         written?;
@@ -251,9 +247,8 @@ impl Rollback {
         Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) -> PyResult<()> {
+    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) {
         lock(&self.inner).game.lock().note_left(moment(now), player);
-        Ok(())
     }
 
     fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
@@ -318,20 +313,5 @@ impl Rollback {
         let inner = lock(&self.inner);
         let game = inner.game.lock();
         format!("<Rollback at frame {}, {} confirmed>", game.frame(), game.confirmed())
-    }
-}
-
-/// What one call of advance() gives.
-#[pyclass(frozen, module = "tickwire._core")]
-pub(crate) struct Requests(Py<Rollback>);
-
-#[pymethods]
-impl Requests {
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        self.0.get().next(py)
     }
 }

@@ -3,7 +3,7 @@
 use crate::python::prelude::*;
 use pyo3::types::PyMapping;
 
-use crate::rollback::{MAX_FIELDS, hash, hash_strided};
+use crate::rollback::{MAX_FIELDS, StateField, StateLayout};
 
 /// How states are saved and loaded.
 pub(super) enum StateKind {
@@ -15,18 +15,10 @@ pub(super) enum StateKind {
 impl StateKind {
     pub(super) fn new(
         state: Option<&Bound<'_, PyAny>>,
-        save: Option<&Bound<'_, PyAny>>,
-        load: Option<&Bound<'_, PyAny>>,
-        check: Option<&Bound<'_, PyAny>>,
+        save: Option<Py<PyAny>>,
+        load: Option<Py<PyAny>>,
+        check: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        for (name, given) in [("save", save), ("load", load), ("check", check)] {
-            if let Some(given) = given.filter(|given| !given.is_callable()) {
-                let class = given.get_type().name()?;
-                refuse!(PyTypeError, "{name} must be callable or None, not {class}");
-            }
-        }
-        let own = |given: Option<&Bound<'_, PyAny>>| given.map(|given| given.clone().unbind());
-        let (save, load, check) = (own(save), own(load), own(check));
         match (state, save, load) {
             (Some(state), None, None) => {
                 if check.is_some() {
@@ -43,17 +35,9 @@ impl StateKind {
         }
     }
 
-    /// A mark of names, types and lengths of a state that is copied here; 0 for any other.
+    /// The mark of a state that is copied here; 0 for any other.
     pub(super) fn mark(&self) -> u64 {
-        let StateKind::Arrays(arrays) = self else { return 0 };
-        let mut hasher = crc32fast::Hasher::new();
-        for field in &arrays.fields {
-            hasher.update(field.name.as_bytes());
-            hasher.update(&(field.length as u64).to_le_bytes());
-            hasher.update(&(field.size as u64).to_le_bytes());
-            hasher.update(field.kind.as_bytes());
-        }
-        u64::from(hasher.finalize()).max(1)
+        if let StateKind::Arrays(arrays) = self { arrays.layout.mark() } else { 0 }
     }
 
     /// Bytes of a state that is copied here.
@@ -74,28 +58,16 @@ unsafe impl Send for Held {}
 #[allow(unsafe_code)]
 unsafe impl Sync for Held {}
 
-/// A field of a state: some bytes of each row of an array.
-struct StateField {
-    name: String,
-    start: usize,
-    length: usize,
-    offset: usize,
-    size: usize,
-    stride: usize,
-    /// Its type, as NumPy or the buffer protocol says it.
-    kind: String,
-}
-
 /// Arrays that together are the state.
 pub(super) struct Arrays {
     held: Vec<Held>,
-    fields: Vec<StateField>,
+    pub(super) layout: StateLayout,
     size: usize,
 }
 
 impl Arrays {
     fn new(state: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let mut arrays = Arrays { held: Vec::new(), fields: Vec::new(), size: 0 };
+        let mut arrays = Arrays { held: Vec::new(), layout: StateLayout::default(), size: 0 };
         match state.cast::<PyMapping>() {
             Ok(mapping) => {
                 for item in mapping.items()?.iter() {
@@ -109,8 +81,8 @@ impl Arrays {
         if arrays.size == 0 {
             return Err(PyValueError::new_err("state must have at least one byte, not 0"));
         }
-        if arrays.fields.len() > MAX_FIELDS {
-            let count = arrays.fields.len();
+        let count = arrays.layout.fields.len();
+        if count > MAX_FIELDS {
             refuse!(PyValueError, "state must have at most {MAX_FIELDS} fields, not {count}");
         }
         Ok(arrays)
@@ -136,8 +108,8 @@ impl Arrays {
                 "{shown} must be an array of numbers, not of Python objects: give save and load for these"
             )));
         }
-        let (start, length, stride) = (self.size, raw.len(), raw.item_size().max(1));
-        self.size += length;
+        let (array, stride) = (self.size..self.size + raw.len(), raw.item_size().max(1));
+        self.size = array.end;
         let of_dtype = |dtype: &Bound<'_, PyAny>| Ok::<_, PyErr>(dtype.getattr("str")?.to_string());
         let kind = match &dtype {
             Some(dtype) => of_dtype(dtype)?,
@@ -148,7 +120,7 @@ impl Arrays {
         let dtype = names.transpose()?.filter(|(_, names)| !names.is_none());
         let Some((dtype, names)) = dtype else {
             let name = if name.is_empty() { "state" } else { name }.to_owned();
-            self.fields.push(StateField { name, start, length, offset: 0, size: 0, stride, kind });
+            self.layout.fields.push(StateField { name, kind, array, stride, part: None });
             return Ok(());
         };
         let fields = dtype.getattr("fields")?;
@@ -161,7 +133,8 @@ impl Arrays {
             let kind = own_type.str()?.to_string();
             let own: String = field.extract()?;
             let name = if name.is_empty() { own } else { format!("{name}.{own}") };
-            self.fields.push(StateField { name, start, length, offset, size, stride, kind });
+            let (array, part) = (array.clone(), Some(offset..offset + size));
+            self.layout.fields.push(StateField { name, kind, array, stride, part });
         }
         Ok(())
     }
@@ -189,46 +162,11 @@ impl Arrays {
         }
     }
 
-    /// Whether the current state equals a saved one.
-    pub(super) fn equals(&self, saved: &[u8]) -> bool {
-        let mut own = vec![0; self.size];
-        self.save(&mut own);
-        own == saved
-    }
-
-    /// The checksums of a saved state's fields.
-    pub(super) fn sums(&self, saved: &[u8], sums: &mut Vec<u32>) {
-        sums.clear();
-        sums.extend(self.fields.iter().map(|field| {
-            let bytes = &saved[field.start..field.start + field.length];
-            match field.size {
-                0 => hash(0, bytes),
-                size => hash_strided(0, bytes, field.offset, size, field.stride),
-            }
-        }));
-    }
-
-    pub(super) fn names(&self) -> Vec<String> {
-        self.fields.iter().map(|field| field.name.clone()).collect()
-    }
-
-    /// The names of the fields that differ from a saved state, with the first differing row.
+    /// The fields of the current state that differ from a saved one.
     pub(super) fn differences(&self, saved: &[u8]) -> Vec<String> {
         let mut own = vec![0; self.size];
         self.save(&mut own);
-        let differs = |field: &StateField| {
-            let range = field.start..field.start + field.length;
-            let rows = own[range.clone()].chunks(field.stride).zip(saved[range].chunks(field.stride));
-            let part = |row: &[u8]| match field.size {
-                0 => row.to_vec(),
-                size => row[field.offset..field.offset + size].to_vec(),
-            };
-            rows.enumerate().find(|(_, (own, saved))| part(own) != part(saved)).map(|(row, _)| row)
-        };
-        self.fields
-            .iter()
-            .filter_map(|field| differs(field).map(|row| format!("{}[{row}]", field.name)))
-            .collect()
+        if own == saved { Vec::new() } else { self.layout.differences(saved, &own) }
     }
 }
 

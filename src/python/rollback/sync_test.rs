@@ -4,7 +4,7 @@ use crate::python::prelude::*;
 
 use super::acts::{Acts, state_of};
 use super::inputs::InputKind;
-use super::requests::Save;
+use super::requests::{RequestSource, Requests, Save};
 use super::states::{StateKind, differing};
 use crate::python::arguments::wrong;
 use crate::python::errors::SyncTestError;
@@ -55,7 +55,7 @@ impl SyncTest {
     }
 
     /// The next request for the game itself.
-    fn step(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+    pub(super) fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         loop {
             self.judge(py)?;
             let step = {
@@ -87,14 +87,13 @@ impl SyncTest {
 #[pymethods]
 impl SyncTest {
     #[new]
-    #[pyo3(signature = (inputs, *, players = 2, back = 7, state = None, save = None, load = None))]
     fn new(
         inputs: &Bound<'_, PyAny>,
         #[within(1, MAX_PLAYERS)] players: usize,
         #[within(1, MAX_WINDOW)] back: u32,
         state: Option<&Bound<'_, PyAny>>,
-        save: Option<&Bound<'_, PyAny>>,
-        load: Option<&Bound<'_, PyAny>>,
+        #[callable] save: Option<Py<PyAny>>,
+        #[callable] load: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
         let states = StateKind::new(state, save, load, None)?;
@@ -104,7 +103,7 @@ impl SyncTest {
         Ok(SyncTest { acts: Acts::new(kind, states, count, players), inner: Mutex::new(inner) })
     }
 
-    fn advance(slf: Bound<'_, Self>, inputs: &Bound<'_, PyAny>) -> PyResult<TestSteps> {
+    fn advance(slf: Bound<'_, Self>, inputs: &Bound<'_, PyAny>) -> PyResult<Requests> {
         let this = slf.get();
         let mut encoded = Vec::new();
         for input in inputs.try_iter().map_err(|error| wrong("inputs", inputs, "a sequence", error))? {
@@ -129,26 +128,11 @@ impl SyncTest {
         inner.test.advance(&mut inner.steps);
         inner.given = 0;
         drop(guard);
-        Ok(TestSteps(slf.unbind()))
+        Ok(Requests(RequestSource::Test(slf.unbind())))
     }
 
     properties! {
         frame: u32 = lock(&self.inner).test.frame();
         __repr__: String = format!("<SyncTest at frame {}>", lock(&self.inner).test.frame());
-    }
-}
-
-/// What one call of advance() gives.
-#[pyclass(frozen, module = "tickwire._core")]
-pub(crate) struct TestSteps(Py<SyncTest>);
-
-#[pymethods]
-impl TestSteps {
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        self.0.get().step(py)
     }
 }

@@ -4,33 +4,19 @@ use crate::python::prelude::*;
 
 use crate::rollback::{MAX_DELAY, MAX_WINDOW};
 
-#[pyclass(frozen, eq, get_all, module = "tickwire.rollback")]
+#[record(eq, module = "tickwire.rollback")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timing {
+    #[within(0, MAX_DELAY)]
     pub(super) delay: u32,
+    #[within(1, MAX_WINDOW)]
     pub(super) window: u32,
+    #[within(1, 1_000)]
     pub(super) rate: u32,
 }
 
-#[pymethods]
-impl Timing {
-    #[new]
-    fn new(
-        #[within(0, MAX_DELAY)] delay: u32,
-        #[within(1, MAX_WINDOW)] window: u32,
-        #[within(1, 1_000)] rate: u32,
-    ) -> Self {
-        Timing { delay, window, rate }
-    }
-
-    fn __repr__(&self) -> String {
-        format!("Timing(delay={}, window={}, rate={})", self.delay, self.window, self.rate)
-    }
-}
-
-impl Timing {
-    /// The timing that was given, or the default one.
-    pub(super) fn or_default(given: Option<&Bound<'_, Self>>) -> Self {
-        given.map_or(Timing { delay: 2, window: 8, rate: 60 }, |given| *given.get())
+impl Default for Timing {
+    fn default() -> Self {
+        Timing { delay: 2, window: 8, rate: 60 }
     }
 }

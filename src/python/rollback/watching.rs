@@ -22,7 +22,6 @@ pub(crate) struct Spectator {
 #[pymethods]
 impl Spectator {
     #[new]
-    #[pyo3(signature = (peer, inputs, *, players, frame = 0, buffer = 2, rate = 60))]
     fn new(
         peer: Option<Py<Peer>>,
         inputs: &Bound<'_, PyAny>,
@@ -83,9 +82,8 @@ impl Spectator {
         Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
     }
 
-    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) -> PyResult<()> {
+    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) {
         self.game.lock().note_left(moment(now), player);
-        Ok(())
     }
 
     properties! {

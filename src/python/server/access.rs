@@ -4,7 +4,6 @@ use crate::python::prelude::*;
 
 use crate::netcode;
 use crate::python::address::AddressList;
-use crate::python::hooks;
 
 /// The maximum lifetime of tokens in seconds: a year.
 const MAX_TOKEN_LIFETIME: u64 = 365 * 24 * 3600;
@@ -12,38 +11,18 @@ const MAX_TOKEN_LIFETIME: u64 = 365 * 24 * 3600;
 /// The maximum difference of clocks in seconds, an hour: fix clocks that are further apart.
 const MAX_CLOCK_SKEW: u64 = 3600;
 
-#[pyclass(frozen, get_all, module = "tickwire.tokens")]
+#[record(module = "tickwire.tokens")]
 #[derive(Debug)]
 pub(crate) struct Access {
+    #[callable]
     pub(super) admission: Option<Py<PyAny>>,
-    pub(super) public_addresses: Option<Vec<Address>>,
+    pub(super) public_addresses: Option<AddressList>,
+    #[within(1, MAX_TOKEN_LIFETIME)]
     max_token_lifetime: Option<u64>,
+    #[within(0, MAX_CLOCK_SKEW)]
     clock_skew: u64,
+    #[truth]
     replace_duplicates: bool,
-}
-
-#[pymethods]
-impl Access {
-    #[new]
-    fn new(
-        py: Python<'_>,
-        admission: Option<Py<PyAny>>,
-        public_addresses: Option<AddressList>,
-        #[within(1, MAX_TOKEN_LIFETIME)] max_token_lifetime: Option<u64>,
-        #[within(0, MAX_CLOCK_SKEW)] clock_skew: u64,
-        #[truth] replace_duplicates: bool,
-    ) -> PyResult<Self> {
-        hooks::check(py, "admission", admission.as_ref())?;
-        Ok(Access {
-            admission,
-            public_addresses: public_addresses.map(|given| given.0.into_iter().map(Address).collect()),
-            max_token_lifetime,
-            clock_skew,
-            replace_duplicates,
-        })
-    }
-
-    traverses!(self.admission);
 }
 
 impl Access {

@@ -3,7 +3,6 @@
 use crate::python::prelude::*;
 
 use super::{Audience, Server};
-use crate::endpoint::SendError;
 use crate::python::arrays::Recipients;
 use crate::transport::SendOptions;
 
@@ -27,8 +26,7 @@ impl Server {
             let item = client.try_iter().ok().and_then(|mut items| {
                 items.find_map(|item| item.ok().filter(|item| !item.is_instance_of::<ClientHandle>()))
             });
-            let what = item.as_ref().unwrap_or(client).get_type();
-            let class = what.name().map_or_else(|_| "it".into(), |name| name.to_string());
+            let class = class_name(item.as_ref().unwrap_or(client));
             let of = if item.is_some() { "one of " } else { "" };
             PyTypeError::new_err(format!(
                 "client must be a ClientHandle or an iterable of them, not {of}{class}"
@@ -67,11 +65,7 @@ impl Server {
             if !self.endpoint.number_ghosts(declared, client, &object, &ghosts)? {
                 continue;
             }
-            let (message, channel) = self.endpoint.call_message(&object)?;
-            let options = SendOptions::default();
-            let sent: Result<(), SendError> = self
-                .endpoint
-                .with(|core, driver| core.send(driver.now(), client, channel, message, options))?;
+            let (sent, channel) = self.endpoint.send_call(client, &object)?;
             let Err(error) = sent else { continue };
             if !error.is_refusal() {
                 return Err(self.endpoint.send_error(&declared.name, channel, error));

@@ -8,16 +8,16 @@ mod rooms;
 use std::sync::atomic::AtomicU64;
 
 use crate::python::prelude::*;
+use pyo3::exceptions::PyUserWarning;
 
 pub(crate) use self::access::Access;
 pub(crate) use self::rooms::Room;
-use super::arguments::a_protocol;
+use super::address::AddressList;
 use super::arrays::{Batch, Recipients};
 use super::capture::Secrets;
 use super::congestion::Congestion;
-use super::development;
 use super::endpoint::SERVER;
-use super::errors::{MessageTooLargeError, stale_client};
+use super::errors::{MessageTooLargeError, stale_client, warn};
 use super::facade::Facade;
 use super::ghosts::World;
 use super::goodbye::goodbye;
@@ -25,7 +25,7 @@ use super::inbox::Inbox;
 use super::rendezvous::{self, Rendezvous};
 use super::sending::{EncodedMessages, Sending};
 use super::settings::{Given, Settings};
-use super::setup::{class_name, entropy, open_driver};
+use super::setup::{entropy, open_driver};
 use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
 use super::time::Inputs;
 use super::token::extract_key;
@@ -74,13 +74,10 @@ struct Players {
 #[pymethods]
 impl Server {
     #[new]
-    #[pyo3(signature = (address, protocol, *, key = None, max_clients = 64, **settings))]
-    #[pyo3(text_signature = "(address, protocol, *, key=None, max_clients=64, access=None, \
-                             rendezvous=None, network=None, transfers=None, tuning=None, debugging=None)")]
     fn new<'py>(
         py: Python<'py>,
-        address: AddressLike,
-        #[pyo3(from_py_with = a_protocol)] protocol: Py<Protocol>,
+        address: Address,
+        protocol: Py<Protocol>,
         key: Option<&Bound<'py, PyAny>>,
         #[within(1, MAX_CLIENT_SLOTS)] max_clients: usize,
         settings: Option<Bound<'py, PyDict>>,
@@ -102,21 +99,20 @@ impl Server {
                 "the server at {address} has no key: it is in development mode and anyone can connect. \
                  Give it the key it shares with your login backend"
             );
-            development::warn(py, sentence)?;
+            warn::<PyUserWarning>(py, sentence)?;
         } else if key.is_some() && access.public_addresses.is_none() && address.ip().is_unspecified() {
             let sentence = format!(
                 "connect tokens can't name a server at {address}: \
                  give access=tickwire.tokens.Access(public_addresses=), the addresses that your tokens have"
             );
-            development::warn(py, sentence)?;
+            warn::<PyUserWarning>(py, sentence)?;
         }
 
         let capture = settings.debugging.get().capture(py)?;
         let mut driver = open_driver(py, address, &settings)?;
         let address = driver.local_address();
         let public = access.public_addresses.as_ref();
-        let mut names =
-            public.map_or_else(|| vec![address], |given| given.iter().map(|each| each.0).collect());
+        let mut names = public.map_or_else(|| vec![address], AddressList::sockets);
         names.push(DEVELOPMENT_ADDRESS);
         let mut netcode = netcode::ServerConfig::new(protocol.get().id, private_key, max_clients, names);
         access.apply(&mut netcode);
@@ -143,6 +139,7 @@ impl Server {
     }
 
     properties! {
+        max_clients: usize = self.max_clients;
         code: PyResult<Option<String>> = rendezvous::code(&self.endpoint);
         code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint);
         world: Py<World> = self.world.clone_ref(py);
@@ -154,11 +151,6 @@ impl Server {
     }
 
     #[getter]
-    fn max_clients(&self) -> usize {
-        self.max_clients
-    }
-
-    #[getter]
     fn clients(&self, py: Python<'_>) -> PyResult<Vec<Py<ClientHandle>>> {
         let state = self.endpoint.state.lock()?;
         let players = lock(&self.players);
@@ -166,8 +158,6 @@ impl Server {
         Ok(state.host().connected().filter_map(known).collect())
     }
 
-    #[pyo3(signature = (client, message, channel = None, *, key = None, tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, client, message, channel=None, *, key=0, tag=0, notify=False)")]
     fn send(
         &self,
         client: &Bound<'_, PyAny>,
@@ -193,11 +183,8 @@ impl Server {
     ) -> PyResult<bool> {
         let client = client.map(|client| self.core_handle(client.get())).transpose()?;
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
-        match self.endpoint.state.lock()?.change().set_budget(client, budget) {
-            Ok(()) => Ok(true),
-            Err(BudgetError::NotConnected) => self.absent(),
-            Err(BudgetError::Config(error)) => Err(value_error(error)),
-        }
+        let set = self.endpoint.state.lock()?.change().set_budget(client, budget);
+        self.answer(set)
     }
 
     fn set_congestion(
@@ -206,18 +193,10 @@ impl Server {
         client: Option<&Bound<'_, ClientHandle>>,
     ) -> PyResult<bool> {
         let client = client.map(|client| self.core_handle(client.get())).transpose()?;
-        match self.endpoint.state.lock()?.change().set_congestion(client, congestion.get().0) {
-            Ok(()) => Ok(true),
-            Err(BudgetError::NotConnected) => self.absent(),
-            Err(BudgetError::Config(error)) => Err(value_error(error)),
-        }
+        let set = self.endpoint.state.lock()?.change().set_congestion(client, congestion.get().0);
+        self.answer(set)
     }
 
-    #[pyo3(signature = (message, channel = None, *, clients = None, exclude = None, key = None, tag = None,
-                        notify = false))]
-    #[pyo3(
-        text_signature = "($self, message, channel=None, *, clients=None, exclude=None, key=0, tag=0, notify=False)"
-    )]
     fn broadcast(
         &self,
         message: &Bound<'_, PyAny>,
@@ -237,7 +216,6 @@ impl Server {
         self.broadcast_to(message, clients, exclude, &outgoing)
     }
 
-    #[pyo3(signature = (client, call, /, *args, **kwargs))]
     fn call<'py>(
         &self,
         py: Python<'py>,
@@ -397,8 +375,7 @@ impl Server {
         let mut settings =
             Settings::new(given, ChunkLimits::SERVER.memory_bytes, protocol.get(), Vec::new())?;
         settings.pending.has_senders = true;
-        settings.simulated = peer.network.as_ref().map(|network| network.clone_ref(py));
-        settings.network = settings.simulated.as_ref().map(|network| network.get().0.clone());
+        settings.share_network_with(py, peer);
         let mut entropy = entropy(settings.network.clone());
         let mut key = [0; 32];
         entropy.fill(&mut key);
@@ -511,6 +488,15 @@ impl Server {
             "client must be one of this server, and {} is another server's: forget handles with their server",
             client.described()
         )))
+    }
+
+    /// The answer of a setting.
+    fn answer(&self, set: Result<(), BudgetError>) -> PyResult<bool> {
+        match set {
+            Ok(()) => Ok(true),
+            Err(BudgetError::NotConnected) => self.absent(),
+            Err(BudgetError::Config(error)) => Err(value_error(error)),
+        }
     }
 
     /// The answer if a client is gone.

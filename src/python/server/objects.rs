@@ -86,16 +86,9 @@ impl Server {
         address: SocketAddr,
         user_data: Box<[u8; USER_DATA_BYTES]>,
     ) -> ClientHandle {
-        let end = OnceLock::new();
-        ClientHandle {
-            server: self.id,
-            core,
-            id,
-            address: Address(address),
-            user_data,
-            end,
-            data: Mutex::default(),
-        }
+        let (server, address, end, data) =
+            (self.id, Address(address), OnceLock::new(), ObjectCell::default());
+        ClientHandle { server, core, id, address, user_data, end, data }
     }
 
     /// Makes Python objects of a tick's arrivals. Locks are held briefly, never while Python runs.
@@ -178,7 +171,7 @@ impl Server {
                 // A server dials nobody.
                 Event::Dialled { .. } => continue,
             };
-            pending.events.push(object);
+            pending.lists.events.push(object);
         }
         if !lock(&self.players).newcomers.is_empty() {
             // A client whose protocol turned out to differ isn't reported at all.

@@ -44,8 +44,6 @@ impl Room {
         self.core.clear();
     }
 
-    #[pyo3(signature = (message, channel = None, *, exclude = None, key = None, tag = None, notify = false))]
-    #[pyo3(text_signature = "($self, message, channel=None, *, exclude=None, key=0, tag=0, notify=False)")]
     fn broadcast(
         &self,
         message: &Bound<'_, PyAny>,

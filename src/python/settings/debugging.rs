@@ -4,44 +4,30 @@ use crate::python::prelude::*;
 
 use crate::driver::reports::HookClock;
 use crate::python::capture::{self, Capture, CaptureLike};
-use crate::python::conditions::{Conditions, one_conditions};
+use crate::python::conditions::Conditions;
 
-#[pyclass(frozen, get_all, module = "tickwire.testing")]
+#[record(checked, module = "tickwire.testing")]
 #[derive(Debug)]
 pub(crate) struct Debugging {
+    #[truth]
     pub(in crate::python) strict: bool,
+    #[one_way]
     pub(in crate::python) conditions: Option<Py<Conditions>>,
+    #[within(0, u64::MAX)]
     pub(in crate::python) seed: Option<u64>,
     capture: Option<Py<PyAny>>,
+    #[number]
     slow_hook: f64,
 }
 
-#[pymethods]
 impl Debugging {
-    #[new]
-    fn new(
-        #[truth] strict: bool,
-        conditions: Option<&Bound<'_, PyAny>>,
-        #[within(0, u64::MAX)] seed: Option<u64>,
-        capture: Option<&Bound<'_, PyAny>>,
-        #[number] slow_hook: f64,
-    ) -> PyResult<Self> {
-        let conditions = conditions.map(one_conditions).transpose()?.map(Bound::unbind);
-        if let Some(capture) = capture {
-            argument::<CaptureLike<'_>>("capture", capture, "a Capture, a path or None")?;
+    fn check(&self, py: Python<'_>) -> PyResult<()> {
+        if let Some(capture) = &self.capture {
+            argument::<CaptureLike<'_>>("capture", capture.bind(py), "a Capture, a path or None")?;
         }
-        let capture = capture.map(|it| it.clone().unbind());
-        let settings = Debugging { strict, conditions, seed, capture, slow_hook };
-        settings.hook_clock()?;
-        Ok(settings)
+        self.hook_clock().map(drop)
     }
 
-    replaces!();
-
-    traverses!(self.conditions, self.capture);
-}
-
-impl Debugging {
     pub(super) fn hook_clock(&self) -> PyResult<HookClock> {
         let slow = self.slow_hook;
         let refused = || value_error(format!("slow_hook must be 0 or more seconds, not {slow}"));

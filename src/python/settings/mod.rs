@@ -118,9 +118,14 @@ impl<'py> Settings<'py> {
             let sentence = format!("{complaint} for a local client: its packets pass through memory");
             return Err(value_error(sentence));
         }
-        self.simulated = server.network.as_ref().map(|network| network.clone_ref(py));
-        self.network = self.simulated.as_ref().map(|network| network.get().0.clone());
+        self.share_network_with(py, server);
         Ok(())
+    }
+
+    /// Gives an endpoint the network of another one.
+    pub(super) fn share_network_with(&mut self, py: Python<'_>, other: &Endpoint) {
+        self.simulated = other.network.as_ref().map(|network| network.clone_ref(py));
+        self.network = other.virtual_network();
     }
 
     /// Reads the arguments that all endpoints have; chunks may take `chunk_memory` bytes by default. `made` are the classes

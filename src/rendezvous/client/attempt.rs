@@ -39,6 +39,18 @@ pub enum PathKind {
     Relayed,
 }
 
+impl PathKind {
+    /// The word for it in reports: `direct`, `punched` or `relayed`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            PathKind::Direct => "direct",
+            PathKind::Punched => "punched",
+            PathKind::Relayed => "relayed",
+        }
+    }
+}
+
 /// The state of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AttemptState {
