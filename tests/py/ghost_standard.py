@@ -300,6 +300,9 @@ class Ghosts:
         if base[0] == "named":
             _, baseline, older = base
             return baseline, older, baseline - older, tick - baseline
+        if base[0] == "up to":
+            newest = max(t for t in self.alive[class_id, id_].states if t <= base[1])
+            return newest, 0, base[2], tick - base[1]
         before = sorted((t for t in self.alive[class_id, id_].states if t < tick), reverse=True)
         return before[0], before[1] if base[1] else 0, 1, 1
 
@@ -336,6 +339,10 @@ class Ghosts:
             return None
         if record.base[0] == "named":
             return [ghost.states[tick] for tick in record.base[1:] if tick]
+        if record.base[0] == "up to":
+            _, newest, past, run = record.base
+            first = max(t for t in ghost.states if t <= newest)
+            return [ghost.states[t] for t in (first, *(newest - past * back for back in range(1, run + 1)))]
         before = sorted((t for t in ghost.states if t < tick), reverse=True)
         assert len(before) > record.base[1]
         return [ghost.states[tick] for tick in before[: record.base[1] + 1]]

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from math import isqrt
 from typing import Any
 
-from ghost_standard import Class, Ghosts, Property, Reader, Record, Word, Writer, in_order
+from ghost_motion import Motion
+from ghost_standard import Class, Ghosts, Reader, Record, Writer, in_order
 
 TOP = 1 << 24
 # By a decision's name: how often it was 0 and 1.
@@ -98,19 +99,34 @@ class Coder:
 
 @dataclass
 class CodedRecord(Record):
-    """`guesses` and `residuals` by property, of an update whose words aren't whole."""
+    """Whether it deviates and `residuals` by property, of an update whose words aren't whole."""
 
     whole: bool = False
-    guesses: dict[int, str] = field(default_factory=dict)
+    deviates: dict[int, bool] = field(default_factory=dict)
     residuals: dict[int, list[int]] = field(default_factory=dict)
 
 
 @dataclass
+class Noted:
+    """What a list has of a ghost: its words' trails, and what its record was."""
+
+    trails: dict[Any, Trail]
+    mask: int = 0
+    deviated: int = 0
+    first: int = 0
+    times: int = 0
+    far: int = 0
+
+    def is_far(self) -> bool:
+        return self.far > 1
+
+
+@dataclass
 class Sample:
-    """What a tick's packets had, by class: decisions, and the listed ghosts' trails by id."""
+    """What a tick's packets had, by class: decisions, and the listed ghosts by id."""
 
     counts: dict[int, Counts] = field(default_factory=dict)
-    lists: dict[int, dict[int, dict[Any, Trail]]] = field(default_factory=dict)
+    lists: dict[int, dict[int, Noted]] = field(default_factory=dict)
 
 
 @dataclass
@@ -144,7 +160,7 @@ class CodedGhosts(Ghosts):
         sample = Sample()
         while coder.raw(1):
             class_id = coder.raw((len(self.classes) - 1).bit_length())
-            walk = Section(self, coder, class_id, tick, named)
+            walk = Section(self, coder, class_id, (tick, tick - age if age else 0), named)
             part.sections.append((class_id, walk.read()))
             walk.keep(sample)
         assert coder.is_at_end()
@@ -177,7 +193,8 @@ class CodedGhosts(Ghosts):
         for class_id, records in part.sections:
             coder.raw(1, 1)
             coder.raw((len(self.classes) - 1).bit_length(), class_id)
-            Section(self, coder, class_id, tick, named).write(records)
+            ticks = (tick, tick - part.age if part.age else 0)
+            Section(self, coder, class_id, ticks, named).write(records)
         coder.raw(1, 0)
         for byte in coder.finished():
             writer.bits(byte, 8)
@@ -187,18 +204,19 @@ class Section:
     """A walk through a class's records in a packet."""
 
     def __init__(
-        self, ghosts: CodedGhosts, coder: Coder, class_id: int, tick: int, named: list[Sample]
+        self, ghosts: CodedGhosts, coder: Coder, class_id: int, ticks: tuple[int, int], named: list[Sample]
     ) -> None:
-        self.ghosts, self.coder, self.class_id, self.tick = ghosts, coder, class_id, tick
+        self.ghosts, self.coder, self.class_id = ghosts, coder, class_id
         self.class_ = ghosts.classes[class_id]
         coder.counts, coder.seen = Counts(), Counts()
         for sample in named:
             add(coder.counts, sample.counts.get(class_id, {}))
         self.listed = named[0].lists.get(class_id, {}) if named else {}
         self.places = sorted(self.listed)
-        self.list: dict[int, dict[Any, Trail]] = {}
-        self.base: tuple[Any, ...] = ("newest", 0)
-        self.mask = 0
+        self.list: dict[int, Noted] = {}
+        # The base of the record before: its tick, how far states are apart, and whether it was as the one before that.
+        self.tick, self.baseline = ticks
+        self.past, self.was_same = 1, True
         self.created: dict[Any, int] = {}
 
     def keep(self, sample: Sample) -> None:
@@ -207,31 +225,55 @@ class Section:
 
     def read(self) -> list[CodedRecord]:
         records = []
-        for by_place in [True, False] if self.listed else [False]:
-            following, was_apart = 0, False
-            while self.coder.decision(("more", by_place)):
-                was_apart = self.coder.decision(("apart", by_place, was_apart))
-                gap = self.coder.number(("gap", by_place)) if was_apart else 0
-                place = following + gap
-                following = place + 1
-                records.append(self.record(CodedRecord(self.class_id, -1, ""), place, by_place))
+        self.following, self.was = 0, False
+        while (place := self.code_place(None)) is not None:
+            records.append(self.record(CodedRecord(self.class_id, -1, ""), place, True))
+        self.following, self.was = 0, False
+        while (place := self.code_id(None)) is not None:
+            records.append(self.record(CodedRecord(self.class_id, -1, ""), place, False))
         return records
 
     def write(self, records: list[CodedRecord]) -> None:
-        for by_place in [True, False] if self.listed else [False]:
-            following, was_apart = 0, False
-            for record in records:
-                if (record.id in self.listed) != by_place:
-                    continue
-                place = self.places.index(record.id) if by_place else record.id
-                gap = place - following
-                self.coder.decision(("more", by_place), 1)
-                was_apart = self.coder.decision(("apart", by_place, was_apart), gap > 0)
-                if gap:
-                    self.coder.number(("gap", by_place), gap)
-                following = place + 1
-                self.record(record, place, by_place)
-            self.coder.decision(("more", by_place), 0)
+        self.following, self.was = 0, False
+        for record in [record for record in records if record.id in self.listed]:
+            place = self.places.index(record.id)
+            self.code_place(place)
+            self.record(record, place, True)
+        self.code_place(None)
+        self.following, self.was = 0, False
+        for record in [record for record in records if record.id not in self.listed]:
+            self.code_id(record.id)
+            self.record(record, record.id, False)
+        self.code_id(None)
+
+    def code_place(self, place: int | None) -> int | None:
+        """The next listed ghost with a record."""
+        coder, count = self.coder, len(self.places)
+        if count and self.following == 0:
+            if not coder.decision(("more", True), place is not None):
+                return None
+            self.following, self.was = coder.number("start", (place or 0) + 1), True
+            return self.following - 1
+        while self.following < count:
+            at = self.following
+            if at % 16 == 0 and not coder.decision(("more", True), place is not None):
+                return None
+            noted = self.listed[self.places[at]]
+            self.was = coder.decision(("has", noted.times, noted.far, self.was), at == place)
+            self.following = at + 1
+            if self.was:
+                return at
+        return None
+
+    def code_id(self, id_: int | None) -> int | None:
+        coder = self.coder
+        if not coder.decision(("more", False), id_ is not None):
+            return None
+        gap = (id_ or 0) - self.following
+        self.was = coder.decision(("apart", self.was), gap > 0)
+        found = self.following + (coder.number("gap", gap) if self.was else 0)
+        self.following = found + 1
+        return found
 
     # --- records -----------------------------------------------------------------------------------------
 
@@ -239,56 +281,58 @@ class Section:
         coder = self.coder
         record.id = self.places[place] if by_place else place
         assert record.id < self.class_.capacity
-        if coder.decision("update", record.op == "update"):
+        noted = self.listed[record.id] if by_place else None
+        if coder.decision(("update", by_place), record.op == "update"):
             record.op = "update"
-            self.update(record)
+            self.update(record, noted)
         elif coder.decision("create", record.op == "create"):
             record.op = "create"
             record.owner = coder.decision("owner", record.owner)
             record.chosen = self.class_.chosen() and coder.decision("owner", record.chosen)
-            self.create(record)
+            self.create(record, noted)
         else:
             record.op = "destroy"
             if coder.data is not None:
                 self.ghosts.keep_destroy(record, self.tick)
         return record
 
-    def code_base(self, base: tuple[Any, ...]) -> tuple[Any, ...]:
-        coder = self.coder
-        if coder.decision("same base", base == self.base):
-            return self.base
-        newest = base[:1] == ("newest",)
-        if coder.decision("newest", newest):
-            depth = base[1] if newest else 0
-            some = coder.decision("depth", depth > 0)
-            self.base = ("newest", some + (some and coder.decision("deeper", depth > 1)))
-            return self.base
-        _, baseline, older = base or ("named", self.tick - 1, 0)
-        baseline = self.tick - coder.number("age", self.tick - baseline)
-        has_older = coder.decision("older", older > 0)
-        older = baseline - coder.number("older age", max(1, baseline - older)) if has_older else 0
-        self.base = ("named", baseline, older)
-        return self.base
+    def code_base(self, base: tuple[Any, ...], noted: Noted | None) -> tuple[Any, ...]:
+        coder, listed = self.coder, noted is not None
+        _, baseline, past, run = base or ("up to", 0, 1, 0)
+        self.was_same = coder.decision(("same base", listed, self.was_same), baseline == self.baseline)
+        if not self.was_same:
+            self.baseline = self.tick - coder.number("age", self.tick - baseline)
+        expected = 0
+        if noted is not None and self.was_same:
+            expected = min(12, max(0, self.baseline - noted.first) // self.past)
+        if coder.decision(("run", listed, self.was_same), run == expected):
+            run = expected
+        else:
+            run = coder.number(("runs", self.was_same), run + 1) - 1
+        assert run <= 12
+        if run and not coder.decision("steady", past == self.past):
+            self.past = coder.number("past", past)
+        return ("up to", self.baseline, self.past if run else 1, run)
 
-    def code_mask(self, record: CodedRecord) -> None:
+    def code_mask(self, record: CodedRecord, noted: Noted | None) -> None:
         coder, count = self.coder, len(self.class_.properties)
         record.whole = coder.decision("whole", record.whole)
         if record.whole:
             record.mask = coder.raw(count, record.mask)
-        elif coder.decision("same mask", record.mask == self.mask):
-            record.mask = self.mask
-        else:
-            bits = [
-                coder.decision(("mask", at, self.mask >> at & 1), record.mask >> at & 1)
-                for at in range(count)
-            ]
-            record.mask = self.mask = sum(bit << at for at, bit in enumerate(bits))
+            return
+        mask, before = 0, None
+        for at in range(count):
+            of_list = None if noted is None else noted.mask >> at & 1
+            far = noted is not None and noted.is_far()
+            before = coder.decision(("mask", at, of_list, before, far), record.mask >> at & 1)
+            mask |= before << at
+        record.mask = mask
 
-    def update(self, record: CodedRecord) -> None:
-        coder, trails = self.coder, dict(self.listed.get(record.id, {}))
-        self.list[record.id] = trails
-        record.base = self.code_base(record.base)
-        self.code_mask(record)
+    def update(self, record: CodedRecord, noted: Noted | None) -> None:
+        coder, trails = self.coder, dict(noted.trails) if noted else {}
+        record.base = self.code_base(record.base, noted)
+        self.code_mask(record, noted)
+        self.most = 0
         places = in_order(
             self.class_, [p for p in range(len(self.class_.properties)) if record.mask >> p & 1]
         )
@@ -302,65 +346,71 @@ class Section:
                     coder.raw(word.last.bit_length(), value) for word, value in zip(words, given, strict=True)
                 )
         else:
-            self.code_words(record, with_words, states, trails)
+            self.code_words(record, with_words, states, (trails, noted))
+        self.list[record.id] = self.noted(record, noted, trails)
         self.bodies(record, [place for place in places if place not in with_words])
         if coder.data is not None and states:
             self.ghosts.keep_update(record, self.tick)
+
+    def noted(self, record: CodedRecord, noted: Noted | None, trails: dict[Any, Trail]) -> Noted:
+        _, tick, past, run = record.base
+        first = tick - run * past if run else self.tick if noted is None else noted.first
+        deviated = sum(deviates << place for place, deviates in record.deviates.items())
+        deviated |= noted.deviated & ~record.mask if noted else 0
+        times = min(noted.times + 1, 3) if noted else 0
+        far = (0, 1, 1, 2, 2, 3)[min(self.most.bit_length(), 5)]
+        return Noted(trails, record.mask, deviated, first, times, far)
 
     def code_words(
         self,
         record: CodedRecord,
         places: list[int],
         states: list[dict[int, tuple[int, ...]]] | None,
-        trails: dict[Any, Trail],
+        known_of_it: tuple[dict[Any, Trail], Noted | None],
     ) -> None:
-        older = record.base[1] if record.base[0] == "newest" else int(record.base[2] > 0)
-        times = (1, 1) if record.base[0] == "newest" else self.times(record.base)
-        known: int | None = None
+        trails, noted = known_of_it
+        _, baseline, past, run = record.base
+        context = 0
         for place in places:
             each = self.class_.properties[place]
-            guess = record.guesses[place] = self.code_guess(place, older, record.guesses.get(place, ""))
-            first = known is None
-            if known is None:
-                known = ["stays", "goes on", "of three", "bends"].index(guess)
-            assert not first or known < 4
+            deviates = record.deviates.get(place, False)
+            deviates = record.deviates[place] = self.code_deviates(place, run, noted, deviates)
+            if context < 4:
+                context = 3 if deviates else 0 if run == 0 else 1 if run < 4 else 2
             given = record.values.get(place)
             found: list[int] = []
             residuals: list[int] = []
-            rows = states and [state.get(place, (0,) * len(each.words)) for state in states]
+            motion = None
+            if states:
+                rows = [state.get(place, (0,) * len(each.words)) for state in states]
+                motion = Motion(each, rows, (past, self.tick - baseline), deviates=deviates)
             for at, word in enumerate(each.words):
-                base = predicted(each, at, guess, rows, times, found) if rows else None
+                base = motion.word(at, found) if motion else None
                 if self.coder.data is not None:
                     residual = 0
                 elif given is not None and base is not None:
                     residual = word.residual(given[at], base)
                 else:
                     residual = record.residuals[place][at]
-                context = known if isinstance(known, int) else 0
                 residual = self.code_residual((place, at), context, trails, residual)
-                distance = (residual + 1) // 2
-                self.most = max(self.most, distance) if context >= 4 else distance
-                known = 4 + min(5, (self.most.bit_length() + 1) // 2)
+                self.most = max(self.most, (residual + 1) // 2)
+                context = 4 + min(5, (self.most.bit_length() + 1) // 2)
                 residuals.append(residual)
                 if base is not None:
                     found.append(word.word(residual, base))
             record.residuals[place] = residuals
-            if rows:
+            if states:
                 record.values[place] = tuple(found)
 
-    def times(self, base: tuple[Any, ...]) -> tuple[int, int]:
-        _, baseline, older = base
-        return baseline - older, self.tick - baseline
-
-    def code_guess(self, place: int, older: int, guess: str) -> str:
-        coder = self.coder
-        if older == 0:
-            return "stays"
-        if older == 1:
-            return "goes on" if coder.decision(("goes on", place), guess == "goes on") else "stays"
-        if not coder.decision(("moves", place), guess in ("of three", "bends")):
-            return "stays"
-        return "bends" if coder.decision(("bends", place), guess == "bends") else "of three"
+    def code_deviates(self, place: int, run: int, noted: Noted | None, deviates: bool) -> bool:
+        if run == 0:
+            return False
+        of_list = None
+        if noted is not None:
+            of_list = noted.deviated >> place & 1 if noted.mask >> place & 1 else "unsaid"
+        return self.coder.decision(
+            ("deviates", place, of_list, noted is not None and noted.is_far()), deviates
+        )
 
     def code_residual(self, word: Any, context: int, trails: dict[Any, Trail], residual: int) -> int:
         coder = self.coder
@@ -389,10 +439,11 @@ class Section:
         trails[word] = (max(-2, min(2, distance)), last)
         return residual
 
-    def create(self, record: CodedRecord) -> None:
-        coder = self.coder
-        self.list[record.id] = dict(self.listed.get(record.id, {}))
-        places = in_order(self.class_, self.class_.created(record.owner, record.chosen))
+    def create(self, record: CodedRecord, noted: Noted | None) -> None:
+        coder, created = self.coder, self.class_.created(record.owner, record.chosen)
+        trails = dict(noted.trails) if noted else {}
+        self.list[record.id] = Noted(trails, sum(1 << place for place in created), first=self.tick, far=1)
+        places = in_order(self.class_, created)
         for place in places:
             words = []
             for at, word in enumerate(self.class_.properties[place].words):
@@ -441,59 +492,3 @@ def add(counts: Counts, others: Counts) -> None:
         total = counts.setdefault(name, [0, 0])
         for bit in (0, 1):
             total[bit] += seen[bit]
-
-
-# --- predictions ---------------------------------------------------------------------------------------
-
-
-def predicted(
-    each: Property,
-    at: int,
-    guess: str,
-    rows: list[tuple[int, ...]],
-    times: tuple[int, int],
-    found: list[int],
-) -> int:
-    """What a word of a property is predicted to be, by the words in front of it in this record."""
-    word = each.words[at]
-    if each.rotation and at > 0:
-        rows = [turned(row, found[0], word.last // 2) for row in rows]
-    a, *others = [row[at] for row in rows]
-    wide = word.last.bit_length() > 32
-    if guess == "stays" or word.metric in ("choice", "float"):
-        return a
-    if guess == "goes on" or (guess == "of three" and wide):
-        return word.extrapolated(others[0], a, *times)
-    if wide:
-        return a
-    # On a circle by the shorter way from the newest.
-    b, c = (a + short(word, a, other) for other in others[:2])
-    if guess == "bends":
-        return held(word, 3 * a - 3 * b + c)
-    if abs(a - 2 * b + c) > 2:
-        return word.extrapolated(others[0], a, *times)
-    return held(word, (2 * (4 * a + b - 2 * c) + 3) // 6)
-
-
-def short(word: Word, before: int, after: int) -> int:
-    if word.metric == "line":
-        return after - before
-    ahead, behind = (after - before) % (word.last + 1), (before - after) % (word.last + 1)
-    return ahead if ahead <= behind else -behind
-
-
-def held(word: Word, value: int) -> int:
-    return value % (word.last + 1) if word.metric == "circle" else max(0, min(word.last, value))
-
-
-def turned(row: tuple[int, ...], largest: int, reach: int) -> tuple[int, ...]:
-    """A rotation's words with another component left out."""
-    if row[0] == largest:
-        return row
-    levels = [level - reach for level in row[1:]]
-    square = max(0, 2 * reach**2 - sum(level**2 for level in levels))
-    # Rounded to the nearest.
-    levels.insert(row[0], (isqrt(4 * square) + 1) // 2)
-    if levels.pop(largest) < 0:
-        levels = [-level for level in levels]
-    return largest, *(max(-reach, min(reach, level)) + reach for level in levels)

@@ -58,7 +58,7 @@ impl Quaternion {
             [a * h - d * e + c * f - b * g, b * h - d * f + a * g - c * e, c * h - d * g + b * e - a * f];
         let vector = vector.map(|product| (product >> BITS) * cosine.signum());
         // The angle for its sine.
-        let square = ONE - times(cosine, cosine);
+        let square = (ONE - times(cosine, cosine)).max(0);
         let wider = ONE + square / 6 + times(square, square) * 3 / 40;
         Some(vector.map(|part| times(part, wider)))
     }
