@@ -1,11 +1,10 @@
-"""Where words of coded ghosts go on to, by the standard's text alone (``STANDARD.md``, "Where words go on to").
+"""Where words of coded ghosts go on to, by the text of ``STANDARD.md`` alone ("Where words go on to").
 
 It shares no code with Tickwire; see ``ghost_standard_coded.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import isqrt
 
 from ghost_standard import Property, Word
@@ -15,7 +14,7 @@ Quaternion = tuple[int, ...]
 
 
 class Motion:
-    """What a property's words are predicted to be, from states that lie `past` ticks apart, the newest first."""
+    """What a property's words are predicted to be, from states `past` ticks apart, the newest first."""
 
     def __init__(
         self, each: Property, rows: list[tuple[int, ...]], ages: tuple[int, int], *, deviates: bool
@@ -78,7 +77,7 @@ def nearest(product: int, by: int) -> int:
 
 
 def track(were: list[int], ages: tuple[int, int], tolerance: int) -> int:
-    """Where a number goes on to from the newest state; `were` says how far from there it was as many states before."""
+    """Where a number goes on to from the newest state, by how far from there it was that many states ago."""
     (past, ahead), states = ages, len(were) - 1
     low = high = line = 0
     for i in range(1, states + 1):
@@ -95,10 +94,8 @@ def track(were: list[int], ages: tuple[int, int], tolerance: int) -> int:
         bent = 0
         for n in range(3, states // 2 + 1):
             slope, bend = n * (were[2 * n] - 4 * were[n]), were[2 * n] - 2 * were[n]
-            misses: Callable[[int], int] = lambda i, n=n, slope=slope, bend=bend: (  # type: ignore[misc]
-                2 * n * n * were[i] + i * slope - i * i * bend
-            )
-            if any(abs(misses(i)) > 2 * n * n * tolerance for i in range(1, 2 * n)):
+            misses = [2 * n * n * were[i] + i * slope - i * i * bend for i in range(1, 2 * n)]
+            if max(map(abs, misses)) > 2 * n * n * tolerance:
                 break
             bent = 2 * n
         if bent > line + 2:

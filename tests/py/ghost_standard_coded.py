@@ -8,7 +8,6 @@ walk serves both.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import isqrt
 from typing import Any
 
 from ghost_motion import Motion
@@ -214,7 +213,7 @@ class Section:
         self.listed = named[0].lists.get(class_id, {}) if named else {}
         self.places = sorted(self.listed)
         self.list: dict[int, Noted] = {}
-        # The base of the record before: its tick, how far states are apart, and whether it was as the one before that.
+        # Of the base before: its tick, how far states are apart, and whether its tick was as before.
         self.tick, self.baseline = ticks
         self.past, self.was_same = 1, True
         self.created: dict[Any, int] = {}

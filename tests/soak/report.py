@@ -18,7 +18,7 @@ from soak.scenario import draw
 from soak.session import Result, memory, play_scenario
 
 MAX_MEGABYTES = 512.0
-"""A process that plays scenario after scenario needs no more than the largest of them, and what it had before."""
+"""A process that plays scenario after scenario needs no more than the largest, and what it had before."""
 
 
 def run(options: Options) -> int:
