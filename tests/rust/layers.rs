@@ -193,10 +193,7 @@ const EXCEPTIONS: &[(&str, &[(&str, &str)])] = &[
     ("lockstep/machine", &[("newcomer", "mod"), ("newcomers", "mod")]),
     ("replication/mirror", &[("coded", "mod")]),
     ("replication/mirror/states", &[("earlier", "mod")]),
-    (
-        "replication/publisher",
-        &[("choose", "peer"), ("coded", "fill"), ("coded", "peer"), ("past", "mod"), ("urgency", "mod")],
-    ),
+    ("replication/publisher", &[("choose", "peer"), ("coded", "fill"), ("past", "mod"), ("urgency", "mod")]),
     ("replication/table", &[("past", "mod"), ("reckoned", "mod")]),
     ("driver/threaded", &[("shared", "mod")]),
 ];

@@ -1,9 +1,9 @@
 //! The heads of records, coded.
 
 use super::super::packet::{Audience, Base, MAX_AGE, MAX_OLDER};
-use super::guess::MAX_RUN;
 use super::note::Note;
-use super::{Coder, Listed, NUMBER, code_number};
+use super::track::MAX_RUN;
+use super::{Coder, NUMBER, code_number};
 
 /// The layout of the models. Whether more records of listed ghosts follow, at each [`STRIDE`]th place, and of others.
 const MORE: usize = 0;
@@ -58,7 +58,7 @@ pub(in crate::replication) struct Place<'l> {
     tick: u32,
     properties: u32,
     is_chosen: bool,
-    list: Listed<'l>,
+    notes: &'l [Note],
     is_listed: bool,
     next: u32,
     /// Whether the listed ghost in front had a record, or the last two ids were apart.
@@ -70,14 +70,19 @@ pub(in crate::replication) struct Place<'l> {
 }
 
 impl<'l> Place<'l> {
-    /// The start of a section; records name ghosts by their place in a list of ids, then by id.
-    pub(in crate::replication) fn new(tick: u32, properties: u32, is_chosen: bool, list: Listed<'l>) -> Self {
-        let (baseline, is_listed) = (list.tick, !list.ids.is_empty());
+    /// The start of a section; records name ghosts by their place in a list of a tick that has these notes, then by id.
+    pub(in crate::replication) fn new(
+        tick: u32,
+        properties: u32,
+        is_chosen: bool,
+        (baseline, notes): (u32, &'l [Note]),
+    ) -> Self {
+        let is_listed = !notes.is_empty();
         Place {
             tick,
             properties,
             is_chosen,
-            list,
+            notes,
             is_listed,
             next: 0,
             was: false,
@@ -112,7 +117,7 @@ impl<'l> Place<'l> {
 
     /// What the list knows of the ghost of a record.
     pub(in crate::replication) fn note(&self, at: u32) -> Option<&'l Note> {
-        if self.is_listed { self.list.notes.get(at as usize) } else { None }
+        if self.is_listed { self.notes.get(at as usize) } else { None }
     }
 
     /// Codes which is the next listed ghost with a record. The first may be anywhere, as a tick's packets share a list.
@@ -127,7 +132,7 @@ impl<'l> Place<'l> {
             self.was = true;
             return Some(self.next - 1);
         }
-        while let Some(note) = self.list.notes.get(self.next as usize) {
+        while let Some(note) = self.notes.get(self.next as usize) {
             if (self.next as usize).is_multiple_of(STRIDE) && !coder.code(MORE, at.is_some()) {
                 return None;
             }

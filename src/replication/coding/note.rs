@@ -5,7 +5,7 @@ use super::super::packet::Base;
 /// As many lists in a row as are told apart.
 const MANY: u8 = 3;
 
-/// A listed ghost.
+/// What the record of a listed ghost was like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::replication) struct Note {
     /// The properties that the record had, and those of which it last said that they go on.

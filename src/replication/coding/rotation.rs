@@ -3,7 +3,7 @@
 //! Where a rotation turns evenly, its states lie evenly on a great circle. So the vector of how it turned from a state to the newest,
 //! half the angle along the axis, grows evenly with the state's age: each of its numbers lies on a line.
 
-use super::guess::{WINDOW, go_on};
+use super::track::{WINDOW, go_on};
 
 /// 1 in a quaternion's numbers.
 const BITS: u32 = 30;
@@ -45,7 +45,7 @@ impl Quaternion {
         products.sum::<i64>() >> BITS
     }
 
-    /// The vector of how far it is from another one: twice as much turns that to this. None where it is too far.
+    /// The vector of how far it is from another one: twice as much turns that to this. None if it is too far.
     #[inline]
     fn turned_from(self, other: Quaternion) -> Option<[i64; 3]> {
         let cosine = self.dot(other);
@@ -106,7 +106,7 @@ impl Reach {
         Reach { levels: levels as i64, level: level.isqrt() as i64, one: one as i64 }
     }
 
-    /// How far off a line rounding may put a rotation's numbers: 0.8 of a level.
+    /// How far off a line rounding may put a rotation's numbers: a level.
     fn tolerance(self) -> i64 {
         self.level >> 16
     }
@@ -159,7 +159,7 @@ impl<F: Fn(usize) -> Quaternion> Turn<F> {
         Turn { of, newest, back, vectors: [[0; 3]; WINDOW], known: 0 }
     }
 
-    /// What it goes on to; None where it stays.
+    /// What it goes on to; None if it stays.
     pub(super) fn go_on(mut self, reach: Reach, ages: (u16, u16)) -> Option<Quaternion> {
         // As far back as it is near enough.
         while self.known < self.back {

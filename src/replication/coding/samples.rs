@@ -135,14 +135,18 @@ impl ClassSample {
 /// A class's list: ghosts by their place.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::replication) struct Listed<'s> {
-    /// The tick of its packets.
-    pub(super) tick: u32,
+    tick: u32,
     pub(in crate::replication) ids: &'s [u32],
-    pub(super) notes: &'s [Note],
+    notes: &'s [Note],
     trails: &'s [Trail],
 }
 
 impl<'s> Listed<'s> {
+    /// The tick of its packets, and what is known of each ghost.
+    pub(in crate::replication) fn notes(self) -> (u32, &'s [Note]) {
+        (self.tick, self.notes)
+    }
+
     /// The trails of the words of the ghost at a place.
     pub(in crate::replication) fn trails(self, place: usize) -> &'s [Trail] {
         let words = self.trails.len() / self.ids.len().max(1);

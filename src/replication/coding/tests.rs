@@ -105,7 +105,7 @@ fn records_are_read_as_they_were_written() {
         let mut encoder = Encoder::default();
         encoder.clear();
         encoder.load(&models(layout));
-        let mut place = Place::new(tick, 3, false, Listed::default());
+        let mut place = Place::new(tick, 3, false, (0, &[]));
         for (record, residual) in said.iter().zip(&residuals) {
             place.code(&mut encoder, Some(*record));
             let mut off = Off::default();
@@ -122,7 +122,7 @@ fn records_are_read_as_they_were_written() {
         let mut decoder = Decoder::new(&bytes, &mut lent);
         let models = models(layout);
         decoder.load(&models);
-        let mut place = Place::new(tick, 3, false, Listed::default());
+        let mut place = Place::new(tick, 3, false, (0, &[]));
         for ((id, op), residual) in said.into_iter().zip(&residuals) {
             assert_eq!(place.code(&mut decoder, None), Some((id, Some(op))), "seed {seed}");
             let mut off = Off::default();
@@ -151,7 +151,7 @@ fn any_bytes_are_decisions() {
         let mut decoder = Decoder::new(&bytes, &mut lent);
         let models = models(layout);
         decoder.load(&models);
-        let mut place = Place::new(70_000, 3, true, Listed::default());
+        let mut place = Place::new(70_000, 3, true, (0, &[]));
         let mut trail = Trail::default();
         for _ in 0..2000 {
             place.code(&mut decoder, None);
@@ -232,14 +232,14 @@ fn an_even_turn_goes_on() {
         off[each.max().unwrap().min(4) as usize] += 1;
     }
     assert!(changed > 30, "{changed} have another largest component by then");
-    assert!(off[0] + off[1] > 480 && off[4] < 5, "{off:?} are off by so many levels");
+    assert!(off[0] + off[1] > 480 && off[4] < 5, "{off:?} by how many levels they are off");
 }
 
 /// What lies on a line or a parabola goes on exactly, by whichever ticks; what jumps goes on from its last steps.
 #[test]
 fn numbers_go_on() {
     let to = |ahead: u16, past: u16, were: &dyn Fn(i64) -> i64| {
-        guess::go_on(MAX_RUN.into(), (past, ahead), 16, |i| 16 * were(i as i64))
+        track::go_on(MAX_RUN.into(), (past, ahead), 16, |i| 16 * were(i as i64))
     };
     assert_eq!([1, 2, 6].map(|ahead| to(ahead, 1, &|i| -5 * i)), [80, 160, 480]);
     assert_eq!([3, 6, 7].map(|ahead| to(ahead, 3, &|i| -6 * i)), [96, 192, 224]);
@@ -276,7 +276,7 @@ fn any_words_are_predicted() {
             let mut signs = || if rng.chance(0.5) { far } else { -far };
             let were: [i64; WINDOW] =
                 core::array::from_fn(|i| if seed % 2 == 0 { signs() } else { far * (i as i64 & 1) });
-            guess::go_on(states, ages, 16, |i| were[i]);
+            track::go_on(states, ages, 16, |i| were[i]);
         }
     }
 }

@@ -188,7 +188,8 @@ impl Mirror {
             let created_masks: [u64; MAX_GROUPS] = core::array::from_fn(|group| of.created(group));
             let layout = Layout::new(of);
             let listed = models.listed(class as usize);
-            let mut place = Place::new(tick, of.properties.each().len() as u32, of.is_chosen(), listed);
+            let mut place =
+                Place::new(tick, of.properties.each().len() as u32, of.is_chosen(), listed.notes());
             listing.clear(of.properties.word_count());
             created.clear();
             created.resize(of.properties.word_count(), 0);

@@ -300,7 +300,7 @@ impl Cache {
         self.push(row, CachedBits { mask, start, bits, costs, ..blank(base, group, !known) })
     }
 
-    /// Loads the states that a coded update is predicted from; false where one of them is forgotten.
+    /// Loads the states that a coded update is predicted from; false if one of them is forgotten.
     fn load_states(&mut self, table: &Table, row: u32, group: usize, base: Base) -> bool {
         let width = self.base.len();
         let (newest, rest) = self.states.split_at_mut(width);

@@ -116,7 +116,7 @@ struct Ready {
 #[derive(Debug)]
 pub(super) struct PacketCoder {
     encoder: Encoder,
-    /// The tick's parts.
+    /// What was written in this tick, for other clients to take.
     parts: Vec<Part>,
     pub(super) samples: TickSamples,
     /// Whether the part being written follows from what was known of the ready ghosts.
@@ -284,7 +284,7 @@ impl TickData<'_> {
                 cache: &mut self.caches[class],
                 coder: &mut *coder,
                 layout: Layout::new(table.class()),
-                place: Place::new(self.tick, properties as u32, table.class().is_chosen(), listed),
+                place: Place::new(self.tick, properties as u32, table.class().is_chosen(), listed.notes()),
                 listed,
                 class,
                 tick: self.tick,
