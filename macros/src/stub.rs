@@ -69,7 +69,7 @@ fn read(text: &str) -> HashMap<String, Entry> {
             let mut parameters = parameters(&signature);
             parameters.drain(..usize::from(has_receiver));
             let entry = entries.entry(begun.clone()).or_default();
-            if !entry.parameters.as_ref().is_some_and(|known| known.len() >= parameters.len()) {
+            if entry.parameters.as_ref().is_none_or(|known| known.len() < parameters.len()) {
                 entry.parameters = Some(parameters);
             }
             name = Some(begun);
