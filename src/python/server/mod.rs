@@ -317,13 +317,13 @@ impl Facade for Server {
 
     fn prepare_close(&self, _: Python<'_>) -> PyResult<()> {
         let peer = self.endpoint.carrier.as_ref().and_then(Weak::upgrade);
-        if self.endpoint.closed()? || peer.is_none_or(|peer| peer.lock().is_ok_and(|it| it.is_closed())) {
-            return Ok(());
+        match peer.is_some_and(|peer| peer.lock().is_ok_and(|it| !it.is_closed())) {
+            true if !self.endpoint.closed()? => Err(value_error(
+                "the server of a hosted game must be closed by its peer: call peer.close() to leave the game, and \
+                 another player hosts it",
+            )),
+            _ => Ok(()),
         }
-        Err(value_error(
-            "the server of a hosted game must be closed by its peer: call peer.close() to leave the game, and another \
-             player hosts it",
-        ))
     }
 
     /// Calls the world's hooks, if it has any.
