@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::super::class::{Classes, GhostClass, MAX_GROUPS};
 use super::super::coding::{
-    AGE_BITS, Coder, Decoder, Guess, KEPT_TICKS, Layout, Listing, MAX_ENTRIES, MAX_RECORDS, Models, Motion,
-    Note, OLDER_TICKS, Off, Op, Place, Sample, States, Trail, WINDOW,
+    AGE_BITS, Coder, Decoder, Guess, KEPT_TICKS, Layout, Listing, MAX_ENTRIES, MAX_PACKETS, MAX_RECORDS,
+    Models, Motion, Note, OLDER_TICKS, Off, Op, Place, Sample, States, Trail, WINDOW,
 };
 use super::super::packet::Violation;
 use super::Mirror;
@@ -44,9 +44,9 @@ impl ReadTick {
         self.sample.get_or_insert_with(|| Sample::of_tick(&self.packets)).clone()
     }
 
-    /// Adds a packet, if it isn't a duplicate.
+    /// Adds a packet, if it isn't a duplicate. A tick of too many isn't named.
     fn push(&mut self, packet: Arc<Sample>) {
-        if !self.packets.contains(&packet) {
+        if self.packets.len() < MAX_PACKETS && !self.packets.contains(&packet) {
             self.entries += packet.entries();
             self.packets.push(packet);
             self.sample = None;

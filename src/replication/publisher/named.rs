@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::super::coding::{AGE_BITS, KEPT_TICKS, MAX_ENTRIES, Models, OLDER_TICKS, Sample};
+use super::super::coding::{AGE_BITS, KEPT_TICKS, MAX_ENTRIES, MAX_PACKETS, Models, OLDER_TICKS, Sample};
 use crate::wire::{BitSink, BitWriter};
 
 /// The maximum of bits that name ticks.
@@ -18,7 +18,8 @@ struct SentTick {
     sample: Option<Arc<Sample>>,
     /// How many entries these have.
     entries: usize,
-    /// How many of its packets aren't acked.
+    /// How many packets it has, and how many of them aren't acked.
+    count: usize,
     unacked: u32,
 }
 
@@ -52,11 +53,13 @@ impl PeerModels {
                 packets: Vec::new(),
                 sample: None,
                 entries: 0,
+                count: 0,
                 unacked: 0,
             });
             self.first = if self.first == 0 { tick } else { self.first };
         }
         if let Some(sent) = self.ticks.back_mut() {
+            sent.count += 1;
             sent.unacked += 1;
             sent.entries += sample.entries();
             // A reader can't tell these from a packet that arrived twice.
@@ -86,13 +89,16 @@ impl PeerModels {
             tick - sent.tick < KEPT_TICKS && entries <= MAX_ENTRIES
         });
         let dropped = self.ticks.len() - kept.count();
-        self.ticks.drain(..dropped);
+        if let Some(last) = self.ticks.drain(..dropped).last() {
+            self.first = last.tick + 1;
+        }
     }
 
     /// The names of the ticks for a packet of this tick, and their samples.
     pub(super) fn name(&self, tick: u32, named: &mut Vec<Arc<Sample>>) -> Names {
         named.clear();
-        let known = |sent: &SentTick| sent.sample.clone().filter(|_| sent.unacked == 0);
+        let known =
+            |sent: &SentTick| sent.sample.clone().filter(|_| sent.unacked == 0 && sent.count <= MAX_PACKETS);
         let mut newest_first = self.ticks.iter().rev().skip_while(|sent| known(sent).is_none());
         let Some(newest) = newest_first.next().filter(|newest| (tick - newest.tick) >> AGE_BITS == 0) else {
             return Names::default();
