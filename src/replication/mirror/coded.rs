@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::super::class::{Classes, GhostClass, MAX_GROUPS};
 use super::super::coding::{
-    AGE_BITS, Coder, Decoder, Guess, KEPT_TICKS, Layout, Listing, MAX_ENTRIES, MAX_RECORDS, Models, Motion,
-    Note, OLDER_TICKS, Off, Op, Place, Sample, States, Trail, WINDOW,
+    AGE_BITS, Coder, Decoder, Guess, Layout, Listing, MAX_ENTRIES, MAX_RECORDS, Models, Motion, Note,
+    OLDER_TICKS, Off, Op, Place, READ_TICKS, Sample, States, Trail, WINDOW,
 };
 use super::super::packet::Violation;
 use super::Mirror;
@@ -101,7 +101,8 @@ impl CodedReader {
             let older = if reader.bool()? { None } else { Some(reader.bits(OLDER_TICKS)? as u32) };
             let wanted = older.map_or(0, |older| older << 1) | 1;
             // Which of these there were isn't known any more.
-            missing = older.is_none() && newest.saturating_sub(OLDER_TICKS) <= self.forgotten;
+            missing =
+                older.is_none() && self.forgotten > 0 && newest.saturating_sub(OLDER_TICKS) <= self.forgotten;
             for back in 0..=OLDER_TICKS {
                 let is_wanted = wanted >> back & 1 == 1;
                 if is_wanted || older.is_none() {
@@ -132,7 +133,7 @@ impl CodedReader {
         let mut entries = 0;
         let kept = self.ticks.iter().rev().take_while(|read| {
             entries += read.entries;
-            newest - read.tick < 2 * KEPT_TICKS && entries <= 2 * MAX_ENTRIES
+            newest - read.tick < READ_TICKS && entries <= 2 * MAX_ENTRIES
         });
         let dropped = self.ticks.len() - kept.count();
         if let Some(last) = self.ticks.drain(..dropped).last() {
