@@ -15,8 +15,11 @@ pub(in crate::replication) const AGE_BITS: u32 = 6;
 /// The maximum of older ticks that a packet names. They directly precede the newest one.
 pub(in crate::replication) const OLDER_TICKS: u32 = 15;
 
-/// How long a writer keeps samples, in ticks. Readers keep them twice as long, for packets that arrive late.
+/// How long a writer keeps samples, in ticks.
 pub(in crate::replication) const KEPT_TICKS: u32 = (1 << AGE_BITS) + OLDER_TICKS;
+
+/// How long a reader keeps them: a packet that overtook others by up to a round trip is still acked.
+pub(in crate::replication) const READ_TICKS: u32 = 8 * KEPT_TICKS;
 
 /// A writer names a tick while the packets of it and of the later ticks have at most this many entries. Readers keep twice as
 /// many.

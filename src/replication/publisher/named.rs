@@ -27,7 +27,7 @@ struct SentTick {
 #[derive(Debug, Default)]
 pub(super) struct PeerModels {
     ticks: VecDeque<SentTick>,
-    /// The first tick with a coded packet, or 0.
+    /// From this tick on all ticks with coded packets are kept; 0 before the first one.
     first: u32,
     /// The sample of the packet being written.
     pub(super) writing: Option<Arc<Sample>>,
@@ -104,7 +104,7 @@ impl PeerModels {
             return Names::default();
         };
         named.extend(known(newest));
-        // The client may know older ticks from an earlier connection.
+        // The client may know older ticks, from an earlier connection or as it keeps more.
         let (mut older, mut all) = (0, newest.tick - self.first >= OLDER_TICKS);
         for sent in newest_first.take_while(|sent| newest.tick - sent.tick <= OLDER_TICKS) {
             let sample = known(sent);
@@ -146,5 +146,36 @@ impl TickSamples {
         }
         self.0.push((packets, sample.clone()));
         sample
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replication::coding::Listing;
+
+    /// A client that acks after 40 ticks, each with this many entries: how the next packet names ticks.
+    fn names(entries: usize) -> Names {
+        let (mut models, mut samples) = (PeerModels::default(), TickSamples::default());
+        for tick in 1..=100 {
+            let mut sample = Sample::new(tick, 1);
+            sample.keep(0, &vec![[1, 0]; entries], &mut Listing::default());
+            models.writing = Some(Arc::new(sample));
+            models.track_sent(tick);
+            models.end_tick(tick, &mut samples);
+            models.handle_notification(tick.saturating_sub(40), true);
+        }
+        models.name(101, &mut Vec::new())
+    }
+
+    #[test]
+    fn all_older_ticks_are_named_at_once_only_if_none_was_forgotten() {
+        let few = names(100);
+        assert_eq!((few.age, few.older), (41, None));
+        // Of the last ticks 45 are kept: 5 that were acked, the newest one among them.
+        let many = names(MAX_ENTRIES / 45);
+        assert_eq!((many.age, many.older), (41, Some(0b1111)));
+        let most = names(MAX_ENTRIES / 20);
+        assert_eq!((most.age, most.older), (0, None));
     }
 }
