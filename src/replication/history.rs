@@ -101,6 +101,13 @@ impl History {
         (first..first + usize::from(ring.len)).map(|at| self.places[at % depth].since[row]).collect()
     }
 
+    /// The tick of a row's oldest state.
+    pub(super) fn oldest(&self, row: usize) -> Option<u32> {
+        let (depth, ring) = (self.places.len(), self.rings[row]);
+        let at = usize::from(ring.next) + depth - usize::from(ring.len);
+        (ring.len > 0).then(|| self.places[at % depth].since[row])
+    }
+
     /// The ticks of the states around `tick`, where the newest one, which isn't stored here, is from `newest`: the
     /// state before the current one, the current one, and the next one; 0 if there is none.
     pub(super) fn bracket(&self, row: usize, newest: u32, tick: u32) -> [u32; 3] {

@@ -341,7 +341,9 @@ class Ghosts:
             return [ghost.states[tick] for tick in record.base[1:] if tick]
         if record.base[0] == "up to":
             _, newest, past, run = record.base
-            first = max(t for t in ghost.states if t <= newest)
+            first, *others = sorted((t for t in ghost.states if t <= newest), reverse=True)
+            if past == 0:
+                return [ghost.states[t] for t in (first, *others[:run])]
             return [ghost.states[t] for t in (first, *(newest - past * back for back in range(1, run + 1)))]
         before = sorted((t for t in ghost.states if t < tick), reverse=True)
         assert len(before) > record.base[1]

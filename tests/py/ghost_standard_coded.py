@@ -215,7 +215,7 @@ class Section:
         self.list: dict[int, Noted] = {}
         # Of the base before: its tick, how far states are apart, and whether its tick was as before.
         self.tick, self.baseline = ticks
-        self.past, self.was_same = 1, True
+        self.past, self.was_same, self.was_steps = 1, True, False
         self.created: dict[Any, int] = {}
 
     def keep(self, sample: Sample) -> None:
@@ -301,6 +301,9 @@ class Section:
         self.was_same = coder.decision(("same base", listed, self.was_same), baseline == self.baseline)
         if not self.was_same:
             self.baseline = self.tick - coder.number("age", self.tick - baseline)
+        self.was_steps = coder.decision(("steps", listed, self.was_steps), (past, run) == (0, 3))
+        if self.was_steps:
+            return ("up to", self.baseline, 0, 3)
         expected = 0
         if noted is not None and self.was_same:
             expected = min(12, max(0, self.baseline - noted.first) // self.past)
@@ -382,7 +385,8 @@ class Section:
             motion = None
             if states:
                 rows = [state.get(place, (0,) * len(each.words)) for state in states]
-                motion = Motion(each, rows, (past, self.tick - baseline), deviates=deviates)
+                ages = (past, self.tick - baseline) if past else (1, 1)
+                motion = Motion(each, rows, ages, deviates=deviates)
             for at, word in enumerate(each.words):
                 base = motion.word(at, found) if motion else None
                 if self.coder.data is not None:

@@ -140,3 +140,24 @@ def test_plain_and_coded_classes_share_a_world() -> None:
     ([seen_score], [seen_box]) = (client.world.objects(each) for each in (Score, cube))
     assert seen_score.points == 39
     assert seen_box.position == pytest.approx((3.9, 0, 0), abs=1 / 512)
+
+
+def test_packets_that_are_overtaken_by_far_are_read() -> None:
+    """They name ticks long ago, and are acked: what they change is not sent again."""
+
+    @tw.ghost(coded=True)
+    class Lamp:
+        lit: tw.u16 = 0
+
+    line = tw.Conditions(latency=0.45, jitter=0.45)
+    sim = testing.Simulation(tw.Protocol(1, [], ghosts=[Lamp]), seed=1, conditions=line, rate=128)
+    server, client = sim.server(), sim.client()
+    sim.run(5)
+    lamps = [server.world.spawn(Lamp) for _ in range(1000)]
+    sim.run(8)
+    for number, lamp in enumerate(lamps):
+        lamp.lit = number
+        sim.run(20 / 128)
+    sim.run(10)
+    assert client.connected
+    assert sorted(lamp.lit for lamp in client.world.objects(Lamp)) == list(range(1000))

@@ -2,7 +2,7 @@
 
 use super::super::packet::{Audience, Base, MAX_AGE, MAX_OLDER};
 use super::note::Note;
-use super::track::MAX_RUN;
+use super::track::{MAX_RUN, MAX_STEPS};
 use super::{Coder, NUMBER, code_number};
 
 /// The layout of the models. Whether more records of listed ghosts follow, at each [`STRIDE`]th place, and of others.
@@ -21,9 +21,11 @@ const OWNER: usize = CREATE + 1;
 /// Whether the base's tick is that of the one before, by whether the ghost is listed and whether that was so.
 const SAME_BASE: usize = OWNER + 1;
 const AGES: usize = SAME_BASE + 4;
+/// Whether three states that follow each other are in front of the base, by whether the ghost is listed and whether that was so.
+const STEPS: usize = AGES + NUMBER;
 /// Whether as many states are in front of the base as expected, by whether the ghost is listed and the base is as before; and how
 /// many, by the latter.
-const RUN: usize = AGES + NUMBER;
+const RUN: usize = STEPS + 4;
 const RUNS: usize = RUN + 4;
 /// Whether these are as far apart as those before, and how far.
 const STEADY: usize = RUNS + 2 * NUMBER;
@@ -67,6 +69,8 @@ pub(in crate::replication) struct Place<'l> {
     baseline: u32,
     past: u32,
     was_same: bool,
+    /// Whether its states were of no certain ticks.
+    was_steps: bool,
 }
 
 impl<'l> Place<'l> {
@@ -89,6 +93,7 @@ impl<'l> Place<'l> {
             baseline,
             past: 1,
             was_same: true,
+            was_steps: false,
         }
     }
 
@@ -200,6 +205,11 @@ impl<'l> Place<'l> {
         // As many states more as the base is later.
         let since =
             |note: Note| (self.baseline.saturating_sub(note.first) / self.past).min(MAX_RUN.into()) as u8;
+        let context = 2 * usize::from(note.is_some()) + usize::from(self.was_steps);
+        self.was_steps = coder.code(STEPS + context, (past, run) == (0, MAX_STEPS));
+        if self.was_steps {
+            return Some(Base::UpTo { tick: self.baseline, past: 0, run: MAX_STEPS });
+        }
         let expected = note.filter(|_| self.was_same).map_or(0, since);
         let context = 2 * usize::from(note.is_some()) + usize::from(self.was_same);
         let as_expected = coder.code(RUN + context, run == expected);

@@ -23,8 +23,10 @@ pub(super) use decoder::Decoder;
 pub(super) use guess::{Guess, Motion, States};
 pub(super) use heads::{Op, Place, STRIDE};
 pub(super) use note::Note;
-pub(super) use samples::{AGE_BITS, KEPT_TICKS, Listed, Listing, MAX_ENTRIES, Models, OLDER_TICKS, Sample};
-pub(super) use track::{MAX_RUN, WINDOW};
+pub(super) use samples::{
+    AGE_BITS, KEPT_TICKS, Listed, Listing, MAX_ENTRIES, MAX_PACKETS, Models, OLDER_TICKS, READ_TICKS, Sample,
+};
+pub(super) use track::{MAX_RUN, MAX_STEPS, WINDOW};
 pub(super) use words::{Layout, Off, Trail};
 
 /// Bits of a probability, and its minimum: no decision takes more than 8 bits.

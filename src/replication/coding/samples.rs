@@ -15,12 +15,18 @@ pub(in crate::replication) const AGE_BITS: u32 = 6;
 /// The maximum of older ticks that a packet names. They directly precede the newest one.
 pub(in crate::replication) const OLDER_TICKS: u32 = 15;
 
-/// How long a writer keeps samples, in ticks. Readers keep them twice as long, for packets that arrive late.
+/// How long a writer keeps samples, in ticks.
 pub(in crate::replication) const KEPT_TICKS: u32 = (1 << AGE_BITS) + OLDER_TICKS;
+
+/// How long a reader keeps them: a packet that overtook others by up to a round trip is still acked.
+pub(in crate::replication) const READ_TICKS: u32 = 8 * KEPT_TICKS;
 
 /// A writer names a tick while the packets of it and of the later ticks have at most this many entries. Readers keep twice as
 /// many.
 pub(in crate::replication) const MAX_ENTRIES: usize = 1 << 20;
+
+/// A tick of more packets isn't named.
+pub(in crate::replication) const MAX_PACKETS: usize = 64;
 
 /// How often a model's decision was 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,29 +112,26 @@ impl Listing {
 }
 
 impl ClassSample {
-    /// Adds another packet's part.
-    fn merge(&mut self, other: &ClassSample) {
-        let mut merged = Vec::with_capacity(self.counts.len().max(other.counts.len()));
-        let (mut ours, mut others) = (self.counts.iter().peekable(), other.counts.iter().peekable());
-        while let Some(model) =
-            [ours.peek(), others.peek()].into_iter().flatten().map(|count| count.model).min()
-        {
-            let each = [&mut ours, &mut others].map(|counts| counts.next_if(|count| count.model == model));
-            let seen = each.into_iter().flatten().fold([0; 2], |sum: [u16; 2], count| {
-                [sum[0].saturating_add(count.seen[0]), sum[1].saturating_add(count.seen[1])]
-            });
-            merged.push(Count { model, seen });
+    /// The part in all of these packets.
+    fn of_all<'s>(packets: impl Iterator<Item = &'s ClassSample> + Clone) -> Self {
+        let mut counts: Vec<Count> = packets.clone().flat_map(|packet| &packet.counts).copied().collect();
+        counts.sort_by_key(|count| count.model);
+        counts.dedup_by(|count, sum| {
+            let same = count.model == sum.model;
+            if same {
+                sum.seen = core::array::from_fn(|bit| sum.seen[bit].saturating_add(count.seen[bit]));
+            }
+            same
+        });
+        let mut listing = Listing::default();
+        for packet in packets {
+            listing.words = listing.words.max(packet.trails.len() / packet.ids.len().max(1));
+            listing.ids.extend(&packet.ids);
+            listing.notes.extend(&packet.notes);
+            listing.trails.extend(&packet.trails);
         }
-        self.counts = merged;
-        let words = other.trails.len().max(self.trails.len()) / other.ids.len().max(self.ids.len()).max(1);
-        let mut listing = Listing { words, ..Listing::default() };
-        (listing.ids, listing.trails) = (core::mem::take(&mut self.ids), core::mem::take(&mut self.trails));
-        listing.notes = core::mem::take(&mut self.notes);
-        listing.ids.extend(&other.ids);
-        listing.notes.extend(&other.notes);
-        listing.trails.extend(&other.trails);
         listing.sort();
-        (self.ids, self.notes, self.trails) = (listing.ids, listing.notes, listing.trails);
+        ClassSample { counts, ids: listing.ids, notes: listing.notes, trails: listing.trails }
     }
 }
 
@@ -172,9 +175,9 @@ impl Sample {
         Listed { tick: self.tick, ids, notes, trails }
     }
 
-    /// How many entries it has: listed ghosts, and models with decisions.
+    /// How many entries it has: listed ghosts with their words, models with decisions, and classes.
     pub(in crate::replication) fn entries(&self) -> usize {
-        self.classes.iter().map(|class| class.ids.len() + class.counts.len()).sum()
+        self.classes.iter().map(|class| 1 + class.ids.len() + class.trails.len() + class.counts.len()).sum()
     }
 
     /// Keeps the ghosts of a class's section, and how often each model's decision was 0 and 1.
@@ -188,12 +191,13 @@ impl Sample {
 
     /// The sample of a tick with these packets, at least one, in any order.
     pub(in crate::replication) fn of_tick(packets: &[Arc<Sample>]) -> Arc<Self> {
-        let mut sample = packets[0].clone();
-        for packet in &packets[1..] {
-            let classes = Arc::make_mut(&mut sample).classes.iter_mut().zip(&packet.classes);
-            classes.for_each(|(class, other)| class.merge(other));
+        if let [packet] = packets {
+            return packet.clone();
         }
-        sample
+        let first = &packets[0];
+        let classes = (0..first.classes.len())
+            .map(|class| ClassSample::of_all(packets.iter().map(move |packet| &packet.classes[class])));
+        Arc::new(Sample { tick: first.tick, classes: classes.collect() })
     }
 }
 

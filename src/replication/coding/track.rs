@@ -6,6 +6,9 @@
 /// The maximum of states before the newest that words are predicted from.
 pub(in crate::replication) const MAX_RUN: u8 = 12;
 
+/// The maximum of them where they follow each other by no certain ticks.
+pub(in crate::replication) const MAX_STEPS: u8 = 3;
+
 /// States and the newest.
 pub(in crate::replication) const WINDOW: usize = MAX_RUN as usize + 1;
 

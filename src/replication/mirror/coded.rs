@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::super::class::{Classes, GhostClass, MAX_GROUPS};
 use super::super::coding::{
-    AGE_BITS, Coder, Decoder, Guess, KEPT_TICKS, Layout, Listing, MAX_ENTRIES, MAX_RECORDS, Models, Motion,
-    Note, OLDER_TICKS, Off, Op, Place, Sample, States, Trail, WINDOW,
+    AGE_BITS, Coder, Decoder, Guess, Layout, Listing, MAX_ENTRIES, MAX_PACKETS, MAX_RECORDS, Models, Motion,
+    Note, OLDER_TICKS, Off, Op, Place, READ_TICKS, Sample, States, Trail, WINDOW,
 };
 use super::super::packet::Violation;
 use super::Mirror;
@@ -25,6 +25,8 @@ pub(super) struct CodedReader {
     models: Models,
     /// The last ticks, in rising order.
     ticks: VecDeque<ReadTick>,
+    /// The newest tick that isn't kept any more, or 0.
+    forgotten: u32,
     lent: Lent,
 }
 
@@ -44,9 +46,9 @@ impl ReadTick {
         self.sample.get_or_insert_with(|| Sample::of_tick(&self.packets)).clone()
     }
 
-    /// Adds a packet, if it isn't a duplicate.
+    /// Adds a packet, if it isn't a duplicate. A tick of too many isn't named.
     fn push(&mut self, packet: Arc<Sample>) {
-        if !self.packets.contains(&packet) {
+        if self.packets.len() < MAX_PACKETS && !self.packets.contains(&packet) {
             self.entries += packet.entries();
             self.packets.push(packet);
             self.sample = None;
@@ -76,6 +78,7 @@ impl CodedReader {
             motions: classes.iter().map(|class| Motion::new(class)).collect(),
             models: Models::first(classes.iter().map(|class| class.as_ref())),
             ticks: VecDeque::new(),
+            forgotten: 0,
             lent: Lent::default(),
         };
         has_coded.then(|| Box::new(new()))
@@ -97,6 +100,9 @@ impl CodedReader {
         if age > 0 {
             let older = if reader.bool()? { None } else { Some(reader.bits(OLDER_TICKS)? as u32) };
             let wanted = older.map_or(0, |older| older << 1) | 1;
+            // Which of these there were isn't known any more.
+            missing =
+                older.is_none() && self.forgotten > 0 && newest.saturating_sub(OLDER_TICKS) <= self.forgotten;
             for back in 0..=OLDER_TICKS {
                 let is_wanted = wanted >> back & 1 == 1;
                 if is_wanted || older.is_none() {
@@ -127,10 +133,12 @@ impl CodedReader {
         let mut entries = 0;
         let kept = self.ticks.iter().rev().take_while(|read| {
             entries += read.entries;
-            newest - read.tick < 2 * KEPT_TICKS && entries <= 2 * MAX_ENTRIES
+            newest - read.tick < READ_TICKS && entries <= 2 * MAX_ENTRIES
         });
         let dropped = self.ticks.len() - kept.count();
-        self.ticks.drain(..dropped);
+        if let Some(last) = self.ticks.drain(..dropped).last() {
+            self.forgotten = self.forgotten.max(last.tick);
+        }
     }
 }
 

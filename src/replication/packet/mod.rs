@@ -69,7 +69,8 @@ pub(in crate::replication) enum Base {
     Newest { depth: u8 },
     /// The state of a tick, and of an older one or 0.
     Named { baseline: u32, older: u32 },
-    /// Of coded classes: the newest state up to a tick, and as many older ones as `run`, each `past` ticks before the next.
+    /// Of coded classes: the newest state up to a tick, and as many older ones as `run`, each `past` ticks before the next, or
+    /// the one before it where `past` is 0.
     UpTo { tick: u32, past: u32, run: u8 },
 }
 

@@ -236,6 +236,7 @@ impl Cache {
         let (since, past, ahead) = match base {
             Base::Newest { .. } => (table.turn(of, row).last - 1, 1, 1),
             Base::Named { baseline, older } => (baseline, baseline - older, self.tick - baseline),
+            Base::UpTo { tick, past: 0, .. } => (tick, 1, 1),
             Base::UpTo { tick, past, .. } => (tick, past, self.tick - tick),
         };
         let mask = table.changed_since(row, since) & class.updated(of);
@@ -307,7 +308,11 @@ impl Cache {
         newest.copy_from_slice(&self.base);
         let Base::UpTo { tick, past, run } = base else { return false };
         let mut rows = rest.chunks_exact_mut(width.max(1)).zip(1..=u32::from(run));
-        rows.all(|(words, back)| table.words_for(group, row, tick - back * past, words))
+        rows.all(|(words, back)| match past {
+            // At most 12.
+            0 => table.words_back(row, back as u8 + 1, words),
+            _ => table.words_for(group, row, tick - back * past, words),
+        })
     }
 
     /// Appends what the properties do and their residuals, by the nearer prediction. Returns whether their words

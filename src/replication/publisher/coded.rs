@@ -221,7 +221,8 @@ impl TickData<'_> {
                 .spent
                 .iter()
                 .map(|(class, spent)| spent.note(&mut self.costs[*class], &mut averages[*class]));
-            overhead = out.bit_len() - start - noted.sum::<u64>() as usize;
+            // Costs are rounded, each decision by itself.
+            overhead = (out.bit_len() - start).saturating_sub(noted.sum::<u64>() as usize);
             if !coder.follows {
                 coder.parts.pop();
                 coder.follows = true;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::super::coding::{AGE_BITS, KEPT_TICKS, MAX_ENTRIES, Models, OLDER_TICKS, Sample};
+use super::super::coding::{AGE_BITS, KEPT_TICKS, MAX_ENTRIES, MAX_PACKETS, Models, OLDER_TICKS, Sample};
 use crate::wire::{BitSink, BitWriter};
 
 /// The maximum of bits that name ticks.
@@ -18,7 +18,8 @@ struct SentTick {
     sample: Option<Arc<Sample>>,
     /// How many entries these have.
     entries: usize,
-    /// How many of its packets aren't acked.
+    /// How many packets it has, and how many of them aren't acked.
+    count: usize,
     unacked: u32,
 }
 
@@ -26,7 +27,7 @@ struct SentTick {
 #[derive(Debug, Default)]
 pub(super) struct PeerModels {
     ticks: VecDeque<SentTick>,
-    /// The first tick with a coded packet, or 0.
+    /// From this tick on all ticks with coded packets are kept; 0 before the first one.
     first: u32,
     /// The sample of the packet being written.
     pub(super) writing: Option<Arc<Sample>>,
@@ -52,11 +53,13 @@ impl PeerModels {
                 packets: Vec::new(),
                 sample: None,
                 entries: 0,
+                count: 0,
                 unacked: 0,
             });
             self.first = if self.first == 0 { tick } else { self.first };
         }
         if let Some(sent) = self.ticks.back_mut() {
+            sent.count += 1;
             sent.unacked += 1;
             sent.entries += sample.entries();
             // A reader can't tell these from a packet that arrived twice.
@@ -86,19 +89,22 @@ impl PeerModels {
             tick - sent.tick < KEPT_TICKS && entries <= MAX_ENTRIES
         });
         let dropped = self.ticks.len() - kept.count();
-        self.ticks.drain(..dropped);
+        if let Some(last) = self.ticks.drain(..dropped).last() {
+            self.first = last.tick + 1;
+        }
     }
 
     /// The names of the ticks for a packet of this tick, and their samples.
     pub(super) fn name(&self, tick: u32, named: &mut Vec<Arc<Sample>>) -> Names {
         named.clear();
-        let known = |sent: &SentTick| sent.sample.clone().filter(|_| sent.unacked == 0);
+        let known =
+            |sent: &SentTick| sent.sample.clone().filter(|_| sent.unacked == 0 && sent.count <= MAX_PACKETS);
         let mut newest_first = self.ticks.iter().rev().skip_while(|sent| known(sent).is_none());
         let Some(newest) = newest_first.next().filter(|newest| (tick - newest.tick) >> AGE_BITS == 0) else {
             return Names::default();
         };
         named.extend(known(newest));
-        // The client may know older ticks from an earlier connection.
+        // The client may know older ticks, from an earlier connection or as it keeps more.
         let (mut older, mut all) = (0, newest.tick - self.first >= OLDER_TICKS);
         for sent in newest_first.take_while(|sent| newest.tick - sent.tick <= OLDER_TICKS) {
             let sample = known(sent);
@@ -140,5 +146,36 @@ impl TickSamples {
         }
         self.0.push((packets, sample.clone()));
         sample
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replication::coding::Listing;
+
+    /// A client that acks after 40 ticks, each with this many entries: how the next packet names ticks.
+    fn names(entries: usize) -> Names {
+        let (mut models, mut samples) = (PeerModels::default(), TickSamples::default());
+        for tick in 1..=100 {
+            let mut sample = Sample::new(tick, 1);
+            sample.keep(0, &vec![[1, 0]; entries], &mut Listing::default());
+            models.writing = Some(Arc::new(sample));
+            models.track_sent(tick);
+            models.end_tick(tick, &mut samples);
+            models.handle_notification(tick.saturating_sub(40), true);
+        }
+        models.name(101, &mut Vec::new())
+    }
+
+    #[test]
+    fn all_older_ticks_are_named_at_once_only_if_none_was_forgotten() {
+        let few = names(100);
+        assert_eq!((few.age, few.older), (41, None));
+        // Of the last ticks 45 are kept: 5 that were acked, the newest one among them.
+        let many = names(MAX_ENTRIES / 45);
+        assert_eq!((many.age, many.older), (41, Some(0b1111)));
+        let most = names(MAX_ENTRIES / 20);
+        assert_eq!((most.age, most.older), (0, None));
     }
 }

@@ -292,10 +292,18 @@ impl Table {
         history.words_since(at, tick, changes, words) || history.words_at(at, tick, words)
     }
 
-    /// The tick of the first state behind that of a tick, of what was sent to a group of clients; 0 if there is none.
-    pub(super) fn next_change(&self, group: usize, row: u32, tick: u32) -> u32 {
+    /// The tick of the first state behind that of a tick, of what was sent to a group of clients, if there is one.
+    pub(super) fn next_change(&self, group: usize, row: u32, tick: u32) -> Option<u32> {
         let row = row as usize;
-        self.histories[group].bracket(row, self.newest_since[row], tick)[2]
+        let [_, _, next] = self.histories[group].bracket(row, self.newest_since[row], tick);
+        (next > 0).then_some(next)
+    }
+
+    /// Whether the state of a tick that was sent to a group of clients is remembered, of a row that had one.
+    pub(super) fn remembers(&self, group: usize, row: u32, tick: u32) -> bool {
+        let row = row as usize;
+        self.newest_since[row] <= tick
+            || self.histories[group].oldest(row).is_some_and(|oldest| oldest <= tick)
     }
 
     /// When the row changed in what a group of clients may see.

@@ -217,7 +217,10 @@ impl Ghosts {
                     Base::UpTo { tick, past, run } => {
                         let mut states = states.chunks_exact_mut(width.max(1)).zip(0..=u32::from(run));
                         states.all(|(words, back)| match back {
-                            0 => page.states.before(at, tick + 1, 0, words),
+                            // At most 12.
+                            _ if back == 0 || past == 0 => {
+                                page.states.before(at, tick + 1, back as u8, words)
+                            }
                             _ => page.states.at(at, tick.saturating_sub(back * past), words),
                         })
                     }
@@ -238,6 +241,7 @@ impl Ghosts {
             Base::Newest { .. } => (1, 1),
             // Ages have 16 bits.
             Base::Named { baseline, older } => ((baseline - older) as u16, (tick - baseline) as u16),
+            Base::UpTo { past: 0, .. } => (1, 1),
             Base::UpTo { tick: newest, past, .. } => (past as u16, (tick - newest) as u16),
         };
         let bases = Bases { states: &mut self.bases, past, ahead };

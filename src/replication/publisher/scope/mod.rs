@@ -353,8 +353,8 @@ impl Scope {
                 if tick - record.acked > MAX_AGE {
                     return self.create_again(id, tick);
                 }
-                let base = record.base_of_coded(acked, table, group.into());
-                Due::Update { row, group, base, op: CarriedOp::Coded }
+                let (base, op) = record.base_of_coded(acked, table, group.into());
+                Due::Update { row, group, base, op }
             }
             GhostState::Live => {
                 let (since, turn) = (record.since(record.acked_count), table.turn(group.into(), row));
@@ -435,6 +435,7 @@ impl Scope {
             Base::Named { older: 0, .. } | Base::UpTo { run: 0, .. } => record.acked_count,
             Base::Named { .. } => record.older_count,
             // In each tick there was one at most.
+            Base::UpTo { past: 0, run, .. } => record.acked_count.wrapping_sub(run),
             Base::UpTo { run, .. } => record.acked_count.wrapping_sub(run * record.older_age),
         };
         // Ids are below 2^16, and there are at most 256 classes.

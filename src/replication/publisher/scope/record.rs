@@ -6,7 +6,7 @@
 //! any link, a ghost waits while [`MAX_IN_FLIGHT`] of its records are in flight.
 
 use super::super::super::class::HISTORY;
-use super::super::super::coding::MAX_RUN;
+use super::super::super::coding::{MAX_RUN, MAX_STEPS};
 use super::super::super::packet::{Audience, Base, MAX_DEPTH, MAX_OLDER};
 use super::super::super::table::Table;
 
@@ -31,14 +31,15 @@ pub(in crate::replication::publisher) enum GhostState {
 
 /// In one byte: who the client is to the ghost, and how many of the records before that of the baseline are the states
 /// that the client has before it: of a plain class, one after the other, as the table has them; of a coded one, of ticks as far
-/// apart as the baseline's and the older one's.
+/// apart as the baseline's and the older one's; and of these how many are one after the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hold(u8);
 
 impl Hold {
     const OWNER: u8 = 1 << 7;
     const CHOSEN: u8 = 1 << 6;
-    const RUN: u8 = Hold::CHOSEN - 1;
+    const RUN: u8 = 0x0F;
+    const STEPS: u32 = 4;
 
     pub(super) fn new(Audience { owner, chosen }: Audience) -> Self {
         Hold(if owner { Hold::OWNER } else { 0 } | if chosen { Hold::CHOSEN } else { 0 })
@@ -62,6 +63,17 @@ impl Hold {
     #[inline]
     pub(super) fn run(self) -> u8 {
         self.0 & Hold::RUN
+    }
+
+    /// How many states in front of the baseline follow each other, at most [`MAX_STEPS`].
+    #[inline]
+    fn steps(self) -> u8 {
+        self.0 >> Hold::STEPS & MAX_STEPS
+    }
+
+    #[inline]
+    pub(super) fn set_steps(&mut self, steps: u8) {
+        self.0 = self.0 & !(MAX_STEPS << Hold::STEPS) | steps << Hold::STEPS;
     }
 
     #[inline]
@@ -109,8 +121,9 @@ pub(in crate::replication::publisher) enum CarriedOp {
     Update,
     /// An update to the state right after the client's newest known one.
     Step,
-    /// An update of a coded class.
+    /// An update of a coded class, and one that is a step too.
     Coded,
+    CodedStep,
     Create,
     Destroy,
 }
@@ -141,7 +154,7 @@ impl Record {
     /// Whether the ack of this update proves that the client has its state, and nothing waits for it.
     #[inline]
     pub(super) fn is_acked_by(&self, update: CarriedGhost) -> bool {
-        matches!(update.op, CarriedOp::Update | CarriedOp::Step | CarriedOp::Coded)
+        matches!(update.op, CarriedOp::Update | CarriedOp::Step | CarriedOp::Coded | CarriedOp::CodedStep)
             && self.state == GhostState::Live
             && self.since(self.acked_count) < MAX_IN_FLIGHT
             && self.since(update.base_count) < HISTORY
@@ -159,27 +172,37 @@ impl Record {
         self.acked_count = self.count;
         self.older_age = 0;
         self.hold.set_run(0);
+        self.hold.set_steps(0);
     }
 
     /// The base of an update of a coded class, for a client whose newest packet that is known to have arrived is of the tick
     /// `acked`: the baseline with the states in front of it that are known to be as far apart, if the ghost moves, else the
-    /// state that it has by then.
-    pub(super) fn base_of_coded(&self, acked: u32, table: &Table, group: usize) -> Base {
+    /// state that it has by then, with those before it if it makes a step from there. And as what it is carried.
+    pub(super) fn base_of_coded(&self, acked: u32, table: &Table, group: usize) -> (Base, CarriedOp) {
         let (row, since, past) = (self.row.into(), self.since(self.acked_count), u32::from(self.older_age));
         let next_change = |tick: u32| table.next_change(group, row, tick);
         // By the time of the ack, about as many more will have been sent.
         let room = (HISTORY - 1).saturating_sub(since.saturating_mul(2)).checked_div(self.older_age);
-        let (run, next) = (self.hold.run().min(room.unwrap_or(0)), next_change(self.acked));
+        let known = |run: &u8| table.remembers(group, row, self.acked - u32::from(*run) * past);
+        let run = (0..=self.hold.run().min(room.unwrap_or(0))).rev().find(known).unwrap_or(0);
+        let next = next_change(self.acked);
+        let turn = table.turn(group, row);
+        let is_step = since == 0 && table.has_stepped(row) && (turn.before..turn.last).contains(&self.acked);
+        let op = if is_step { CarriedOp::CodedStep } else { CarriedOp::Coded };
         // It neither rested behind the baseline nor in front of it.
-        let moves = run > 0 && next <= self.acked + past;
-        if moves && (run > 1 || past == 1 || next_change(self.acked - past) < self.acked) {
-            return Base::UpTo { tick: self.acked, past, run };
+        let moves = run > 0 && next.is_some_and(|next| next <= self.acked + past);
+        let moved = || next_change(self.acked - past).is_some_and(|next| next < self.acked);
+        if moves && (run > 1 || past == 1 || moved()) {
+            return (Base::UpTo { tick: self.acked, past, run }, op);
         }
         // Of what changed later, no record may have arrived by then, and no property may have changed that isn't sent now.
         let changed_since = |tick: u32| table.changed_since(row, tick);
-        let is_same = next > acked && changed_since(self.acked) == changed_since(acked.max(self.acked));
+        let is_same = next.is_none_or(|next| next > acked)
+            && changed_since(self.acked) == changed_since(acked.max(self.acked));
         let tick = if is_same { acked.max(self.acked) } else { self.acked };
-        Base::UpTo { tick, past: 1, run: 0 }
+        // One that rests at times steps from there, which says little: but not always.
+        let steps = if is_step && self.hold.steps() == MAX_STEPS { MAX_STEPS } else { 0 };
+        (Base::UpTo { tick, past: u32::from(steps == 0), run: steps }, op)
     }
 
     #[inline]
@@ -190,10 +213,14 @@ impl Record {
         let age = sent - self.acked;
         self.hold.set_run(match op {
             CarriedOp::Step => (self.hold.run() + 1).min(MAX_DEPTH),
-            CarriedOp::Coded if age == u32::from(self.older_age) => (self.hold.run() + 1).min(MAX_RUN),
-            CarriedOp::Coded => 1,
+            CarriedOp::Coded | CarriedOp::CodedStep if age == u32::from(self.older_age) => {
+                (self.hold.run() + 1).min(MAX_RUN)
+            }
+            CarriedOp::Coded | CarriedOp::CodedStep => 1,
             _ => 0,
         });
+        let steps = if op == CarriedOp::CodedStep { (self.hold.steps() + 1).min(MAX_STEPS) } else { 0 };
+        self.hold.set_steps(steps);
         // At most 64.
         self.older_age = if age <= MAX_OLDER { age as u8 } else { 0 };
         self.older_count = self.acked_count;
