@@ -136,7 +136,7 @@ impl CodedReader {
             newest - read.tick < READ_TICKS && entries <= 2 * MAX_ENTRIES
         });
         let dropped = self.ticks.len() - kept.count();
-        if let Some(last) = self.ticks.drain(..dropped).last() {
+        if let Some(last) = self.ticks.drain(..dropped).next_back() {
             self.forgotten = self.forgotten.max(last.tick);
         }
     }

@@ -89,7 +89,7 @@ impl PeerModels {
             tick - sent.tick < KEPT_TICKS && entries <= MAX_ENTRIES
         });
         let dropped = self.ticks.len() - kept.count();
-        if let Some(last) = self.ticks.drain(..dropped).last() {
+        if let Some(last) = self.ticks.drain(..dropped).next_back() {
             self.first = last.tick + 1;
         }
     }
