@@ -173,7 +173,7 @@ mod tests {
         let few = names(100);
         assert_eq!((few.age, few.older), (41, None));
         // Of the last ticks 45 are kept: 5 that were acked, the newest one among them.
-        let many = names(MAX_ENTRIES / 45);
+        let many = names(MAX_ENTRIES / 45 - 1);
         assert_eq!((many.age, many.older), (41, Some(0b1111)));
         let most = names(MAX_ENTRIES / 20);
         assert_eq!((most.age, most.older), (0, None));
