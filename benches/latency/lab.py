@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable
+from typing import Annotated
 
 import tickwire as tw
 from tickwire.testing import SimulatedNetwork
@@ -21,6 +22,16 @@ LINES: dict[str, tuple[tw.Conditions, tw.Conditions]] = {
     "localhost": (tw.Conditions(), tw.Conditions()),
     **{name: tw.Conditions.preset(name) for name in ("4g", "wifi-bad", "transatlantic", "satellite")},
 }
+
+
+@tw.message
+class Note:
+    text: Annotated[str, tw.text(40)]
+
+
+@tw.ghost
+class Runner:
+    x: Annotated[float, tw.f32, tw.world.linear] = 0.0
 
 
 class Lab:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 import tickwire as tw
-from lab import LINES, Lab
+from lab import LINES, Lab, Note
 
 RATE = 60
 SPEED = 4.0  # of a rocket, a tick
@@ -22,11 +22,6 @@ class Aim:
     fires: tw.fields.press = False
     x: tw.f32 = 0.0
     y: tw.f32 = 0.0
-
-
-@tw.message
-class Note:
-    text: Annotated[str, tw.text(40)]
 
 
 @tw.ghost(capacity=16)

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import tickwire as tw
-from lab import LINES, Lab, percentile
+from lab import LINES, Lab, Note, Runner, percentile
 
 SPEED = 4.0
 SEEDS = 8
@@ -18,16 +18,6 @@ SEEDS = 8
 @tw.message
 class Key:
     x: Annotated[int, tw.ranged(-1, 1)]
-
-
-@tw.message
-class Note:
-    text: Annotated[str, tw.text(40)]
-
-
-@tw.ghost
-class Runner:
-    x: Annotated[float, tw.f32, tw.world.linear] = 0.0
 
 
 @dataclasses.dataclass

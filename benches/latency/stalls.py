@@ -4,25 +4,15 @@ dragged, a level is loaded), the line held packets back, or the server's program
 from __future__ import annotations
 
 import statistics
-from typing import Annotated, Any
+from typing import Any
 
 import tickwire as tw
-from lab import LINES, Lab
+from lab import LINES, Lab, Note, Runner
 
 HZ = 60
 STALLS = 6
 PERIOD = 12.0
 AFTER = (0.5, 1.0, 2.0, 4.0, 6.0)
-
-
-@tw.message
-class Note:
-    text: Annotated[str, tw.text(40)]
-
-
-@tw.ghost
-class Runner:
-    x: Annotated[float, tw.f32, tw.world.linear] = 0.0
 
 
 def measure(what: str, name: str, stall: float, every: float = PERIOD, seed: int = 1) -> dict[str, float]:

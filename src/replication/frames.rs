@@ -159,7 +159,7 @@ impl Frames {
         (self.from[row], self.to[row], self.begin[row]) = (segment.from, to, segment.begin);
         self.alive[row] = 1;
         if moved_on {
-            self.move_on(row, columns);
+            self.is_moving(row, columns);
         } else if !had_from && at(segment.from, words) {
             self.put_from(row, words, columns);
         }
@@ -193,7 +193,7 @@ impl Frames {
     }
 
     /// Makes the next state the earlier one.
-    fn move_on(&mut self, row: usize, columns: &mut [&mut [u8]]) {
+    fn is_moving(&mut self, row: usize, columns: &mut [&mut [u8]]) {
         let properties = &self.class.properties;
         for Shown { property, rule, numbers, now, next, .. } in &mut self.shown {
             if *rule == Rule::Step {

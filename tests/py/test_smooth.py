@@ -12,8 +12,8 @@ import tickwire as tw
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benches" / "latency"))
 
-from lab import LINES, Lab
-from reaching import Key, Note, Runner
+from lab import LINES, Lab, Note, Runner
+from reaching import Key
 
 SPEED = 10.0
 

@@ -33,29 +33,28 @@ impl Columns {
     }
 
     pub(crate) fn put_numbers(&mut self, property: usize, row: usize, numbers: &[f64]) {
+        self.put_each(property, row, numbers.iter().map(|number| number.to_le_bytes()));
+    }
+
+    pub(crate) fn put_singles(&mut self, property: usize, row: usize, numbers: &[f32]) {
+        self.put_each(property, row, numbers.iter().map(|number| number.to_le_bytes()));
+    }
+
+    fn put_each<const N: usize>(
+        &mut self,
+        property: usize,
+        row: usize,
+        numbers: impl Iterator<Item = [u8; N]>,
+    ) {
         let size = self.sizes[property];
         let cell = &mut self.cells[property][row * size..][..size];
-        cell.as_chunks_mut()
-            .0
-            .iter_mut()
-            .zip(numbers)
-            .for_each(|(cell, number)| *cell = number.to_le_bytes());
+        cell.as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(cell, number)| *cell = number);
     }
 
     /// The first three numbers of a cell.
     pub(crate) fn numbers(&self, property: usize, row: usize) -> [f64; 3] {
         let numbers = self.cell(property, row).as_chunks().0;
         std::array::from_fn(|axis| numbers.get(axis).map_or(0.0, |number| f64::from_le_bytes(*number)))
-    }
-
-    pub(crate) fn put_singles(&mut self, property: usize, row: usize, numbers: &[f32]) {
-        let size = self.sizes[property];
-        let cell = &mut self.cells[property][row * size..][..size];
-        cell.as_chunks_mut()
-            .0
-            .iter_mut()
-            .zip(numbers)
-            .for_each(|(cell, number)| *cell = number.to_le_bytes());
     }
 
     /// Writes the values that these words stand for.

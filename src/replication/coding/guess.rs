@@ -12,7 +12,7 @@ use super::rotation::{Quaternion, Reach, Turn};
 use super::track::go_on;
 use crate::wire::{Metric, Property, WordRange};
 
-/// A step of a word, in the units of its motion. As far may it be off a line, for rounding.
+/// A step of a word, in the units of its motion. Rounding may put a word this far off a line.
 const STEP: i64 = 16;
 
 /// Nothing goes on for more ticks than these.
@@ -41,7 +41,7 @@ impl<'s> States<'s> {
     }
 
     /// Whether a property is more likely to go on than to stay, by its last two steps.
-    pub(in crate::replication) fn move_on(self, property: &Property, words: &Range<usize>) -> bool {
+    pub(in crate::replication) fn is_moving(self, property: &Property, words: &Range<usize>) -> bool {
         if self.run < 2 {
             return self.run > 0;
         }
@@ -71,7 +71,7 @@ fn goes_on(range: &WordRange) -> bool {
 /// What a property is predicted to be.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::replication) struct Guess {
-    /// The rotation that it goes on to, and the largest component's place in its words and among components.
+    /// The rotation that it goes on to, and the place of the largest component.
     rotation: Option<Quaternion>,
     largest: u64,
 }

@@ -9,7 +9,8 @@ use super::{Coder, NUMBER, code_number};
 const MORE: usize = 0;
 /// The place of the first record of listed ghosts.
 const START: usize = MORE + 2;
-/// Whether a listed ghost behind it has a record: by how many lists in a row it was in, how far off, and whether that in front of it has one.
+/// Whether a listed ghost behind it has a record: by how many lists in a row it was in, how far off it was, and whether the ghost
+/// in front of it has one.
 const HAS: usize = START + NUMBER;
 const HAS_CONTEXTS: usize = 4 * 4 * 2;
 /// Of others, whether ids are apart, by whether the last two were; and the distance.
@@ -38,7 +39,7 @@ pub(super) const BODIES: usize = MASK + MASK_CONTEXTS * u64::BITS as usize;
 /// How many models heads need.
 pub(super) const HEADS: usize = BODIES + NUMBER;
 
-/// After as many places of a list it is said whether more records follow.
+/// The places of a list after which it is said whether more records follow.
 pub(in crate::replication) const STRIDE: usize = 16;
 
 /// The operation of a record.

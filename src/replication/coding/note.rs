@@ -2,20 +2,20 @@
 
 use super::super::packet::Base;
 
-/// As many lists in a row as are told apart.
+/// The maximum of lists in a row that are told apart.
 const MANY: u8 = 3;
 
 /// What the record of a listed ghost was like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::replication) struct Note {
-    /// The properties that the record had, and those of which it last said that they go on.
+    /// The properties that the record had, and the ones that last did what they were less likely to do.
     pub(super) mask: u64,
     pub(super) deviated: u64,
-    /// From which tick on the client has each state, as far as the record shows.
+    /// The first tick from which on the client has each state, as far as the record shows.
     pub(super) first: u32,
     /// How many lists in a row it is in, at most [`MANY`].
     pub(super) times: u8,
-    /// The most bits of a distance to a prediction, in steps: 0 to 3.
+    /// The class of the largest distance to a prediction, from 0 (none) to 3 (5 bits or more).
     pub(super) far: u8,
 }
 
@@ -25,8 +25,8 @@ impl Note {
         Note { mask, first: tick, far: 1, ..Note::default() }
     }
 
-    /// A ghost whose record of this tick had this base and mask, and went on in these properties; `before` is what was known
-    /// of it.
+    /// A ghost that was updated by a packet of this tick, against this base, with this mask. `deviated` properties did what they
+    /// were less likely to do, and no distance had more bits than `most`. `before` is what was known of the ghost.
     pub(in crate::replication) fn of_update(
         before: Option<Note>,
         (tick, base, mask): (u32, Base, u64),

@@ -13,7 +13,7 @@ const ONE: i64 = 1 << BITS;
 /// series are too short.
 const NEAR: i64 = ONE / 5 * 4;
 
-/// Half of how far a rotation goes on is at most 70 degrees, by its square.
+/// The maximum of half the angle that a rotation goes on by, squared: 70 degrees.
 const FAR: i64 = ONE / 2 * 3;
 
 /// A product of two numbers of which the second is a quaternion's.
@@ -111,7 +111,7 @@ impl Reach {
         self.level >> 16
     }
 
-    /// Of a place and three levels.
+    /// The rotation of a place and three levels.
     #[inline]
     pub(super) fn quaternion(self, words: &[u64]) -> Quaternion {
         let mut left = ONE * ONE;
@@ -153,13 +153,13 @@ pub(super) struct Turn<F> {
 }
 
 impl<F: Fn(usize) -> Quaternion> Turn<F> {
-    /// Of states by how many are newer, as far back.
+    /// The turn through states, which `of` gives by how many are newer; none is further back than `back`.
     pub(super) fn new(of: F, back: usize) -> Self {
         let newest = of(0);
         Turn { of, newest, back, vectors: [[0; 3]; WINDOW], known: 0 }
     }
 
-    /// What it goes on to; None if it stays.
+    /// The rotation that it goes on to; None if it stays.
     pub(super) fn go_on(mut self, reach: Reach, ages: (u16, u16)) -> Option<Quaternion> {
         // As far back as it is near enough.
         while self.known < self.back {

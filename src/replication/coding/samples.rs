@@ -137,14 +137,14 @@ impl ClassSample {
 
 /// A class's list: ghosts by their place.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in crate::replication) struct Listed<'s> {
+pub(in crate::replication) struct GhostList<'s> {
     tick: u32,
     pub(in crate::replication) ids: &'s [u32],
     notes: &'s [Note],
     trails: &'s [Trail],
 }
 
-impl<'s> Listed<'s> {
+impl<'s> GhostList<'s> {
     /// The tick of its packets, and what is known of each ghost.
     pub(in crate::replication) fn notes(self) -> (u32, &'s [Note]) {
         (self.tick, self.notes)
@@ -170,9 +170,9 @@ impl Sample {
         Sample { tick, classes: vec![ClassSample::default(); classes].into() }
     }
 
-    fn listed(&self, class: usize) -> Listed<'_> {
+    fn listed(&self, class: usize) -> GhostList<'_> {
         let ClassSample { ids, notes, trails, .. } = &self.classes[class];
-        Listed { tick: self.tick, ids, notes, trails }
+        GhostList { tick: self.tick, ids, notes, trails }
     }
 
     /// How many entries it has: listed ghosts with their words, models with decisions, and classes.
@@ -268,7 +268,7 @@ impl Models {
     }
 
     /// The list of a class.
-    pub(in crate::replication) fn listed(&self, class: usize) -> Listed<'_> {
-        self.named.first().map_or_else(Listed::default, |sample| sample.listed(class))
+    pub(in crate::replication) fn listed(&self, class: usize) -> GhostList<'_> {
+        self.named.first().map_or_else(GhostList::default, |sample| sample.listed(class))
     }
 }

@@ -1,7 +1,7 @@
-//! Where a number goes on to from its last states.
+//! The extrapolation of a number from its last states.
 //!
-//! By the longest line that these lie on, or the longest parabola if that holds for longer: as far back as rounding explains what is
-//! missing. Where neither holds, by the last steps. In integers, so that both sides find the same.
+//! It goes on by the longest line that these lie on, or the longest parabola if that holds for longer: as far back as rounding
+//! explains the distances. Where neither holds, it goes on by the last steps. All is in integers, so that both sides find the same.
 
 /// The maximum of states before the newest that words are predicted from.
 pub(in crate::replication) const MAX_RUN: u8 = 12;
@@ -61,7 +61,7 @@ impl<F: FnMut(usize) -> i64> Track<F> {
         let mut bent = 0;
         for half in MIN_BENT / 2..=states / 2 {
             let (middle, last, n) = (self.at(half), self.at(2 * half), half as i64);
-            // Of that through the first, the middle and the last.
+            // Of the parabola through the first, the middle and the last.
             let (slope, bend) = (n * (last - 4 * middle), last - 2 * middle);
             let off = |i: i64| 2 * n * n * self.were[i as usize] + i * slope - i * i * bend;
             if !(1..2 * n).all(|i| off(i).abs() <= 2 * n * n * tolerance) {
@@ -72,7 +72,7 @@ impl<F: FnMut(usize) -> i64> Track<F> {
         bent
     }
 
-    /// Where it goes on to by the line or the parabola that is nearest to the last states by least squares, in the orthogonal
+    /// The number ahead by the line or the parabola that is nearest to the last states by least squares, in the orthogonal
     /// polynomials of Gram (1883) over evenly spaced points.
     fn fit(&self, last: usize, (past, ahead): (i64, i64), bends: bool) -> i64 {
         let (last, past) = (last as i128, i128::from(past));
@@ -89,8 +89,8 @@ impl<F: FnMut(usize) -> i64> Track<F> {
     }
 }
 
-/// Where a number goes on to from the newest of as many states and one, `ahead` being in the units of `past`, the time between
-/// two: `back` says how far from there it was as many states before.
+/// How far a number goes on from the newest of its states, of which there are `states` more: `past` is the time between two, and
+/// `ahead` the time behind the newest. `back` says how far from the newest it was this many states before.
 #[inline]
 pub(super) fn go_on(
     states: usize,

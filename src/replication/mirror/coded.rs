@@ -6,10 +6,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::super::class::{Classes, GhostClass, MAX_GROUPS};
+use super::super::class::{Classes, GhostClass};
 use super::super::coding::{
     AGE_BITS, Coder, Decoder, Guess, Layout, Listing, MAX_ENTRIES, MAX_PACKETS, MAX_RECORDS, Models, Motion,
-    Note, OLDER_TICKS, Off, Op, Place, READ_TICKS, Sample, States, Trail, WINDOW,
+    Note, OLDER_TICKS, Off, Op, Place, READ_TICKS, Sample, States, Trail,
 };
 use super::super::packet::Violation;
 use super::Mirror;
@@ -153,7 +153,7 @@ impl Mirror {
         let Some(mut coded) = self.coded.take() else { return Ok(()) };
         let result = match coded.read_names(tick, reader) {
             Ok(true) => self.read_coded(tick, reader, &mut coded, staged),
-            // A newer tick has arrived, so the server has given the packet up.
+            // Too many packets overtook it: the ticks that it names are forgotten.
             Ok(false) => {
                 staged.skipped += 1;
                 Ok(None)
@@ -193,7 +193,6 @@ impl Mirror {
             least = class + 1;
             let of = ghosts.class();
             let (allowed, capacity) = (of.updated_for_any(), of.capacity);
-            let created_masks: [u64; MAX_GROUPS] = core::array::from_fn(|group| of.created(group));
             let layout = Layout::new(of);
             let listed = models.listed(class as usize);
             let mut place =
@@ -255,7 +254,7 @@ impl Mirror {
                     }
                     Some(Op::Create(audience)) => {
                         ghosts.read_create(at, audience, &mut source, staged)?;
-                        let mask = created_masks[usize::from(audience.group(ghosts.class()))];
+                        let mask = ghosts.class().created(audience.group(ghosts.class()).into());
                         listing.note(Note::of_create(mask, tick));
                     }
                     Some(Op::Destroy) => staged.push(class, at, StagedOp::Destroy),
@@ -314,7 +313,7 @@ impl Coded<'_, '_> {
                 self.deviated |= u64::from(deviates) << i;
                 let mut guess = Guess::default();
                 if let Some((states, _)) = &into {
-                    let goes = states.move_on(property, &range) != deviates;
+                    let goes = states.is_moving(property, &range) != deviates;
                     guess = self.motion.predict((i, property), range.clone(), *states, goes, self.guessed);
                 }
                 off.begin(run, deviates);
@@ -345,10 +344,6 @@ impl Coded<'_, '_> {
 }
 
 impl RecordSource for Coded<'_, '_> {
-    fn depth(&self) -> u8 {
-        WINDOW as u8
-    }
-
     fn created(&mut self, class: &GhostClass, mask: u64, words: &mut [u64]) -> Result<(), Violation> {
         for (i, property) in class.properties.of(mask) {
             let range = class.properties.word_range(i);

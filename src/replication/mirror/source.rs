@@ -15,9 +15,6 @@ pub(super) struct Bases<'b> {
 
 /// A payload positioned at the properties of a record.
 pub(super) trait RecordSource {
-    /// How many states are used, including the newest.
-    fn depth(&self) -> u8;
-
     /// Reads the words of a create's properties.
     ///
     /// # Errors
@@ -49,11 +46,6 @@ pub(super) trait RecordSource {
 pub(super) struct Plain<'s, 'a>(pub(super) &'s mut BitReader<'a>);
 
 impl RecordSource for Plain<'_, '_> {
-    #[inline]
-    fn depth(&self) -> u8 {
-        2
-    }
-
     #[inline]
     fn created(&mut self, class: &GhostClass, mask: u64, words: &mut [u64]) -> Result<(), Violation> {
         for (i, property) in class.properties.of(mask) {

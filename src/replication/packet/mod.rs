@@ -85,6 +85,17 @@ impl Base {
         }
     }
 
+    /// The ticks between its states, and from the newest of them to a packet of this tick.
+    #[inline]
+    pub(in crate::replication) fn ages(self, tick: u32) -> (u16, u16) {
+        // Ages have 16 bits.
+        match self {
+            Base::Newest { .. } | Base::UpTo { past: 0, .. } => (1, 1),
+            Base::Named { baseline, older } => ((baseline - older) as u16, (tick - baseline) as u16),
+            Base::UpTo { tick: newest, past, .. } => (past as u16, (tick - newest) as u16),
+        }
+    }
+
     /// From how many states before the newest words may be extrapolated.
     #[inline]
     pub(in crate::replication) fn depth(self) -> u8 {

@@ -233,12 +233,12 @@ impl Cache {
 
     fn encode_update(&mut self, table: &Table, row: u32, base: Base, group: u8) -> usize {
         let (class, of) = (table.class(), usize::from(group));
-        let (since, past, ahead) = match base {
-            Base::Newest { .. } => (table.turn(of, row).last - 1, 1, 1),
-            Base::Named { baseline, older } => (baseline, baseline - older, self.tick - baseline),
-            Base::UpTo { tick, past: 0, .. } => (tick, 1, 1),
-            Base::UpTo { tick, past, .. } => (tick, past, self.tick - tick),
+        let since = match base {
+            Base::Newest { .. } => table.turn(of, row).last - 1,
+            Base::Named { baseline, .. } => baseline,
+            Base::UpTo { tick, .. } => tick,
         };
+        let (past, ahead) = base.ages(self.tick);
         let mask = table.changed_since(row, since) & class.updated(of);
         let known = table.words_for(of, row, since, &mut self.base);
         let older = match base {
@@ -250,9 +250,7 @@ impl Cache {
             let known = known && self.load_states(table, row, of, base);
             let start = self.residuals.len() as u32;
             let mask = if known { mask } else { 0 };
-            // Ages have 16 bits.
-            let ages = (past as u16, ahead as u16);
-            let whole = self.encode_residuals(table, row, mask, base.depth(), ages);
+            let whole = self.encode_residuals(table, row, mask, base.depth(), (past, ahead));
             return self.push(row, CachedBits { mask, start, whole, ..blank(base, group, !known) });
         }
         let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
@@ -266,8 +264,6 @@ impl Cache {
                     let range = class.properties.word_range(i);
                     let (older, base) = (&self.older[range.clone()], &self.base[range.clone()]);
                     let into = [&mut stays[range.clone()], &mut goes[range.clone()]];
-                    // Ages have 16 bits.
-                    let (past, ahead) = (past as u16, ahead as u16);
                     let words = &words[range.clone()];
                     if let Some([stay, go]) = property.residuals(words, [base, older], (past, ahead), into) {
                         (still, moved) = (still + stay, moved + go);
@@ -331,7 +327,7 @@ impl Cache {
         for (i, property) in properties.of(mask & self.with_words) {
             let range = properties.word_range(i);
             let words = &words[range.clone()];
-            let likely = states.move_on(property, &range);
+            let likely = states.is_moving(property, &range);
             let (mut best, mut least) = (false, u32::MAX);
             let [guessed, from] = &mut self.guesses;
             let (guessed, from) = (&mut guessed[range.clone()], &mut from[range.clone()]);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::super::class::Classes;
 use super::super::coding::{
-    Coder, Encoder, Layout, Listed, Listing, MAX_DECISION_BITS, MAX_RECORDS, Models, Note, Off, Op, Place,
+    Coder, Encoder, GhostList, Layout, Listing, MAX_DECISION_BITS, MAX_RECORDS, Models, Note, Off, Op, Place,
     STRIDE, Sample, number_bits,
 };
 use super::super::packet::Base;
@@ -16,7 +16,7 @@ use super::averages::Averages;
 use super::cache::Cache;
 use super::costs::ClassCosts;
 use super::fill::{BATCH, TickData};
-use super::named::{NAMES, PeerModels, TickSamples};
+use super::named::{NAMES, PeerModels, TickSamples, are_same};
 use super::peer::Peer;
 use super::scope::{CarriedGhost, CarriedOp, Due, Scope};
 use crate::store::ones;
@@ -35,7 +35,7 @@ pub(super) const MAX_OVERHEAD: usize =
 
 /// The costs of a section.
 #[derive(Debug)]
-struct Spent {
+struct SectionCosts {
     /// In units of 2^-16 bits: of the heads of updates, creates and destroys, and by property.
     heads: [u64; 3],
     properties: Box<[u64]>,
@@ -44,7 +44,7 @@ struct Spent {
     creates: (u64, usize),
 }
 
-impl Spent {
+impl SectionCosts {
     /// Adds the costs of one client; returns the bits whose purpose is known.
     fn note(&self, costs: &mut ClassCosts, averages: &mut Averages) -> u64 {
         let [updates, creates, destroys] = self.heads.map(|spent| spent >> 16);
@@ -81,7 +81,7 @@ struct Part {
     words: Vec<u64>,
     bits: usize,
     sample: Arc<Sample>,
-    spent: Vec<(usize, Spent)>,
+    spent: Vec<(usize, SectionCosts)>,
 }
 
 impl Part {
@@ -92,11 +92,9 @@ impl Part {
         (named, ready): (&[Arc<Sample>], &Ready),
         (room, acked): (usize, u32),
     ) -> bool {
-        let same = |(a, b): (&Arc<Sample>, &Arc<Sample>)| Arc::ptr_eq(a, b);
         let mut each = self.ids.iter().zip(&self.keys);
         (self.room, self.acked) == (room, acked)
-            && self.named.len() == named.len()
-            && self.named.iter().zip(named).all(same)
+            && are_same(&self.named, named)
             && self.classes == ready.classes
             && self.ids == ready.ids
             && self.classes.iter().all(|(class, count)| {
@@ -174,13 +172,13 @@ struct Section<'a> {
     layout: Layout,
     place: Place<'a>,
     /// The ghosts that are likely to be in it.
-    listed: Listed<'a>,
+    listed: GhostList<'a>,
     class: usize,
     tick: u32,
     /// The tick of the newest packet that the client is known to have.
     acked: u32,
     begun: bool,
-    spent: Spent,
+    spent: SectionCosts,
 }
 
 impl TickData<'_> {
@@ -291,7 +289,7 @@ impl TickData<'_> {
                 tick: self.tick,
                 acked,
                 begun: false,
-                spent: Spent {
+                spent: SectionCosts {
                     heads: [0; 3],
                     properties: vec![0; properties].into(),
                     updates: (0, 0),

@@ -35,8 +35,8 @@ pub(super) struct PeerModels {
     pub(super) models: Option<Models>,
 }
 
-/// How a packet names ticks: the age of the newest one, and the older ones, a bit each from that on; None for all in which the client was
-/// sent anything.
+/// The ticks that a packet names: the age of the newest one, and a bit for each older one. None stands for all in which the client
+/// was sent anything.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Names {
     age: u32,
@@ -128,6 +128,11 @@ impl Names {
     }
 }
 
+/// Whether these are the same samples, each in its place.
+pub(super) fn are_same(some: &[Arc<Sample>], others: &[Arc<Sample>]) -> bool {
+    some.len() == others.len() && some.iter().zip(others).all(|(a, b)| Arc::ptr_eq(a, b))
+}
+
 /// A tick's samples, each with those of the packets that it was made of.
 #[derive(Debug, Default)]
 pub(super) struct TickSamples(Vec<(Vec<Arc<Sample>>, Arc<Sample>)>);
@@ -135,9 +140,7 @@ pub(super) struct TickSamples(Vec<(Vec<Arc<Sample>>, Arc<Sample>)>);
 impl TickSamples {
     /// The sample of a tick with these packets: one for all clients where it is the same.
     fn of(&mut self, packets: Vec<Arc<Sample>>) -> Arc<Sample> {
-        let same = |(a, b): (&Arc<Sample>, &Arc<Sample>)| Arc::ptr_eq(a, b);
-        let is_of = |of: &Vec<Arc<Sample>>| of.len() == packets.len() && of.iter().zip(&packets).all(same);
-        if let Some((_, sample)) = self.0.iter().find(|(of, _)| is_of(of)) {
+        if let Some((_, sample)) = self.0.iter().find(|(of, _)| are_same(of, &packets)) {
             return sample.clone();
         }
         let mut sample = Sample::of_tick(&packets);

@@ -152,9 +152,8 @@ impl Resolver<'_> {
             Base::UpTo { .. } => None,
             Base::Named { baseline, older } => {
                 let pair = states.state_at(at, baseline).zip(states.state_at(at, older));
-                // Ages have 16 bits.
-                let ages = ((baseline - older) as u16, (tick - baseline) as u16);
-                pair.map(|(state, older)| (state, Some((older, ages.0, ages.1))))
+                let (past, ahead) = base.ages(tick);
+                pair.map(|(state, older)| (state, Some((older, past, ahead))))
             }
         };
         match known {

@@ -202,12 +202,13 @@ impl Ghosts {
         let page = self.pages.get(id);
         let newest = page.map_or(0, |(page, at)| page.states.tick(at));
         let width = self.words.len();
-        let (states, deepest) = (&mut *self.bases, source.depth() - 1);
+        let states = &mut *self.bases;
         let known = page.is_some_and(|(page, at)| {
             newest > 0
                 && tick > page.states.destroyed(at)
                 && match base {
-                    Base::Newest { depth } => (0..=depth.min(deepest)).all(|back| {
+                    // No more than one older state is used.
+                    Base::Newest { depth } => (0..=depth.min(1)).all(|back| {
                         page.states.before(at, tick, back, &mut states[usize::from(back) * width..][..width])
                     }),
                     Base::Named { baseline, older } => {
@@ -237,13 +238,7 @@ impl Ghosts {
             return self.read_bodies(mask, source, staged);
         }
         self.words.copy_from_slice(&self.bases[..width]);
-        let (past, ahead) = match base {
-            Base::Newest { .. } => (1, 1),
-            // Ages have 16 bits.
-            Base::Named { baseline, older } => ((baseline - older) as u16, (tick - baseline) as u16),
-            Base::UpTo { past: 0, .. } => (1, 1),
-            Base::UpTo { tick: newest, past, .. } => (past as u16, (tick - newest) as u16),
-        };
+        let (past, ahead) = base.ages(tick);
         let bases = Bases { states: &mut self.bases, past, ahead };
         source.updated(&self.class, with_words, base.depth(), bases, &mut self.words)?;
         if let (true, Some((page, at))) = (self.initial != 0, self.pages.get(id)) {

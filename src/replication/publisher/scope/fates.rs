@@ -61,17 +61,13 @@ impl Scope {
                 record.state = GhostState::Live;
                 (record.acked, record.acked_count) = (sent, carried.count);
                 record.older_age = 0;
-                record.hold.set_run(0);
-                record.hold.set_steps(0);
+                record.hold.forget_states();
             }
             (CarriedOp::Create, GhostState::Live) if record.since(carried.count) < HISTORY => {
                 record.acknowledge(sent, carried.count, CarriedOp::Create);
             }
             // In any order of arrival, the client had the state that it was written against.
-            (
-                op @ (CarriedOp::Update | CarriedOp::Step | CarriedOp::Coded | CarriedOp::CodedStep),
-                GhostState::Live,
-            ) if record.since(carried.base_count) < HISTORY => {
+            (op, GhostState::Live) if op.is_update() && record.since(carried.base_count) < HISTORY => {
                 record.acknowledge(sent, carried.count, op);
             }
             _ => {}

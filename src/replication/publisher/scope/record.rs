@@ -71,13 +71,19 @@ impl Hold {
         self.0 >> Hold::STEPS & MAX_STEPS
     }
 
+    /// None of the states in front of the baseline are known any more.
+    pub(super) fn forget_states(&mut self) {
+        self.set_run(0);
+        self.set_steps(0);
+    }
+
     #[inline]
-    pub(super) fn set_steps(&mut self, steps: u8) {
+    fn set_steps(&mut self, steps: u8) {
         self.0 = self.0 & !(MAX_STEPS << Hold::STEPS) | steps << Hold::STEPS;
     }
 
     #[inline]
-    pub(super) fn set_run(&mut self, run: u8) {
+    fn set_run(&mut self, run: u8) {
         self.0 = self.0 & !Hold::RUN | run;
     }
 }
@@ -128,6 +134,13 @@ pub(in crate::replication::publisher) enum CarriedOp {
     Destroy,
 }
 
+impl CarriedOp {
+    #[inline]
+    pub(super) fn is_update(self) -> bool {
+        !matches!(self, CarriedOp::Create | CarriedOp::Destroy)
+    }
+}
+
 impl Record {
     /// All of it, as one number.
     #[inline]
@@ -154,7 +167,7 @@ impl Record {
     /// Whether the ack of this update proves that the client has its state, and nothing waits for it.
     #[inline]
     pub(super) fn is_acked_by(&self, update: CarriedGhost) -> bool {
-        matches!(update.op, CarriedOp::Update | CarriedOp::Step | CarriedOp::Coded | CarriedOp::CodedStep)
+        update.op.is_update()
             && self.state == GhostState::Live
             && self.since(self.acked_count) < MAX_IN_FLIGHT
             && self.since(update.base_count) < HISTORY
@@ -171,8 +184,7 @@ impl Record {
         self.acked = if self.sent >= tick { tick + 1 } else { tick };
         self.acked_count = self.count;
         self.older_age = 0;
-        self.hold.set_run(0);
-        self.hold.set_steps(0);
+        self.hold.forget_states();
     }
 
     /// The base of an update of a coded class, for a client whose newest packet that is known to have arrived is of the tick
