@@ -395,6 +395,20 @@ def test_a_match_with_bots_is_played_and_drawn(tmp_path: Path) -> None:
     assert PANEL not in field  # nothing lies over the players
 
 
+def test_the_rocket_of_a_player_who_left_still_kills() -> None:
+    match = Match(2)
+    match.put((60.0, 500.0), (360.0, 500.0))
+    shooter, victim = match.players[0], match.avatar(1)
+    victim.health = 1
+    match.tick(aim_at(shooter, ROCKET))
+    match.run(5)
+    shooter.client.close()
+    match.players = match.players[1:]
+    match.run(120)
+    assert len(match.server.clients) == 1
+    assert (victim.alive, victim.deaths) == (False, 1)
+
+
 def test_who_hosts_plays_and_others_join() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_port:
         any_port.bind(("127.0.0.1", 0))

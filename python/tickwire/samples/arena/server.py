@@ -21,6 +21,7 @@ class Guest:
     avatar: Avatar
     ready: list[int] = field(default_factory=lambda: [0] * len(rules.WEAPONS))  # the next shots' ticks
     died_at: int = 0
+    has_left: bool = False  # its rockets may still fly
 
 
 class Arena:
@@ -38,7 +39,9 @@ class Arena:
         """Moves everybody by their inputs, has them shoot, and rockets fly."""
         for client, what in inbox:  # runs calls in their places
             if isinstance(what, tw.Disconnected) and client in self._guests:
-                self._world.despawn(self._guests.pop(client).avatar)
+                guest = self._guests.pop(client)
+                guest.has_left = True
+                self._world.despawn(guest.avatar)
         moves = [(client, move) for client, move in self._server.inputs if move and client in self._guests]
         for client, move in moves:
             avatar = self._guests[client].avatar
@@ -126,5 +129,6 @@ class Arena:
         if its.health == 0 and its.alive:
             its.alive, victim.died_at = False, self._server.inputs.tick
             its.deaths = min(its.deaths + 1, 65_535)
-            mine.score = min(mine.score + 1, 65_535)
+            if not guest.has_left:
+                mine.score = min(mine.score + 1, 65_535)
             self._server.call_all(killed, mine.slot, its.slot, weapon)
