@@ -26,7 +26,7 @@ def check_within(name: str, value: object, low: float, high: float, kind: type =
 
 
 def check_seconds(name: str, value: float) -> None:
-    """Refuses values that aren't a duration."""
+    """Refuses values that aren't a number of seconds."""
     check_number(name, value)
     if not 0 <= value < math.inf:
         raise ValueError(f"{name} must be at least 0 seconds and finite, not {value!r}")

@@ -2,8 +2,7 @@
 
 A drawn thing may turn out to be at another place. It would jump if it were drawn there at once, so these
 functions move it over time. Each takes numbers or NumPy arrays that can be broadcast together. ``fraction``
-is the
-share of the time that has passed, clamped to 0 to 1.
+is the share of the time that has passed, clamped to 0 to 1.
 """
 
 from __future__ import annotations

@@ -294,8 +294,7 @@ a plain number, give its circle: ``tw.world.angular(-180, 180)``."""
 
 def hermite(velocity: str, /) -> ShownAs:
     """Shows the property on a cubic curve through two states, with the velocities of both states. The tick
-    rate
-    is the protocol's ``tick_rate``, or 60 if it has none.
+    rate is the protocol's ``tick_rate``, or 60 if it has none.
 
     Args:
         velocity: the name of the property that holds the velocity, in units per second.

@@ -3,8 +3,7 @@
 The server's side is a :class:`World`, the client's a :class:`ClientWorld`, and a :class:`WorldView` shows
 the world between two of its states. Annotations of a property choose the clients that get it
 (:data:`owner_only`) and how it is shown (:data:`linear`). A rule chooses the ghosts that a client gets
-(:class:`Grid`). See
-``docs/ghosts.md``.
+(:class:`Grid`). See ``docs/ghosts.md``.
 """
 
 from tickwire._core import (

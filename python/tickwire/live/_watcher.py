@@ -62,7 +62,7 @@ class Watched:
 
 
 class Watcher:
-    """A connection to a stats port. :meth:`poll` it some times a second.
+    """A connection to a stats port. Call :meth:`poll` several times a second.
 
     Args:
         address: the address of the stats port.

@@ -327,7 +327,8 @@ class Lockstep:
 
     @property
     def pace(self) -> tuple[int, int]:
-        """The number of sub-turns in a turn, and of turns between giving a command and running it."""
+        """The number of sub-turns in a turn, and the number of turns between giving a command and running
+        it."""
         return self._core.pace
 
     @property
