@@ -92,7 +92,7 @@ def message(
     A field without a default gets its type's natural default: zero (or the range's lower end), False,
     the empty string. Type checkers don't know this and require such fields in the constructor, unless
     they have ``= tw.default()``. Methods, class variables and base classes work as in any class; fields
-    of a base message come first. ``frozen``, ``order`` and ``kw_only`` are those of
+    of a base message come first. ``frozen``, ``order`` and ``kw_only`` work as in
     :func:`dataclasses.dataclass`.
 
     ``@message(channel="chat")`` sets the channel for sends without a channel, by name or number. It is

@@ -337,7 +337,7 @@ class Prediction(Generic[_S, _M]):
         return worst
 
     def _forget(self, tick: int) -> None:
-        """Drops everything before a tick that was compared, except what is drawn."""
+        """Drops moves and states before a compared tick, except the drawn states."""
         self._checked = tick
         newest = tick if self.tick is None else self.tick
         for kept, oldest in ((self._states, min(tick, newest - KEPT_TO_DRAW)), (self._moves, tick)):

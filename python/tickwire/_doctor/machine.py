@@ -101,7 +101,7 @@ def buffer(direction: str, setting: str, granted: int) -> Finding:
 
 
 def clock(read: Callable[[], float], resolution: float) -> Finding:
-    """Examines whether a clock never goes back, and its resolution."""
+    """Examines a clock: whether it ever goes back, and its resolution."""
     before, finest = read(), float("inf")
     for _ in range(20_000):
         now = read()
