@@ -270,9 +270,8 @@ impl Lockstep {
         if self.newcomer.is_some() {
             return self.read_as_newcomer(now, player, payload);
         }
-        let me = self.config.me;
         let known = self.config.players | self.newcomers.fresh;
-        if usize::from(player) >= MAX_PLAYERS || player == me || known >> player & 1 == 0 {
+        if usize::from(player) >= MAX_PLAYERS || player == self.config.me || known >> player & 1 == 0 {
             return Err(Fault::Stranger { player });
         }
         let at = usize::from(player);
@@ -282,68 +281,24 @@ impl Lockstep {
         }
         self.counters.payloads_received += 1;
         if self.departures.live() >> player & 1 == 0 {
-            let is_fresh = self.newcomers.fresh >> player & 1 == 1;
-            match Payload::read(payload).ok().filter(|_| is_fresh).and_then(|it| it.joining) {
-                Some(word @ JoinWord::Ask { .. }) => {
-                    self.take_ask(now, player, &word);
-                    return Ok(());
-                }
-                Some(JoinWord::Refuse { attempt, reason }) => {
-                    self.take_withdrawal(now, player, attempt, reason);
-                    return Ok(());
-                }
-                _ => {}
-            }
-            self.counters.from_departed += 1;
-            if is_fresh && self.departures.frozen >> player & 1 == 0 {
-                // It heard before this player did that it is let in.
-                return Ok(());
-            }
-            // Each of its payloads is answered once with the news that it is out.
-            self.answers[at] |= 1 << player;
+            self.read_of_outsider(now, player, payload);
             return Ok(());
         }
         let payload = Payload::read(payload)?;
-        match &payload.joining {
-            Some(word @ JoinWord::Ask { heals, .. }) => {
-                self.take_ask(now, player, word);
-                if !heals {
-                    return Ok(());
-                }
-            }
-            Some(JoinWord::Refuse { attempt, reason }) if self.departures.loading >> player & 1 == 1 => {
-                self.take_withdrawal(now, player, *attempt, *reason);
-                return Ok(());
-            }
-            Some(JoinWord::Refuse { attempt, reason }) => self.take_refusal(player, *attempt, *reason),
-            _ => {}
+        if !self.take_join_word(now, player, payload.joining.as_ref()) {
+            return Ok(());
         }
         self.note_playing(player);
         self.check_words(&payload)?;
-        let mine = self.remotes[usize::from(me)].have;
-        let ack = near(payload.ack, self.turn);
-        if ack > mine {
-            return Err(Fault::Ack { turn: ack });
-        }
-        let remote = &mut self.remotes[at];
-        remote.acked = remote.acked.max(ack);
-        if let Some(margins) = payload.margins {
-            (remote.their_margin, remote.their_worst) = margins;
-        }
-        remote.waiting = payload.waiting;
-        remote.against = payload.against & self.config.players;
-        if payload.waiting && remote.acked < mine {
-            remote.next_send = now;
-        }
+        self.take_header(now, player, &payload)?;
         let first = near(payload.first, self.turn);
         self.take_entries(now, player, first, payload.entries, None)?;
         for word in &payload.departures {
             let is_known = self.config.players >> word.player & 1 == 1;
-            if !is_known || self.departures.is_settled(word.player, self.turn) {
-                continue;
+            if is_known && !self.departures.is_settled(word.player, self.turn) {
+                self.remotes[at].departures[usize::from(word.player)] = Some(*word);
+                self.answers[at] |= 1 << word.player;
             }
-            self.remotes[at].departures[usize::from(word.player)] = Some(*word);
-            self.answers[at] |= 1 << word.player;
         }
         self.evaluate(now);
         for copied in payload.copies {
@@ -360,6 +315,63 @@ impl Lockstep {
             self.remotes[at].next_send = if used { now } else { self.remotes[at].next_send };
         }
         self.review(now);
+        Ok(())
+    }
+
+    /// Handles a payload of a player that takes no part: not yet, or no more.
+    fn read_of_outsider(&mut self, now: Instant, player: u8, payload: &[u8]) {
+        let is_fresh = self.newcomers.fresh >> player & 1 == 1;
+        match Payload::read(payload).ok().filter(|_| is_fresh).and_then(|it| it.joining) {
+            Some(word @ JoinWord::Ask { .. }) => return self.take_ask(now, player, &word),
+            Some(JoinWord::Refuse { attempt, reason }) => {
+                return self.take_withdrawal(now, player, attempt, reason);
+            }
+            _ => {}
+        }
+        self.counters.from_departed += 1;
+        // A newcomer that isn't out heard before this player did that it is let in.
+        if !is_fresh || self.departures.frozen >> player & 1 == 1 {
+            // Each of its payloads is answered once with the news that it is out.
+            self.answers[usize::from(player)] |= 1 << player;
+        }
+    }
+
+    /// Takes what a player says of joining; returns whether its payload has more to read.
+    fn take_join_word(&mut self, now: Instant, player: u8, word: Option<&JoinWord>) -> bool {
+        match word {
+            Some(ask @ JoinWord::Ask { heals, .. }) => {
+                self.take_ask(now, player, ask);
+                *heals
+            }
+            Some(JoinWord::Refuse { attempt, reason }) if self.departures.loading >> player & 1 == 1 => {
+                self.take_withdrawal(now, player, *attempt, *reason);
+                false
+            }
+            Some(JoinWord::Refuse { attempt, reason }) => {
+                self.take_refusal(player, *attempt, *reason);
+                true
+            }
+            _ => true,
+        }
+    }
+
+    /// Takes a player's ack and what else it says of itself.
+    fn take_header(&mut self, now: Instant, player: u8, payload: &Payload) -> Result<(), Fault> {
+        let mine = self.remotes[usize::from(self.config.me)].have;
+        let ack = near(payload.ack, self.turn);
+        if ack > mine {
+            return Err(Fault::Ack { turn: ack });
+        }
+        let remote = &mut self.remotes[usize::from(player)];
+        remote.acked = remote.acked.max(ack);
+        if let Some(margins) = payload.margins {
+            (remote.their_margin, remote.their_worst) = margins;
+        }
+        remote.waiting = payload.waiting;
+        remote.against = payload.against & self.config.players;
+        if payload.waiting && remote.acked < mine {
+            remote.next_send = now;
+        }
         Ok(())
     }
 

@@ -5,7 +5,8 @@ use crate::lockstep::config::{MAX_PLAYERS, TurnNumber, members};
 use crate::lockstep::entry::TurnEntry;
 use crate::lockstep::joining::JoinWord;
 use crate::lockstep::packet::{
-    CopiedEntries, HEADER_BITS, LogQuery, LogReply, MAX_ENTRIES, MAX_FIELDS, MAX_ROWS, Payload, near,
+    CopiedEntries, DepartureWord, HEADER_BITS, LogQuery, LogReply, MAX_ENTRIES, MAX_FIELDS, MAX_ROWS,
+    Payload, near,
 };
 use crate::lockstep::remote::coded;
 use crate::time::{Duration, Instant};
@@ -26,8 +27,7 @@ impl Lockstep {
     /// Writes what a player lacks, in at most `bits` bits. False if there is nothing to send.
     pub fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {
         let at = usize::from(player);
-        let me = self.config.me;
-        if at >= MAX_PLAYERS || player == me {
+        if at >= MAX_PLAYERS || player == self.config.me {
             return false;
         }
         let is_fresh = self.newcomers.fresh >> player & 1 == 1;
@@ -42,48 +42,45 @@ impl Lockstep {
         if self.config.players >> player & 1 == 0 {
             return false;
         }
-        let mut payload = self.header(player);
         if self.departures.frozen >> player & 1 == 1 {
-            if bits < HEADER_BITS + MORE_BITS + MAX_PLAYERS * WORD_BITS
-                || core::mem::take(&mut self.answers[at]) == 0
-            {
+            let has_room = bits >= HEADER_BITS + MORE_BITS + MAX_PLAYERS * WORD_BITS;
+            if !has_room || core::mem::take(&mut self.answers[at]) == 0 {
                 return false;
             }
-            payload.departures = self.departures.words(player, self.turn, &self.remotes, u16::MAX);
-            return self.send(payload, at, writer);
+            let departures = self.departures.words(player, self.turn, &self.remotes, u16::MAX);
+            return self.send(Payload { departures, ..self.header(player) }, at, writer);
         }
         let leavers = self.departures.frozen.count_ones() as usize * WORD_BITS;
-        let Some(whole) = bits.checked_sub(HEADER_BITS + MORE_BITS + leavers) else { return false };
-        payload.joining = self.healing_word(now, player).or_else(|| self.guest_word(now, player, whole));
+        let room = bits.checked_sub(HEADER_BITS + MORE_BITS + leavers);
+        let payload = room.and_then(|room| self.payload(now, player, room));
+        payload.is_some_and(|payload| self.send(payload, at, writer))
+    }
+
+    /// What a player who takes part lacks, in at most `room` bits besides header and departures. None if there is
+    /// nothing to send.
+    fn payload(&mut self, now: Instant, player: u8, mut room: usize) -> Option<Payload> {
+        let at = usize::from(player);
+        let mut payload = self.header(player);
+        payload.joining = self.healing_word(now, player).or_else(|| self.guest_word(now, player, room));
         let remote = &self.remotes[at];
         if now < remote.next_send && payload.joining.is_none() {
-            return false;
+            return None;
         }
-        let taken = payload.joining.as_ref().map_or(0, JoinWord::bits);
-        let mut room = whole.saturating_sub(taken);
+        room = room.saturating_sub(payload.joining.as_ref().map_or(0, JoinWord::bits));
         // Resent until all have long gone on without the player.
         let is_new = |it: &u8| self.departures.out(*it).is_none_or(|out| out > self.turn - 100);
         payload.against = members(self.departures.against()).filter(is_new).fold(0, |all, it| all | 1 << it);
         payload.departures =
             self.departures.words(player, self.turn, &self.remotes, core::mem::take(&mut self.answers[at]));
-        let newest = self.remotes[usize::from(me)].have;
+        let newest = self.remotes[usize::from(self.config.me)].have;
         let lacking = newest - remote.acked;
         let from = remote.rest.filter(|turn| *turn > remote.acked).unwrap_or(remote.acked + 1);
         // One that still loads takes nothing but the turns that it is served.
         let newest = if self.departures.loading >> player & 1 == 1 { from - 1 } else { newest };
-        (payload.first, payload.entries) = self.entries(me, from, newest, &mut room);
+        (payload.first, payload.entries) = self.entries(self.config.me, from, newest, &mut room);
         let next = from + payload.entries.len() as TurnNumber;
         let rest = (next <= newest).then_some(next);
-        for word in &payload.departures {
-            let Some(theirs) = remote.departures[usize::from(word.player)] else { continue };
-            let from = near(theirs.have, self.turn) + 1;
-            room = room.saturating_sub(16);
-            let newest = self.remotes[usize::from(word.player)].have;
-            let (first, entries) = self.entries(word.player, from, newest, &mut room);
-            if !entries.is_empty() && payload.copies.len() < MAX_ENTRIES {
-                payload.copies.push(CopiedEntries { player: word.player, first, entries });
-            }
-        }
+        payload.copies = self.copies(player, &payload, &mut room);
         payload.question = self.checks.question(player).filter(|_| room > 60);
         room = room.saturating_sub(60);
         if let Some((turn, query)) = self.remotes[at].question.take_if(|_| room > 200) {
@@ -101,7 +98,24 @@ impl Lockstep {
             payload.waiting || rest.is_some() || payload.question.is_some() || !payload.departures.is_empty();
         let again = if fast { self.config.step } else { self.config.resend.unwrap_or(self.length) };
         (self.remotes[at].next_send, self.remotes[at].rest) = (now + again, rest);
-        has_news && self.send(payload, at, writer)
+        has_news.then_some(payload)
+    }
+
+    /// The data of departing players that a player lacks, by its reports on them.
+    fn copies(&self, player: u8, payload: &Payload, room: &mut usize) -> Vec<CopiedEntries> {
+        let mut copies = Vec::new();
+        for &DepartureWord { player: leaver, .. } in &payload.departures {
+            let Some(theirs) = self.remotes[usize::from(player)].departures[usize::from(leaver)] else {
+                continue;
+            };
+            *room = room.saturating_sub(16);
+            let (from, newest) = (near(theirs.have, self.turn) + 1, self.remotes[usize::from(leaver)].have);
+            let (first, entries) = self.entries(leaver, from, newest, room);
+            if !entries.is_empty() && copies.len() < MAX_ENTRIES {
+                copies.push(CopiedEntries { player: leaver, first, entries });
+            }
+        }
+        copies
     }
 
     /// How long the connections' acks may wait for the next payload, one of which goes each turn.
