@@ -23,7 +23,6 @@ pub type Ticket = [u8; 16];
 /// The key that seals connect tokens for a peer.
 pub type Key = [u8; 32];
 
-/// A connect token.
 type Pass = Bytes<16, MAX_PASS_BYTES>;
 
 packet! {

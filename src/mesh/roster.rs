@@ -3,7 +3,7 @@
 use core::net::{IpAddr, SocketAddr};
 
 use super::{MAX_ADDRESSES, MAX_NAME_BYTES, MAX_PLAYERS};
-use crate::wire::packet::{Below, List, Text, packet};
+use crate::wire::packet::{Below, Counted, Text, packet};
 
 /// A set of players: a bit each.
 pub type Players = u16;
@@ -21,12 +21,10 @@ pub fn is_dialable(address: SocketAddr) -> bool {
     address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast
 }
 
-/// A player's number.
 pub(super) type Player = Below<MAX_PLAYERS>;
-/// A player's name.
 pub(super) type Name = Text<8, MAX_NAME_BYTES>;
 /// The addresses of a player.
-pub(super) type Addresses = List<SocketAddr, 8, MAX_ADDRESSES>;
+pub(super) type Addresses = Counted<SocketAddr, 8, MAX_ADDRESSES>;
 
 packet! {
     /// Someone in the game.
@@ -88,14 +86,14 @@ packet! {
     #[derive(Clone, Debug, PartialEq, Eq, Default)]
     pub struct Roster {
         /// In rising order of the players' numbers.
-        pub members: List<Member, 8, MAX_PLAYERS>,
+        pub members: Counted<Member, 8, MAX_PLAYERS>,
         /// How many players there may be.
         pub places: u8,
         /// Whether players may join after the start.
         pub late: bool,
         pub start: Option<Start>,
         /// The members of the previous roster that left: player, joining, reason.
-        pub left: List<(Player, u32, LeaveReason), 8, MAX_PLAYERS>,
+        pub left: Counted<(Player, u32, LeaveReason), 8, MAX_PLAYERS>,
     }
 }
 

@@ -9,7 +9,7 @@ use super::bytes::{ADDRESS_BYTES, MAGIC, Sendable};
 use super::code::LobbyCode;
 use super::relay::token::{RelayToken, TOKEN_BYTES};
 use super::secrets::{ShortTag, TAG_BYTES, same, short_tag};
-use crate::wire::packet::{List, Part, Text, from_bytes, packet, to_bytes};
+use crate::wire::packet::{Counted, Part, Text, from_bytes, packet, to_bytes};
 use crate::wire::{BitReader, BitSink, ReadError};
 
 /// Addresses of its own that a peer may send: a few networks of each family.
@@ -46,7 +46,7 @@ packet! {
         /// The address that the server's second port saw: equal to the first, or another if the NAT is symmetric.
         pub second: Option<Sendable>,
         /// The peer's own addresses.
-        pub inside: List<Sendable, 8, MAX_INSIDE>,
+        pub inside: Counted<Sendable, 8, MAX_INSIDE>,
     }
 }
 
@@ -152,9 +152,9 @@ packet! {
         1 => Challenge { cookie: ShortTag, second_port: u16, seen: Sendable },
         2 => Registered { code: LobbyCode, seen: Sendable },
         3 => Refused { why: LobbyRefusal },
-        /// A signature follows.
+        /// Its signature comes behind the other parts.
         4 => Introduction { peer: Introduction },
-        5 => Games { total: u16, first: u16, games: List<ListedGame, 8, GAMES_A_PAGE> },
+        5 => Games { total: u16, first: u16, games: Counted<ListedGame, 8, GAMES_A_PAGE> },
         6 => Observed { seen: Sendable },
     }
 }

@@ -142,6 +142,29 @@ impl<P: Part> Part for Option<P> {
     }
 }
 
+/// A bit, and the value if that is set; without, it is the default one.
+pub struct OrDefault<P>(P);
+
+impl<P: Part<Value: Default + PartialEq>> Part for OrDefault<P> {
+    type Value = P::Value;
+
+    fn write<S: BitSink>(value: &Self::Value, sink: &mut S) {
+        let is_other = *value != P::Value::default();
+        sink.bool(is_other);
+        if is_other {
+            P::write(value, sink);
+        }
+    }
+
+    fn read(reader: &mut BitReader<'_>) -> Result<Self::Value, ReadError> {
+        if !reader.bool()? {
+            return Ok(P::Value::default());
+        }
+        let value = P::read(reader)?;
+        if value == P::Value::default() { Err(ReadError::NotShortest) } else { Ok(value) }
+    }
+}
+
 impl<const N: usize> Part for [u8; N] {
     type Value = [u8; N];
 
@@ -155,6 +178,22 @@ impl<const N: usize> Part for [u8; N] {
             *byte = u8::read(reader)?;
         }
         Ok(bytes)
+    }
+}
+
+/// So many of them.
+pub struct Array<P, const N: usize>(P);
+
+impl<P: Part, const N: usize> Part for Array<P, N> {
+    type Value = [P::Value; N];
+
+    fn write<S: BitSink>(value: &Self::Value, sink: &mut S) {
+        value.iter().for_each(|one| P::write(one, sink));
+    }
+
+    fn read(reader: &mut BitReader<'_>) -> Result<Self::Value, ReadError> {
+        let values: Vec<P::Value> = (0..N).map(|_| P::read(reader)).collect::<Result<_, _>>()?;
+        values.try_into().map_err(|_| ReadError::Failed)
     }
 }
 
@@ -177,9 +216,9 @@ macro_rules! tuples {
 tuples! { (A a, B b) (A a, B b, C c) (A a, B b, C c, D d) }
 
 /// How many there are, in this many bits and at most `MAX`, and each of them.
-pub struct List<P, const COUNT_BITS: u32, const MAX: usize>(P);
+pub struct Counted<P, const COUNT_BITS: u32, const MAX: usize>(P);
 
-impl<P: Part, const COUNT_BITS: u32, const MAX: usize> Part for List<P, COUNT_BITS, MAX> {
+impl<P: Part, const COUNT_BITS: u32, const MAX: usize> Part for Counted<P, COUNT_BITS, MAX> {
     type Value = Vec<P::Value>;
 
     fn write<S: BitSink>(value: &Self::Value, sink: &mut S) {
@@ -195,7 +234,7 @@ impl<P: Part, const COUNT_BITS: u32, const MAX: usize> Part for List<P, COUNT_BI
 }
 
 /// Up to `MAX` bytes after their count.
-pub type Bytes<const COUNT_BITS: u32, const MAX: usize> = List<u8, COUNT_BITS, MAX>;
+pub type Bytes<const COUNT_BITS: u32, const MAX: usize> = Counted<u8, COUNT_BITS, MAX>;
 
 /// Up to `MAX` bytes of UTF-8 after their count; without NUL.
 pub struct Text<const COUNT_BITS: u32, const MAX: usize>;
@@ -268,6 +307,7 @@ macro_rules! packet {
             $(
                 $(#[$variant_meta:meta])*
                 $number:literal => $Variant:ident
+                    $(($whole:ident: $Whole:ty))?
                     $({ $($(#[$field_meta:meta])* $field:ident: $Part:ty),* $(,)? })?
             ),* $(,)?
         }
@@ -277,6 +317,7 @@ macro_rules! packet {
             $(
                 $(#[$variant_meta])*
                 $Variant
+                    $((<$Whole as $crate::wire::packet::Part>::Value))?
                     $({ $($(#[$field_meta])* $field: <$Part as $crate::wire::packet::Part>::Value),* })?
             ),*
         }
@@ -286,8 +327,9 @@ macro_rules! packet {
 
             fn write<S: $crate::wire::BitSink>(value: &Self, sink: &mut S) {
                 match value {
-                    $($Name::$Variant $({ $($field),* })? => {
+                    $($Name::$Variant $(($whole))? $({ $($field),* })? => {
                         <$Kind as $crate::wire::packet::Part>::write(&$number, sink);
+                        $(<$Whole as $crate::wire::packet::Part>::write($whole, sink);)?
                         $($(<$Part as $crate::wire::packet::Part>::write($field, sink);)*)?
                     })*
                 }
@@ -296,8 +338,9 @@ macro_rules! packet {
             fn read(reader: &mut $crate::wire::BitReader<'_>) -> Result<Self, $crate::wire::ReadError> {
                 Ok(match <$Kind as $crate::wire::packet::Part>::read(reader)? {
                     $($number => {
+                        $(let $whole = <$Whole as $crate::wire::packet::Part>::read(reader)?;)?
                         $($(let $field = <$Part as $crate::wire::packet::Part>::read(reader)?;)*)?
-                        $Name::$Variant $({ $($field),* })?
+                        $Name::$Variant $(($whole))? $({ $($field),* })?
                     })*
                     other => return Err($crate::wire::packet::unknown(other.into())),
                 })
@@ -317,7 +360,7 @@ macro_rules! packet {
         }
 
         impl $Name {
-            /// All of them.
+            /// All that there are, in the order of their numbers.
             $vis const ALL: &[$Name] = &[$($Name::$Variant),*];
 
             /// The one with this number.
@@ -355,7 +398,7 @@ mod tests {
     use crate::rng::Rng;
 
     packet! {
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, Debug, Default, PartialEq)]
         struct Pair { first: Low<u8, 3>, second: Option<i16> }
     }
 
@@ -367,7 +410,8 @@ mod tests {
         #[derive(Clone, Debug, PartialEq)]
         enum Word as u8 {
             0 => Nothing,
-            1 => Basket { fruit: List<Fruit, 2, 2>, of: Below<16>, speed: FromOne<6> },
+            1 => Basket { fruit: Counted<Fruit, 2, 2>, of: Below<16>, speed: FromOne<6> },
+            2 => Whole(pair: OrDefault<Pair>),
             7 => Letter { text: Text<8, 20>, to: SocketAddr, pair: Pair, key: [u8; 3], more: (bool, u64) },
         }
     }
@@ -379,7 +423,7 @@ mod tests {
         (writer.into_bytes(), bits)
     }
 
-    fn words() -> [Word; 4] {
+    fn words() -> [Word; 6] {
         let pair = Pair { first: 5, second: Some(-3) };
         let letter = |to: &str, text: &str| Word::Letter {
             text: text.into(),
@@ -391,6 +435,8 @@ mod tests {
         [
             Word::Nothing,
             Word::Basket { fruit: vec![Fruit::Pear, Fruit::Apple], of: 15, speed: 64 },
+            Word::Whole(pair.clone()),
+            Word::Whole(Pair::default()),
             letter("1.2.3.4:5", "héllo"),
             letter("[::1]:65535", ""),
         ]
@@ -413,7 +459,7 @@ mod tests {
     #[test]
     fn what_cannot_have_been_written_is_refused() {
         let read = |bytes: &[u8]| Word::read(&mut BitReader::new(bytes));
-        assert_eq!(read(&[2]), Err(ReadError::OutOfRange { offset: 2, span: 1 }), "no such word");
+        assert_eq!(read(&[3]), Err(ReadError::OutOfRange { offset: 3, span: 2 }), "no such word");
         assert_eq!(read(&[1, 3, 0, 0]), Err(ReadError::OutOfRange { offset: 3, span: 2 }), "too many");
         assert_eq!(read(&[1, 1 | 1 << 2, 0, 0]), Err(unknown(1)), "no such fruit");
         assert_eq!(read(&[1, 16 << 2, 0]), Err(ReadError::OutOfRange { offset: 16, span: 15 }));
@@ -426,7 +472,7 @@ mod tests {
     fn mutated_packets_are_refused_or_read_as_they_would_be_written() {
         let mut rng = Rng::seeded(3);
         for _ in 0..5_000 {
-            let word = &words()[rng.below(4) as usize];
+            let word = &words()[rng.below(6) as usize];
             let (mut bytes, _) = written(word);
             let place = rng.below(bytes.len() as u64) as usize;
             bytes[place] ^= 1 << rng.below(8);

@@ -18,10 +18,10 @@ use super::config::{
     NORMAL_SPEED, Pace, TurnNumber, members,
 };
 use super::departure::Departures;
-use super::entry::{Control, TurnCheck, TurnEntry};
+use super::entry::{Control, PastChecks, TurnCheck, TurnEntry};
 use super::fault::Fault;
 use super::joining::{JoinRefusal, JoinWord};
-use super::packet::{Payload, near};
+use super::packet::{Payload, Run, near};
 use super::remote::RemotePlayer;
 use super::schedule;
 use crate::store::counters::counters;
@@ -284,16 +284,16 @@ impl Lockstep {
             self.read_of_outsider(now, player, payload);
             return Ok(());
         }
-        let payload = Payload::read(payload)?;
-        if !self.take_join_word(now, player, payload.joining.as_ref()) {
+        let payload = Payload::parse(payload)?;
+        if !self.take_join_word(now, player, payload.more.joining.as_ref()) {
             return Ok(());
         }
         self.note_playing(player);
         self.check_words(&payload)?;
         self.take_header(now, player, &payload)?;
-        let first = near(payload.first, self.turn);
-        self.take_entries(now, player, first, payload.entries, None)?;
-        for word in &payload.departures {
+        let Payload { own, more, .. } = payload;
+        self.take_entries(now, player, own, None)?;
+        for word in &more.departures {
             let is_known = self.config.players >> word.player & 1 == 1;
             if is_known && !self.departures.is_settled(word.player, self.turn) {
                 self.remotes[at].departures[usize::from(word.player)] = Some(*word);
@@ -301,15 +301,14 @@ impl Lockstep {
             }
         }
         self.evaluate(now);
-        for copied in payload.copies {
+        for copied in more.copies {
             let before = self.departures.out(copied.player).unwrap_or(TurnNumber::MAX);
-            let first = near(copied.first, self.turn);
-            self.take_entries(now, copied.player, first, copied.entries, Some(before))?;
+            self.take_entries(now, copied.player, copied.run, Some(before))?;
         }
-        if payload.question.is_some() {
-            self.remotes[at].question = payload.question;
+        if more.question.is_some() {
+            self.remotes[at].question = more.question;
         }
-        if let Some((turn, reply)) = payload.answer {
+        if let Some((turn, reply)) = more.answer {
             let used = self.checks.answer(player, turn, &reply);
             self.counters.odd += u64::from(!used);
             self.remotes[at].next_send = if used { now } else { self.remotes[at].next_send };
@@ -321,7 +320,7 @@ impl Lockstep {
     /// Handles a payload of a player that takes no part: not yet, or no more.
     fn read_of_outsider(&mut self, now: Instant, player: u8, payload: &[u8]) {
         let is_fresh = self.newcomers.fresh >> player & 1 == 1;
-        match Payload::read(payload).ok().filter(|_| is_fresh).and_then(|it| it.joining) {
+        match Payload::parse(payload).ok().filter(|_| is_fresh).and_then(|it| it.more.joining) {
             Some(word @ JoinWord::Ask { .. }) => return self.take_ask(now, player, &word),
             Some(JoinWord::Refuse { attempt, reason }) => {
                 return self.take_withdrawal(now, player, attempt, reason);
@@ -368,7 +367,7 @@ impl Lockstep {
             (remote.their_margin, remote.their_worst) = margins;
         }
         remote.waiting = payload.waiting;
-        remote.against = payload.against & self.config.players;
+        remote.against = payload.more.against & self.config.players;
         if payload.waiting && remote.acked < mine {
             remote.next_send = now;
         }
@@ -376,7 +375,7 @@ impl Lockstep {
     }
 
     fn check_words(&self, payload: &Payload) -> Result<(), Fault> {
-        for word in &payload.departures {
+        for word in &payload.more.departures {
             // An unknown player may be a newcomer of a turn to come.
             let is_known = self.config.players >> word.player & 1 == 1;
             let have = near(word.have, self.turn);
@@ -385,7 +384,7 @@ impl Lockstep {
                 return Err(Fault::Ahead { turn: have });
             }
         }
-        for copied in &payload.copies {
+        for copied in &payload.more.copies {
             if self.config.players >> copied.player & 1 == 0 {
                 return Err(Fault::Stranger { player: copied.player });
             }
@@ -396,17 +395,16 @@ impl Lockstep {
         Ok(())
     }
 
-    /// Accepts a player's entries for consecutive turns from `first` on; copies are limited to turns before `before`.
+    /// Accepts a player's entries for consecutive turns; copies are limited to turns before `before`.
     fn take_entries(
         &mut self,
         now: Instant,
         player: u8,
-        first: TurnNumber,
-        entries: Vec<TurnEntry>,
+        run: Run,
         copied_before: Option<TurnNumber>,
     ) -> Result<(), Fault> {
         let (is_copied, before) = (copied_before.is_some(), copied_before.unwrap_or(TurnNumber::MAX));
-        for (turn, entry) in (first..).zip(entries) {
+        for (turn, entry) in (near(run.first, self.turn)..).zip(run.entries) {
             let remote = &mut self.remotes[usize::from(player)];
             if turn <= remote.have {
                 if remote.entry(turn).is_some_and(|held| *held != entry) {
@@ -438,8 +436,9 @@ impl Lockstep {
     }
 
     fn note_checks(&mut self, player: u8, turn: TurnNumber, entry: &TurnEntry) {
-        let oldest = turn - TurnNumber::from(entry.back) - entry.checks.len() as TurnNumber + 1;
-        for (of, check) in (oldest..).zip(&entry.checks) {
+        let PastChecks { back, crcs } = &entry.checks;
+        let oldest = turn - TurnNumber::from(*back) - crcs.len() as TurnNumber + 1;
+        for (of, check) in (oldest..).zip(crcs) {
             self.checks.note(player, of, *check);
         }
     }

@@ -4,7 +4,7 @@ use super::{Lockstep, LockstepEvent, StartedTurn, Waiting};
 use crate::lockstep::LogRow;
 use crate::lockstep::checks::{COMMANDS_CLASS, DRAW_CLASS, MAX_OBJECTS, MAX_WORDS, TurnLog};
 use crate::lockstep::config::{MAX_COMMANDS, MAX_ENTRY_BYTES, Pace, TurnNumber, members};
-use crate::lockstep::entry::{Control, MAX_BACK, MAX_CHECKS, TurnCheck, TurnEntry};
+use crate::lockstep::entry::{Control, MAX_BACK, MAX_CHECKS, PastChecks, TurnCheck, TurnEntry};
 use crate::lockstep::joining::RanTurn;
 use crate::lockstep::remote::{RemotePlayer, decoded};
 use crate::lockstep::schedule;
@@ -108,8 +108,8 @@ impl Lockstep {
                 && let Ok(back) = u8::try_from(turn - newest)
                 && (1..=MAX_BACK).contains(&back)
             {
-                entry.back = back;
-                entry.checks = self.unsent.drain(..).map(|(_, check)| check.crc).collect();
+                let crcs = self.unsent.drain(..).map(|(_, check)| check.crc).collect();
+                entry.checks = PastChecks { back, crcs };
             }
             self.remotes[me].push(now, entry);
             for (player, remote) in self.remotes.iter_mut().enumerate() {

@@ -18,7 +18,7 @@ packet! {
         0x32 => Challenge { channel: u64, cookie: ShortTag },
         /// The side is bound to the peer for now.
         0x33 => Bound { channel: u64 },
-        /// A datagram follows.
+        /// The datagram is behind the other parts.
         0x34 => Data { channel: u64 },
     }
 }
