@@ -64,14 +64,6 @@ pub(super) trait Framing: Debug + Send + Sync {
         None
     }
 
-    /// Checks a message before it is queued.
-    ///
-    /// # Errors
-    /// Why this framing can't send it.
-    fn check(&self, _protocol: &Protocol, _channel: usize, _message: &Message) -> Result<(), SendError> {
-        Ok(())
-    }
-
     /// Packets that only code above the transport can read.
     fn held(&self) -> Option<&UnreadPackets> {
         None

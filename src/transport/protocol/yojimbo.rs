@@ -170,7 +170,7 @@ impl YojimboConfig {
     pub(crate) fn is_block(&self, message_type: u16) -> bool {
         self.block_types.contains(&message_type)
     }
-}
+CHECK}
 
 /// Why messages and channels don't fit a framing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -184,30 +184,6 @@ impl Framing for Yojimbo {
         apply(parts, &mut self.items).map(|()| true)
     }
 
-    fn check(&self, protocol: &Protocol, channel: usize, message: &Message) -> Result<(), SendError> {
-        let Some(config) = protocol.yojimbo() else { return Ok(()) };
-        if !config.is_block(message.message_type) {
-            return Ok(());
-        }
-        let settings = protocol.yojimbo_channel(channel);
-        if !settings.blocks {
-            return Err(SendError::BlocksDisabled);
-        }
-        let bytes = message.block.as_ref().map_or(0, |block| block.len());
-        let max_bytes = settings.max_block_bytes;
-        if bytes == 0 || bytes > max_bytes {
-            return Err(SendError::Block { bytes, max_bytes });
-        }
-        let reliable = matches!(protocol.channels()[channel].kind, ChannelKind::Reliable { .. });
-        let beside = if reliable { bytes.min(settings.block_fragment_bytes) } else { bytes };
-        let bytes = message.encoded.max_bits().div_ceil(8) + beside;
-        let (max_bytes, max_packet_bytes) = (config.max_message_bytes(), config.max_packet_bytes);
-        if bytes > max_bytes {
-            return Err(SendError::Packet { bytes, max_bytes, max_packet_bytes });
-        }
-        Ok(())
-    }
-
     fn held(&self) -> Option<&UnreadPackets> {
         Some(&self.held)
     }
