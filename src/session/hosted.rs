@@ -96,7 +96,7 @@ impl PeerPart {
         let agreed = Agreed {
             epoch: self.mesh.epoch(),
             me: self.mesh.me(),
-            master: self.mesh.master(),
+            master: self.mesh.master().filter(|_| !self.mesh.is_electing()),
             others: self.connected(),
         };
         let mut transfers = Vec::new();

@@ -57,6 +57,7 @@ pub struct Agreed {
     pub epoch: u32,
     /// This player, once it is in the game.
     pub me: Option<u8>,
+    /// None while the players elect another one.
     pub master: Option<u8>,
     /// The other players that are connected.
     pub others: Players,
@@ -219,7 +220,11 @@ impl Hosting {
         self.notes.set_epoch(agreed.epoch);
         // A master that is voted for once more goes on as it is.
         let stays = agreed.me.is_some() && agreed.me == agreed.master;
-        self.phase = self.phase.filter(|phase| stays && !matches!(phase, Phase::Beginning { .. }));
+        self.phase = self.phase.filter(|phase| match phase {
+            Phase::Asking { .. } | Phase::Fetching { .. } => true,
+            Phase::Beginning { .. } => false,
+            Phase::Running { .. } => stays,
+        });
         self.former = self.host.take().or(self.former);
         self.worlds.begin_epoch();
         // The answers during the vote still hold.
