@@ -343,7 +343,7 @@ fn a_world_that_cannot_be_loaded_gives_way_to_an_older_one_or_to_none() {
     game.run(1.0);
     assert_eq!(game.hosts(), [1]);
     assert!(game.peers[1].ticks.unwrap() > 50, "the world before");
-    assert_eq!(game.peers[1].hosting.refused(), 1);
+    assert_eq!(game.peers[1].hosting.counters().refused_worlds, 1);
 }
 
 /// A player of four that doesn't have the newest world asks for it; the only other one that has it lies.
@@ -410,7 +410,7 @@ fn worlds_that_nobody_announced_are_refused() {
     for (from, id) in [(3, (1, 99)), (3, (9, 1)), (0, (9, 1))] {
         game.peers[1].hosting.handle_world(from, id, forged.clone());
     }
-    assert_eq!(game.peers[1].hosting.refused(), 3);
+    assert_eq!(game.peers[1].hosting.counters().refused_worlds, 3);
     game.peers[0].alive = false;
     game.wait_for_silence(0b1110, 0);
     game.elect(0b1110, 1);

@@ -22,6 +22,7 @@ use self::worlds::{WorldInfo, Worlds};
 use super::{Carried, Setting};
 use crate::mesh::{MAX_PLAYERS, Players, bit};
 use crate::store::Bucket;
+use crate::store::counters::counters;
 use crate::time::{Duration, Instant};
 use crate::transport::chunks::ContentHash;
 use crate::wire::BitWriter;
@@ -139,6 +140,20 @@ pub struct Hosting {
     refused: u64,
 }
 
+counters! {
+    /// Counters of what the other players sent in vain.
+    pub struct HostingCounters {
+        /// Notes that can't be read.
+        malformed_notes,
+        /// Notes about an earlier host.
+        stale_notes,
+        /// Notes about a host that isn't known here yet.
+        early_notes,
+        /// Worlds that no trusted hash names, that are too large, or that can't be loaded.
+        refused_worlds,
+    }
+}
+
 impl Hosting {
     /// Of a player whose links end after this silence.
     pub fn new(timeout: Duration) -> Self {
@@ -173,9 +188,10 @@ impl Hosting {
         is_master && matches!(self.phase, Some(Phase::Running { .. }))
     }
 
-    /// Notes and worlds that were malformed or refused.
-    pub fn refused(&self) -> u64 {
-        self.malformed + self.refused
+    pub fn counters(&self) -> HostingCounters {
+        let (stale_notes, early_notes) = self.notes.dropped();
+        let (malformed_notes, refused_worlds) = (self.malformed, self.refused);
+        HostingCounters { malformed_notes, stale_notes, early_notes, refused_worlds }
     }
 
     /// The next world to send.
