@@ -237,7 +237,7 @@ fn messages_that_a_channel_refuses_leave_a_room_as_it_was() {
     let mut unknown_type = number(2);
     unknown_type.message_type = 7;
     let bad = [
-        ("too large", 2, blob(2, 2_000), 1),
+        ("too large", 2, blob(2, 200_000), 1),
         ("no such key", 2, number(2), 4),
         ("a channel of chunks", 1, number(2), 0),
         ("no such channel", 9, number(2), 0),

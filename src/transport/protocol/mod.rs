@@ -24,6 +24,7 @@ use cost::ChannelCost;
 use text::{describe, hash};
 
 use super::error::{ConfigError, SendError};
+use super::message::Message;
 use crate::wire::Schema;
 
 /// Message types a protocol may have: type ids are 16 bits in the inbox.
@@ -172,7 +173,7 @@ impl Protocol {
     pub(crate) fn check(&self, channel: usize, message: &Message, key: u32) -> Result<(), SendError> {
         self.check_message(channel, message.encoded.max_bits(), key)?;
         if let Some(config) = self.yojimbo().filter(|config| config.is_block(message.message_type)) {
-            config.check_block(&self.channels[channel], message)?;
+            config.check_block(channel, &self.channels[channel].kind, message)?;
         }
         let known = usize::from(message.message_type) < self.messages.len();
         if known && self.takes(channel, message.message_type) {
