@@ -80,8 +80,7 @@ pub(crate) struct ClientHandle {
 impl ClientHandle {
     properties! {
         id: u64 = self.id;
-        slot: u32 = self.core.slot;
-        generation: u32 = self.core.generation;
+        slot, generation: u32 of self.core;
         number: u64 = self.core.number();
         address: Address = self.address;
         user_data: Bound<'py, PyBytes> = PyBytes::new(py, &*self.user_data);

@@ -131,8 +131,7 @@ impl FieldType {
     }
 
     properties! {
-        min_bits: usize = self.min_bits;
-        max_bits: usize = self.max_bits;
+        min_bits, max_bits: usize of self;
         python_type: Bound<'py, PyType> = self.python_type.bind(py).clone();
         __repr__: &str = &self.label;
     }

@@ -27,7 +27,7 @@ impl SimulatedNetwork {
         #[within(0, u64::MAX)] seed: u64,
         #[one_way] conditions: Option<Py<Conditions>>,
     ) -> PyResult<Self> {
-        let conditions = conditions.map(|conditions| conditions.get().core).unwrap_or_default();
+        let conditions = conditions.map(|conditions| conditions.get().core()).unwrap_or_default();
         VirtualNetwork::new(conditions, seed).map(SimulatedNetwork).map_err(value_error)
     }
 
@@ -65,7 +65,7 @@ impl SimulatedNetwork {
         receiver: Option<Address>,
     ) -> PyResult<()> {
         let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
-        self.0.set_conditions(from, to, conditions.get().core).map_err(value_error)
+        self.0.set_conditions(from, to, conditions.get().core()).map_err(value_error)
     }
 
     fn schedule(
@@ -76,7 +76,7 @@ impl SimulatedNetwork {
         receiver: Option<Address>,
     ) -> PyResult<()> {
         let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
-        self.0.schedule(Instant::ZERO + at, from, to, conditions.get().core).map_err(value_error)
+        self.0.schedule(Instant::ZERO + at, from, to, conditions.get().core()).map_err(value_error)
     }
 
     fn partition(&self, parts: &Bound<'_, PyTuple>) -> PyResult<()> {

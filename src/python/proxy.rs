@@ -75,8 +75,7 @@ impl Proxy {
     }
 
     properties! {
-        address: Address = self.address;
-        to: Address = self.to;
+        address, to: Address of self;
         closed: bool = self.running.with(py, |state| matches!(state, ProxyState::Closed(_)));
     }
 
@@ -126,7 +125,7 @@ fn chosen(
     up: Option<&Bound<'_, Conditions>>,
     down: Option<&Bound<'_, Conditions>>,
 ) -> Both<Option<conditions::Conditions>> {
-    let of = |own: Option<&Bound<'_, Conditions>>| own.or(conditions).map(|given| given.get().core);
+    let of = |own: Option<&Bound<'_, Conditions>>| own.or(conditions).map(|given| given.get().core());
     Both { up: of(up), down: of(down) }
 }
 

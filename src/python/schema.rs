@@ -43,8 +43,7 @@ impl Schema {
 
     properties! {
         pub(super) name: &str = &self.name;
-        min_bits: usize = self.core.min_bits();
-        max_bits: usize = self.core.max_bits();
+        min_bits(), max_bits(): usize of self.core;
     }
 
     #[getter]

@@ -17,7 +17,7 @@ pub(super) fn open_driver(py: Python<'_>, address: SocketAddr, settings: &Settin
     let debugging = settings.debugging.get();
     let seed = debugging.seed.unwrap_or_else(|| random(&mut *entropy(settings.network.clone())));
     if let Some(conditions) = &debugging.conditions {
-        driver.set_link(conditions.get().core, seed).map_err(value_error)?;
+        driver.set_link(conditions.get().core(), seed).map_err(value_error)?;
     }
     Ok(driver)
 }

@@ -273,14 +273,8 @@ impl InputStatus {
     properties! {
         state: Option<&'static str> = self.state;
         early: Option<f64> = self.early;
-        here: u64 = self.counters.here;
-        missing: u64 = self.counters.missing;
-        repeated: u64 = self.counters.repeated;
-        late: u64 = self.counters.late;
-        duplicates: u64 = self.counters.duplicates;
-        far_ahead: u64 = self.counters.far_ahead;
-        far_behind: u64 = self.counters.far_behind;
-        skipped: u64 = self.counters.skipped;
+        here, missing, repeated, late, duplicates, far_ahead, far_behind, skipped: u64 of
+            self.counters;
     }
 
     fn __repr__(&self) -> String {

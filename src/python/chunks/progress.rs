@@ -62,8 +62,7 @@ impl IncomingChunk {
         size: u64 = self.offer.size;
         hash: Bound<'py, PyBytes> = PyBytes::new(py, &self.offer.hash);
         bytes_done: u64 = self.progress.bytes;
-        slices: u32 = self.progress.slices;
-        slices_done: u32 = self.progress.slices_done;
+        slices, slices_done: u32 of self.progress;
         fraction: f64 = fraction(&self.progress);
         rate: f64 = self.progress.rate;
         time_left: Option<f64> = time_left(&self.progress);

@@ -66,9 +66,7 @@ impl Socket {
 
     properties! {
         address: Address = self.address;
-        send_buffer: usize = self.send_buffer;
-        receive_buffer: usize = self.receive_buffer;
-        max_datagram: usize = self.max_datagram;
+        send_buffer, receive_buffer, max_datagram: usize of self;
         closed: bool = lock(&self.state).socket.is_none();
     }
 

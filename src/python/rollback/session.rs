@@ -278,12 +278,9 @@ impl Rollback {
     }
 
     properties! {
-        frame: u32 = lock(&self.inner).game.lock().frame();
-        confirmed: u32 = lock(&self.inner).game.lock().confirmed();
-        delay: u32 = lock(&self.inner).game.lock().delay();
+        frame(), confirmed(), delay(): u32 of lock(&self.inner).game.lock();
         can_advance: bool = lock(&self.inner).game.lock().can_advance();
-        ahead: f64 = lock(&self.inner).game.lock().ahead();
-        pace: f64 = lock(&self.inner).game.lock().pace();
+        ahead(), pace(): f64 of lock(&self.inner).game.lock();
     }
 
     #[setter]

@@ -87,8 +87,7 @@ impl Spectator {
     }
 
     properties! {
-        frame: u32 = self.game.lock().frame();
-        behind: u32 = self.game.lock().behind();
+        frame(), behind(): u32 of self.game.lock();
         lost: bool = self.game.lock().is_lost();
         __repr__: String = format!("<Spectator at frame {}>", self.frame());
     }
