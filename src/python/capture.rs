@@ -6,12 +6,11 @@ use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::python::prelude::*;
 
-use super::errors::file_error;
-use super::token::{ConnectToken, extract_key};
+use super::token::ConnectToken;
 use crate::driver::capture::{self, Captured, Way};
 use crate::netcode::opener::Opener;
 use crate::netcode::{self, Key};

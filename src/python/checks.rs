@@ -2,15 +2,10 @@
 //!
 //! Each takes the parameter's name, the argument, and what else the parameter may be (" or None").
 
-use core::fmt::Display;
-use std::path::PathBuf;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyOverflowError;
 use pyo3::{PyTypeCheck, PyTypeInfo};
 
 use super::arguments::{number as not_bool, wrong};
-use super::conditions::Conditions;
 use super::protocol;
 use crate::wire::MAX_LENGTH;
 

@@ -1,35 +1,26 @@
 //! A client for Python: the sans-IO client, its tokens, messages and events.
 
 use core::net::{IpAddr, Ipv4Addr};
-use std::sync::atomic::AtomicU64;
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyResourceWarning, PyUserWarning};
+use pyo3::exceptions::PyResourceWarning;
 use pyo3::types::PyRange;
 
 use super::capture::{Capture, Secrets};
 use super::congestion::Congestion;
 use super::development::Development;
 use super::endpoint::CLIENT;
-use super::errors::{not_connected, warn};
-use super::events::{Connected, Disconnected, reconnecting_state, state_to_python};
-use super::facade::Facade;
-use super::ghosts::{ClientWorld, Ghost, made_classes};
-use super::inbox::{Inbox, Pending};
-use super::log::{Level, log, log_end};
+use super::events::{reconnecting_state, state_to_python};
+use super::ghosts::{ClientWorld, made_classes};
+use super::log::log_end;
 use super::reconnect::{AT_ONCE, Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
-use super::server::Server;
-use super::settings::{Given, Settings};
-use super::setup::{entropy, open_driver, random, skip_seed};
-use super::stats::ConnectionStats;
+use super::setup::{open_driver, skip_seed};
 use super::time::{self, Clock, Latency};
-use super::token::{ConnectToken, extract_key};
+use super::token::ConnectToken;
 use crate::driver::bind::{any_port, reaches, reaches_both};
 use crate::driver::{Carrier, ClaimedToken, claim_token};
-use crate::endpoint::{
-    ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, DisconnectReason, Event, ReconnectConfig,
-};
+use crate::endpoint::{ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, ReconnectConfig};
 use crate::netcode::{self, ClientState, TokenUse};
 use crate::timeline::packet::MAX_INPUTS;
 use crate::transport::BudgetConfig;

@@ -2,10 +2,9 @@
 
 use super::compound::{Converted, Literals, is_hashable};
 use super::fields::{FieldType, Natural, compiled};
-use super::schema::Schema;
 use super::shape::{Nested, Shape};
 use crate::python::prelude::*;
-use crate::wire::{BitWriter, Kind, MAX_LENGTH};
+use crate::wire::{Kind, MAX_LENGTH};
 use pyo3::types::{PyFrozenSet, PySet};
 
 #[pyfunction]

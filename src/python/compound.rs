@@ -9,12 +9,10 @@
 use crate::python::prelude::*;
 use pyo3::types::{PyFrozenSet, PySet};
 
-use super::errors::StreamError;
 use super::shape::{Nested, Shape, broken, instance_of, items};
-use super::value::Refusal;
 use crate::wire::node::{Leaf, List, Union};
 use crate::wire::order::ItemsError;
-use crate::wire::{BitSink, BitWriter, Node, Schema, Value};
+use crate::wire::{Node, Schema, Value};
 
 /// How many items of a set may share a hash.
 const MAX_OF_ONE_HASH: usize = 16;

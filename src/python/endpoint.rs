@@ -10,23 +10,17 @@ use crate::python::prelude::*;
 use pyo3::exceptions::PyRuntimeWarning;
 
 use super::calls::Desk;
-use super::errors::{channel_error, closed_error, not_connected, stale_client, warn};
 use super::forks::Process;
 use super::ghosts::{self, Copies, Population};
 use super::hooks::{AskedAt, Candidates, ask_priority};
-use super::inbox::{Inbox, Pending};
-use super::log::{Level, log, log_drops};
-use super::network::SimulatedNetwork;
-use super::parts::counts;
+use super::log::log_drops;
 use super::rendezvous;
 use super::sending::Sent;
-use super::settings::Settings;
 use super::setup::{network_id_key, visit_seed};
-use super::stats::ConnectionStats;
 use crate::driver::reports::Dropped;
 use crate::driver::udp::UdpSocket;
 use crate::driver::{BETWEEN_TURNS, Next, Poller};
-use crate::endpoint::{DisconnectReason, Event, PeerStats, SendError};
+use crate::endpoint::PeerStats;
 use crate::session::Ghosts;
 
 /// The longest wait that event loops are given: not all of them can wait forever.

@@ -1,7 +1,5 @@
 //! Field types: the contents of `Annotated`.
 
-use core::fmt::Display;
-
 use crate::python::prelude::*;
 
 use super::checks::placed;

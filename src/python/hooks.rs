@@ -4,11 +4,8 @@
 //! reaches the caller as an exception that says so.
 
 use crate::python::prelude::*;
-use pyo3::types::PyMapping;
 
 use super::columns::{Keeper, Layout, view};
-use super::exit;
-use super::goodbye::goodbye;
 use crate::endpoint::{self, Goodbye};
 use crate::transport::{Attribute, Column};
 

@@ -4,19 +4,14 @@
 //! dropped, and all others wait for the next receive. Calls run in order of arrival whatever the game does to the lists.
 
 use crate::python::prelude::*;
-use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyAttributeError;
 
 use super::arrays::{Received, declared};
 use super::calls::{Arrived, Desk, Role, Taken};
 use super::chunks::ReceivedChunk;
-use super::columns::columns_class;
-use super::events::{Connected, Disconnected};
 use super::ghosts::call_all;
-use super::schema::Schema;
 use crate::transport::chunks::ChunkEvent;
-use crate::transport::{ChannelKind, Notification, OpaqueBody, PacketNotification};
-use crate::wire::{BitReader, BitSink, BitWriter, Encoded};
+use crate::transport::{Notification, OpaqueBody, PacketNotification};
+use crate::wire::Encoded;
 use crate::{endpoint, session};
 
 columns_class! {

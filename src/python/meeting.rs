@@ -6,9 +6,6 @@
 use crate::python::prelude::*;
 
 use super::exit::{Background, Running};
-use super::network::SimulatedNetwork;
-use super::parts::counts;
-use super::token::extract_key;
 use crate::driver::meeting::{self, Meetings};
 use crate::rendezvous::{RelayOffer, RelayServerConfig, RendezvousServerConfig};
 

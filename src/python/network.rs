@@ -5,10 +5,8 @@ use std::io::ErrorKind;
 
 use crate::python::prelude::*;
 
-use super::conditions::{Conditions, MAX_DELAY_SECONDS};
-use super::parts::counts;
+use super::conditions::MAX_DELAY_SECONDS;
 use super::protocol::seconds;
-use super::setup::random;
 use crate::netsim::NatKind;
 use crate::netsim::network::NetworkCounters;
 use crate::time::UnixSeconds;

@@ -5,10 +5,7 @@
 
 use crate::python::prelude::*;
 
-use super::conditions::Conditions;
-use super::errors::ClosedError;
 use super::exit::{Background, Running};
-use super::parts::counts;
 use crate::driver::proxy::{self, Both, ProxyConfig, ProxyCounters, ProxyError, ProxyThread};
 use crate::netsim::conditions;
 

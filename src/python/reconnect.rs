@@ -4,14 +4,10 @@
 //! Promises: no lock is held while the game's function runs, and that function may close the client.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyException;
 
-use super::client::Client;
 use super::development::Development;
-use super::events::Disconnected;
-use super::log::{Level, log};
 use super::token::ConnectToken;
-use crate::endpoint::{Attempt, DisconnectReason, ReconnectConfig, Reconnector};
+use crate::endpoint::{Attempt, ReconnectConfig, Reconnector};
 use crate::netcode;
 
 /// How often a token that is being fetched is looked for.

@@ -6,8 +6,7 @@ use super::arrays::RowTypes;
 use super::fields::FieldType;
 use super::shape::Shape;
 use super::slots::Slots;
-use super::value::Refusal;
-use crate::wire::{self, BitSink, Measure};
+use crate::wire::{self, Measure};
 
 #[pyclass(frozen, module = "tickwire.messages")]
 #[derive(Debug)]

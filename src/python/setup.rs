@@ -2,7 +2,6 @@
 
 use crate::python::prelude::*;
 
-use super::settings::Settings;
 use crate::driver::OsEntropy;
 use crate::driver::udp::UdpConfig;
 use crate::rng::Entropy;

@@ -6,12 +6,11 @@
 use crate::python::prelude::*;
 
 use super::compound::{self, Converted, Literals};
-use super::schema::Schema;
 use super::slots::Slots;
-use super::value::{Refusal, Takes, float, integer, to_python};
+use super::value::{Takes, float, integer, to_python};
 use crate::wire::node::Leaf;
 use crate::wire::transform::NUMBERS;
-use crate::wire::{BitSink, Node, Value};
+use crate::wire::{Node, Value};
 
 /// A shape and its [`Node`] are made of one kind, so they have the same parts.
 #[derive(Debug)]

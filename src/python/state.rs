@@ -6,14 +6,12 @@
 use crate::python::prelude::*;
 
 use super::hooks::{AskedAt, Source};
-use super::inbox::Pending;
 use crate::calls::CallCounts;
 use crate::driver::reports::{Counted, DropReport, Dropped, HookClock, Refusals};
 use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Next, Service};
 use crate::endpoint::{Goodbye, Transfers};
 use crate::replication::Interests;
 use crate::session::{Ghosts, Session, Tick};
-use crate::store::Datagrams;
 use crate::transport::{Attribute, Column, Read};
 
 pub(super) struct State {

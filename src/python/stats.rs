@@ -2,7 +2,6 @@
 
 use crate::python::prelude::*;
 
-use super::columns::columns_class;
 use crate::endpoint::PeerStats;
 use crate::transport::chunks::ChunkCounters;
 use crate::transport::{self, Protocol};

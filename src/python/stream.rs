@@ -8,10 +8,9 @@ use std::borrow::Cow;
 use crate::python::prelude::*;
 
 use super::codec::while_reading;
-use super::errors::StreamError;
 use super::exact;
-use super::value::{Refusal, Takes, float, integer};
-use crate::wire::{self, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Value, ValueError};
+use super::value::{Takes, float, integer};
+use crate::wire::{self, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Value};
 
 #[pyclass(frozen, module = "tickwire.messages")]
 #[derive(Debug)]

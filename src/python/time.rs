@@ -3,14 +3,11 @@
 use core::ops::Range;
 
 use crate::python::prelude::*;
-use pyo3::types::{PyIterator, PyRange};
+use pyo3::types::PyRange;
 
 use super::arrays::received_rows;
-use super::client::Client;
 use super::codec::Class;
-use super::columns::columns_class;
-use super::ghosts::{Ghost, owned_ages};
-use super::server::Server;
+use super::ghosts::owned_ages;
 use crate::driver::Carrier;
 use crate::session::Timing;
 use crate::session::timing::ServerTiming;
@@ -18,7 +15,7 @@ use crate::store::sequence::nearest;
 use crate::timeline::packet::MAX_INPUT_BITS;
 use crate::timeline::{InputCounters, InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
 use crate::transport::protocol::ServerTime;
-use crate::wire::{BitReader, Encoded};
+use crate::wire::Encoded;
 
 /// The maximum of a server's ticks a second.
 pub(super) const MAX_RATE: u32 = 1_000;

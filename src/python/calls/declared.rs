@@ -7,9 +7,7 @@ use crate::python::prelude::*;
 
 use crate::calls::Rate;
 use crate::python::codec::Class;
-use crate::python::errors::UnregisteredMessageError;
 use crate::python::ghosts::Properties;
-use crate::transport::ChannelKind;
 
 /// The side that runs a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,13 +1,10 @@
 //! Which chunks an endpoint accepts, where it stores them, and how fast it sends its own.
 
-use std::path::PathBuf;
-
 use crate::python::prelude::*;
 
 use crate::driver::files::DirectoryStore;
 use crate::endpoint::ChunkLimits;
 use crate::python::congestion::Congestion;
-use crate::python::errors::file_error;
 use crate::transport::CongestionConfig;
 use crate::transport::chunks::MAX_CHUNK_BYTES;
 

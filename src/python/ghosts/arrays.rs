@@ -3,17 +3,12 @@
 //! Promises: no Python object is made for a ghost; a column is the world's own memory. Rows and views are stable: a
 //! view made before the world grew has the rows of that time.
 
-use std::ffi::CStr;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyKeyError;
 use pyo3::types::PySlice;
 
-use super::ghost::Ghost;
 use super::memory::{Memory, cells};
 use super::rows::GhostRows;
-use crate::python::arrays::{cell_format, numpy};
-use crate::python::errors::GhostError;
+use crate::python::arrays::cell_format;
 use crate::wire::{Column, Node};
 
 #[pyclass(frozen, mapping, module = "tickwire.world")]

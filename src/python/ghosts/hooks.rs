@@ -10,7 +10,6 @@ use super::arrays::GhostArrays;
 use super::relevancy;
 use super::rows::GhostRows;
 use super::world::World;
-use crate::python::exit;
 use crate::replication::Interests;
 
 /// The hooks of a class.

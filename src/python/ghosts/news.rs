@@ -1,8 +1,6 @@
 //! What arrived for a client's ghosts: written to the columns, and as events of those classes that come as
 //! objects.
 
-use std::collections::HashSet;
-
 use crate::python::prelude::*;
 
 use super::callbacks::Callbacks;

@@ -1,15 +1,13 @@
 //! The compiled form of a ghost class: its properties, and the descriptors by which objects access them.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyAttributeError;
 
-use super::ghost::Ghost;
 use super::links::wrong_class;
 use super::store::store;
 use crate::python::fields::FieldType;
 use crate::python::shape::Shape;
 use crate::replication::{Condition, GhostClass, NO_GHOST, Rule, Velocity};
-use crate::wire::{self, BitReader, BitWriter, Kind, Property as CoreProperty, Schema};
+use crate::wire::{self, Kind, Property as CoreProperty, Schema};
 
 /// The maximum of a class's ghosts: ids have this many bits.
 const MAX_CAPACITY: u32 = 1 << 16;

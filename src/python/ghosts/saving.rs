@@ -1,10 +1,7 @@
 //! A server's world as bytes, and worlds that continue them: see [`crate::replication::SavedWorld`].
 
-use std::collections::HashSet;
-
 use super::core;
 use super::world::World;
-use crate::python::errors::{BadWorldError, GhostError};
 use crate::python::prelude::*;
 use crate::replication::{BadWorld, Column, NO_GHOST, SavedWorld};
 

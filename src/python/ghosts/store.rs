@@ -8,7 +8,6 @@ use crate::python::prelude::*;
 
 use crate::python::compound::Converted;
 use crate::python::shape::{Nested, Shape, broken, instance_of, items};
-use crate::python::value::Refusal;
 use crate::wire::node::Leaf;
 use crate::wire::transform::NUMBERS;
 use crate::wire::{Column, Measure, Node, Schema, Value};

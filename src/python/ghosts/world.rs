@@ -7,13 +7,12 @@ use crate::python::prelude::*;
 
 use super::arrays::{GhostArrays, numbers, rows_of};
 use super::client_world::{counted, objects};
-use super::ghost::{Ghost, Live};
+use super::ghost::Live;
 use super::hooks::Hooks;
 use super::population::Population;
 use super::properties::DEFAULT_RATE;
 use super::rows::{Checked, GhostRows, NOBODY};
 use super::{core, names, relevancy};
-use crate::python::errors::{GhostError, closed_error, stale_client};
 use crate::python::time;
 use crate::replication::{GhostName, Interests, MAX_PAST, Publisher, Relevancy};
 

@@ -1,7 +1,6 @@
 //! The random generator that all players share.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyIndexError;
 
 use crate::lockstep::SharedRandom;
 use crate::python::arguments::wrong;

@@ -1,12 +1,8 @@
 //! The ack endpoint: all of reliable 1.0.
 
-use std::collections::VecDeque;
-
 use crate::python::prelude::*;
 
-use super::counts;
 use super::fragments::{Fragments, MAX_BYTES};
-use crate::python::errors::MessageTooLargeError;
 use crate::python::stats::shown;
 use crate::transport;
 use crate::transport::ack_endpoint::{self, AckEndpointConfig};

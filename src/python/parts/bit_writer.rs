@@ -3,7 +3,7 @@
 use crate::python::prelude::*;
 
 use crate::python::stream::{Stream, data, primitives};
-use crate::wire::{self, MAX_LENGTH, MAX_RELATIVE, ValueError};
+use crate::wire::{self, MAX_LENGTH, MAX_RELATIVE};
 
 #[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]

@@ -2,10 +2,7 @@
 
 use crate::python::prelude::*;
 
-use super::counts;
 use crate::articles::slices::{self, ChunkSendError, ChunkSenderConfig, MAX_SLICES, packet};
-use crate::python::errors::{ChannelFullError, MessageTooLargeError};
-use crate::store::Datagrams;
 
 /// The maximum of all times here: a longer one is a mistake (milliseconds).
 pub(super) const MAX_SECONDS: f64 = 60.0;

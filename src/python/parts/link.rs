@@ -3,9 +3,8 @@
 use crate::python::prelude::*;
 use pyo3::types::PyByteArray;
 
-use super::{counts, to_seconds};
+use super::to_seconds;
 use crate::netsim::{conditions, link};
-use crate::python::conditions::Conditions;
 
 /// A terabyte: larger items are mistakes.
 const MAX_ITEM: usize = 1 << 40;

@@ -1,8 +1,6 @@
 //! The sequence buffer, of Python objects.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyKeyError;
-use pyo3::types::PyIterator;
 
 use crate::store;
 use crate::store::sequence::{ahead, unwrap};

@@ -4,10 +4,7 @@ use std::net::SocketAddr;
 
 use crate::python::prelude::*;
 
-use super::counts;
 use crate::driver::udp::{UdpConfig, UdpCounters, UdpSocket, number};
-use crate::python::errors::ClosedError;
-use crate::store::Datagrams;
 
 /// The longest datagram that UDP over IPv4 carries.
 const MAX_DATAGRAM: usize = 65_507;

@@ -6,10 +6,7 @@ mod open;
 mod path;
 mod states;
 
-use std::sync::atomic::AtomicU64;
-
 use crate::python::prelude::*;
-use pyo3::IntoPyObjectExt;
 
 pub(crate) use self::events::{
     GameEnded, HostChanged, MasterChanged, Player, PlayerJoined, PlayerLeft, Started,
@@ -17,17 +14,8 @@ pub(crate) use self::events::{
 use self::hosted::HostedGame;
 use self::open::{Opening, open};
 pub(crate) use self::path::PlayerPath;
-use super::client::Client;
-use super::facade::Facade;
-use super::inbox::{Inbox, Pending};
-use super::log::{Level, log};
 use super::rendezvous::{self, Rendezvous};
-use super::sending::Sending;
-use super::server::Server;
-use super::settings::{Given, Settings};
-use super::setup::{entropy, random};
-use super::stats::ConnectionStats;
-use crate::endpoint::{ChunkLimits, Event};
+use crate::endpoint::ChunkLimits;
 use crate::mesh::{Happening, LeaveReason, MAX_PLAYERS, Phase, Start};
 use crate::session::{Carried, PeerPart};
 

@@ -1,7 +1,6 @@
 //! Makes a peer: a host that listens and dials on one port, and its mesh.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyUserWarning;
 
 use crate::driver::OsEntropy;
 use crate::driver::bind::any_port;
@@ -10,11 +9,8 @@ use crate::mesh::{MAX_NAME_BYTES, MAX_PLAYERS, Mesh, MeshConfig};
 use crate::netcode;
 use crate::python::capture::Secrets;
 use crate::python::endpoint::PEER;
-use crate::python::errors::warn;
 use crate::python::rendezvous::Rendezvous;
-use crate::python::settings::Settings;
 use crate::python::setup::open_driver;
-use crate::python::token::extract_key;
 use crate::rendezvous::MemberRelay;
 use crate::rng::Entropy;
 use crate::session::hosting::Hosting;

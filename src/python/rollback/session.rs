@@ -9,11 +9,8 @@ use super::moment;
 use super::requests::{RequestSource, Requests, Sums};
 use super::states::StateKind;
 use super::timing::Timing;
-use crate::python::parts::counts;
-use crate::python::peer::Peer;
 use crate::rollback::{self as core, Config, GameEvent, GameInput, MAX_DELAY, MAX_PLAYERS, Request, Status};
 use crate::session::SharedRollback;
-use crate::wire::BitWriter;
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Rollback {

@@ -7,10 +7,8 @@ use super::inputs::InputKind;
 use super::moment;
 use super::session::seats;
 use super::states::StateKind;
-use crate::python::peer::Peer;
 use crate::rollback::{self as core, Config, MAX_PLAYERS, Status};
 use crate::session::SharedRollback;
-use crate::wire::BitWriter;
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Spectator {

@@ -2,9 +2,8 @@
 
 use crate::python::prelude::*;
 
-use super::{Audience, Server};
+use super::Audience;
 use crate::python::arrays::Recipients;
-use crate::transport::SendOptions;
 
 impl Server {
     pub(super) fn call_one_or_several<'py>(

@@ -5,10 +5,7 @@ mod calls;
 mod objects;
 mod rooms;
 
-use std::sync::atomic::AtomicU64;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyUserWarning;
 
 pub(crate) use self::access::Access;
 pub(crate) use self::rooms::Room;
@@ -17,28 +14,21 @@ use super::arrays::{Batch, Recipients};
 use super::capture::Secrets;
 use super::congestion::Congestion;
 use super::endpoint::SERVER;
-use super::errors::{MessageTooLargeError, stale_client, warn};
-use super::facade::Facade;
 use super::ghosts::World;
-use super::goodbye::goodbye;
-use super::inbox::Inbox;
 use super::rendezvous::{self, Rendezvous};
-use super::sending::{EncodedMessages, Sending};
-use super::settings::{Given, Settings};
-use super::setup::{entropy, open_driver};
-use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
+use super::sending::EncodedMessages;
+use super::setup::open_driver;
+use super::stats::{ChannelSnapshot, SnapshotColumns};
 use super::time::Inputs;
-use super::token::extract_key;
 use crate::driver::Recorded;
 use crate::endpoint::{
-    self, BudgetError, ChunkLimits, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, RoomError, SendError, ServerConfig,
-    ToRoom,
+    self, BudgetError, ChunkLimits, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, RoomError, ServerConfig, ToRoom,
 };
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode;
 use crate::rng::Entropy;
 use crate::time::UnixSeconds;
-use crate::transport::{BudgetConfig, Message, SendOptions};
+use crate::transport::BudgetConfig;
 
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Server {

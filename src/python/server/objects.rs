@@ -1,17 +1,11 @@
 //! A server's Python objects: arrivals and departures, the admission hook's decisions, and messages with their senders.
 
-use std::collections::HashSet;
-
 use crate::python::prelude::*;
 
-use super::{Players, Server};
-use crate::endpoint::Event;
+use super::Players;
 use crate::netcode::USER_DATA_BYTES;
-use crate::python::events::{Connected, Disconnected};
 use crate::python::hooks;
-use crate::python::inbox::Pending;
-use crate::python::log::{Level, log, log_end};
-use crate::store::Datagrams;
+use crate::python::log::log_end;
 
 impl Server {
     /// Asks the admission hook about the newcomers, and admits all that it doesn't refuse.

@@ -17,8 +17,6 @@ use pyo3::{PyClass, PyTypeInfo};
 
 use super::chunks::{Arrivals, Transfers};
 use super::ghosts::check_columns;
-use super::inbox::Pending;
-use super::network::SimulatedNetwork;
 use super::setup::check_network;
 use crate::driver::reports::HookClock;
 use crate::transport::ConnectionConfig;
