@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from enum import Enum, Flag
 from fractions import Fraction
 from os import PathLike
 from pathlib import Path
@@ -149,24 +148,19 @@ __all__ = [
     "boolean",
     "chunks",
     "common_of",
+    "composed",
     "converted_of",
     "data",
     "dtype",
-    "enum_of",
     "fixed",
     "flags",
-    "flags_of",
     "float32",
     "float64",
     "generate_key",
-    "items_of",
     "latest",
-    "list_of",
-    "literal_of",
-    "map_of",
+    "member_of",
     "nested_of",
     "network_id",
-    "optional_of",
     "pack",
     "payload",
     "pressed",
@@ -187,14 +181,10 @@ __all__ = [
     "sequence_greater",
     "sequence_less",
     "sequenced",
-    "set_of",
     "signed_quaternion",
-    "sparse_of",
     "text",
     "transform",
-    "tuple_of",
     "uint128",
-    "union_of",
     "unit_vector",
     "unpack",
     "unreliable",
@@ -204,6 +194,8 @@ __all__ = [
 ]
 __version__: Final[str]
 
+# A field's label, its Python type, and its default, with whether it is called to make one each time.
+_About: TypeAlias = tuple[str, type, Any, bool]
 _M = TypeVar("_M", covariant=True)
 _I = TypeVar("_I")
 # What a rollback game is asked to do: frames only, where its states are saved for it.
@@ -433,49 +425,29 @@ def flags(*names: str) -> FieldType:
 def network_id(highest: int = 65_535, /) -> FieldType:
     """The network id of an object, up to ``highest``; 0 is none."""
 
-def enum_of(class_: type[Enum], /) -> FieldType:
-    """A member of an enumeration."""
-
-def flags_of(class_: type[Flag], /) -> FieldType:
-    """Flags of a class derived from :class:`enum.Flag` whose flags are 1, 2, 4 and so on."""
-
-def common_of(item: FieldType, values: Sequence[Any], /) -> FieldType:
+def common_of(item: FieldType, values: Sequence[Any], about: _About, /) -> FieldType:
     """The field with one or two values that cost one or two bits."""
 
-def optional_of(item: FieldType, /) -> FieldType:
-    """A value or None."""
+def composed(form: str, parts: Sequence[FieldType], count: int, about: _About, /) -> FieldType:
+    """A field of parts that have field types of their own."""
 
-def list_of(item: FieldType, up_to: int, /) -> FieldType:
-    """Up to ``up_to`` values."""
+def member_of(
+    form: str, class_: type, members: Sequence[tuple[str, int, Any]], about: _About, /
+) -> FieldType:
+    """One of several objects that have numbers, or flags."""
 
-def sparse_of(item: FieldType, sparse: int, /) -> FieldType:
-    """Values of some of ``sparse`` slots."""
-
-def tuple_of(items: Sequence[FieldType], /) -> FieldType:
-    """A tuple of parts that each have a field type of their own."""
-
-def items_of(item: FieldType, up_to: int, /) -> FieldType:
-    """Up to ``up_to`` values, as a tuple."""
-
-def set_of(item: FieldType, up_to: int, frozen: bool, /) -> FieldType:
-    """Up to ``up_to`` different values."""
-
-def map_of(key: FieldType, item: FieldType, up_to: int, /) -> FieldType:
-    """Up to ``up_to`` values by key."""
-
-def literal_of(values: Sequence[Any], /) -> FieldType:
-    """One of these values."""
-
-def union_of(classes: Sequence[tuple[type, Schema]], /) -> FieldType:
-    """An object of one of these message classes."""
+def nested_of(classes: Sequence[tuple[type, Schema]], union: bool, about: _About, /) -> FieldType:
+    """The fields of a message class, or of one of several."""
 
 def converted_of(
-    class_: type, item: FieldType, to_wire: Callable[[Any], Any], from_wire: Callable[[Any], Any], /
+    class_: type,
+    item: FieldType,
+    to_wire: Callable[[Any], Any],
+    from_wire: Callable[[Any], Any],
+    about: _About,
+    /,
 ) -> FieldType:
     """An object of one of the game's own types, converted to a value of ``item``."""
-
-def nested_of(class_: type, schema: Schema, /) -> FieldType:
-    """The fields of a message class."""
 
 @final
 class Schema:

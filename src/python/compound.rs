@@ -305,11 +305,6 @@ fn names(classes: &[Nested], py: Python<'_>) -> String {
     classes.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether objects of this class can be in a set, and be keys.
-pub(super) fn is_hashable(class: &Bound<'_, PyType>) -> PyResult<bool> {
-    Ok(!class.getattr(intern!(class.py(), "__hash__"))?.is_none())
-}
-
 /// The item type of a list's schema.
 #[inline]
 pub(super) fn load_items<'py, const CONVERT: bool>(

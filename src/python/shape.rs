@@ -432,21 +432,3 @@ fn transform<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAn
     let class = CLASS.import(py, "tickwire._fields", "Transform")?;
     class.call1((part(0, 3)?, part(3, 7)?, part(7, NUMBERS)?))
 }
-
-/// Names and objects of an enumeration's members with the integers that stand for them: their values if all
-/// are integers, otherwise their positions.
-pub(super) fn members_of<'py>(class: &Bound<'py, PyType>) -> PyResult<Vec<(String, i64, Bound<'py, PyAny>)>> {
-    let py = class.py();
-    let members = class.try_iter()?.collect::<PyResult<Vec<_>>>()?;
-    let own = members.iter().map(|member| member.getattr(intern!(py, "value"))?.extract::<i64>());
-    let own = own.collect::<PyResult<Vec<_>>>();
-    let named = members.into_iter().enumerate().map(|(place, member)| {
-        let name = member.getattr(intern!(py, "name"))?.extract::<String>()?;
-        let value = match &own {
-            Ok(values) => values.get(place).copied(),
-            Err(_) => i64::try_from(place).ok(),
-        };
-        Ok((name, value.ok_or_else(|| PyTypeError::new_err("too many members"))?, member))
-    });
-    named.collect()
-}
