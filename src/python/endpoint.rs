@@ -108,7 +108,6 @@ pub(super) struct Endpoint {
 impl Endpoint {
     pub(super) fn new(
         py: Python<'_>,
-        kind: &'static EndpointKind,
         host: Host,
         driver: Driver,
         protocol: Py<Protocol>,
@@ -117,7 +116,7 @@ impl Endpoint {
         let address = Address(driver.local_address());
         // A fork copies a virtual network with all its endpoints.
         let process = driver.socket().map(|_| Process::current(py)).transpose()?;
-        let Settings { tuning, debugging, hooks, pending, made, simulated: network, .. } = settings;
+        let Settings { kind, tuning, debugging, hooks, pending, made, simulated: network, .. } = settings;
         let (tuning, strict) = (tuning.get(), debugging.get().strict);
         let socket = driver.socket().filter(|_| tuning.is_threaded());
         let poller = socket.map(|socket| Poller::new(socket.handle()?)).transpose();
@@ -353,7 +352,7 @@ impl Endpoint {
             state.asking = true;
             (count, AskedAt { now, version: state.carrier.session.version() })
         };
-        let candidates = Candidates::new(count, asked_at, Arc::downgrade(&self.state) as _);
+        let candidates = Candidates::new(count, asked_at, Arc::downgrade(&self.state));
         let answer = self.clocked(py, "priority", || ask_priority(hook.bind(py), candidates));
         if !matches!(answer, Ok(Some(_))) {
             self.state.lock()?.asking = false;

@@ -346,13 +346,46 @@ impl Pending {
         Ok(pending)
     }
 
+    /// Makes objects of the chunks and messages of a tick. `sender` finds the object of a peer, which a client doesn't name,
+    /// or None for a stranger, whose data are dropped.
+    ///
+    /// # Errors
+    /// As of `make_messages`.
+    pub(super) fn make_received<'py>(
+        &mut self,
+        py: Python<'py>,
+        endpoint: &Endpoint,
+        sender: impl Fn(PeerHandle) -> Option<Option<Py<PyAny>>>,
+    ) -> PyResult<()> {
+        self.make_chunks(py, &sender)?;
+        let mut refused = Vec::new();
+        // Messages of one peer are adjacent.
+        let mut last: Option<(PeerHandle, Option<Option<Bound<'py, PyAny>>>)> = None;
+        let made = self.make_messages(py, endpoint, &mut refused, |peer, what| {
+            if last.as_ref().is_none_or(|(of, _)| *of != peer) {
+                last = Some((peer, sender(peer).map(|it| it.map(|it| it.into_bound(py)))));
+            }
+            let Some((_, Some(sender))) = &last else { return Ok(None) };
+            Ok(Some(match (sender, what) {
+                (None, [alone]) => alone.clone().unbind(),
+                (None, what) => PyTuple::new(py, what)?.into_any().unbind(),
+                (Some(sender), [message]) => PyTuple::new(py, [sender, message])?.into_any().unbind(),
+                (Some(sender), what) => {
+                    PyTuple::new(py, [core::slice::from_ref(sender), what].concat())?.into_any().unbind()
+                }
+            }))
+        });
+        endpoint.refuse(&refused);
+        made
+    }
+
     /// Makes objects of all records. `wrap` adds the sender to a message, in the form in which it is handed
     /// over; None drops it. Clients whose messages are refused are added to `refused`, with the reason; what else they
     /// sent is dropped.
     ///
     /// # Errors
     /// An exception of the game's code that ends the program. Call again to go on after the message at fault.
-    pub(super) fn make_messages<'py>(
+    fn make_messages<'py>(
         &mut self,
         py: Python<'py>,
         endpoint: &Endpoint,
@@ -426,15 +459,13 @@ impl Pending {
         endpoint.clocked(py, "ghosts", || call_all(py, &called))
     }
 
-    /// Makes objects of received chunks. `peer` returns the sender by handle (None on a client), or None to drop a
-    /// stranger's chunk.
-    pub(super) fn make_chunks(
+    fn make_chunks(
         &mut self,
         py: Python<'_>,
-        peer: impl Fn(PeerHandle) -> Option<Option<Py<PyAny>>>,
+        sender: impl Fn(PeerHandle) -> Option<Option<Py<PyAny>>>,
     ) -> PyResult<()> {
         for (client, event) in self.tick.chunks.drain(..) {
-            let Some(client) = peer(client) else { continue };
+            let Some(client) = sender(client) else { continue };
             match event {
                 ChunkEvent::Received { offer, stored } => {
                     self.lists
@@ -494,6 +525,19 @@ holds!(Columns: class);
 holds!(List: 0);
 
 impl Endpoint {
+    /// Ends the connections of peers whose messages a class refuses. The next tick has their last events.
+    pub(super) fn refuse(&self, peers: &[(PeerHandle, String)]) {
+        if peers.is_empty() {
+            return;
+        }
+        // If the game has closed the endpoint meanwhile, the connections are gone anyway.
+        let _ = self.with(|core, driver| {
+            driver.transmit(|now, out| {
+                peers.iter().for_each(|(peer, why)| core.refuse_message(now, *peer, why, out));
+            });
+        });
+    }
+
     /// Makes the object of a message that arrived. None if it comes too often; an error of the peer's is the reason to
     /// disconnect it.
     fn admit_message<'py>(

@@ -47,9 +47,9 @@ impl Transfers {
         self.congestion.as_ref().map(|given| given.get().0).unwrap_or_default()
     }
 
-    /// Makes the directory; chunks may take `memory` bytes by default.
-    pub(in crate::python) fn open(&self, py: Python<'_>, memory: u64) -> PyResult<Arrivals> {
-        let limits = ChunkLimits { memory_bytes: self.memory.unwrap_or(memory) };
+    /// Makes the directory; by default, chunks have these limits.
+    pub(in crate::python) fn open(&self, py: Python<'_>, limits: ChunkLimits) -> PyResult<Arrivals> {
+        let limits = ChunkLimits { memory_bytes: self.memory.unwrap_or(limits.memory_bytes) };
         let Some(directory) = &self.directory else { return Ok(Arrivals { limits, directory: None }) };
         let limit = self.file_limit.unwrap_or(FILE_LIMIT);
         let total = self.directory_limit.unwrap_or(FILES * limit);

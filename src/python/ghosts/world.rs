@@ -114,18 +114,6 @@ impl World {
         self.with(|state| self.note_owner(state, &rows, row, owner))
     }
 
-    fn waiting<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        self.waiting_of(class_)
-    }
-
-    pub(in crate::python) fn load(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.continue_saved(data)
-    }
-
-    pub(in crate::python) fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        self.saved(py)
-    }
-
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         self.population.live(ghost).map(|live| live.row)
     }

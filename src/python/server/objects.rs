@@ -94,24 +94,8 @@ impl Server {
     ) -> PyResult<()> {
         self.make_events(py, pending, events)?;
         // The core hands over a client's data only between its two events, so each client has a handle here.
-        let known = |client| lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py));
-        pending.make_chunks(py, |client| Some(Some(known(client)?.into_any())))?;
-        let mut refused = Vec::new();
-        // Messages of one client are adjacent.
-        let mut sender: Option<(PeerHandle, Bound<'_, PyAny>)> = None;
-        let made = pending.make_messages(py, &self.endpoint, &mut refused, |client, what| {
-            if sender.as_ref().is_none_or(|(last, _)| *last != client) {
-                sender = known(client).map(|handle| (client, handle.into_bound(py).into_any()));
-            }
-            let Some((_, handle)) = &sender else { return Ok(None) };
-            let tuple = match what {
-                [message] => PyTuple::new(py, [handle, message])?,
-                several => PyTuple::new(py, [core::slice::from_ref(handle), several].concat())?,
-            };
-            Ok(Some(tuple.into_any().unbind()))
-        });
-        self.refuse(&refused);
-        made?;
+        let sender = |client| Some(Some(self.handle_of(py, client)?.into_any()));
+        pending.make_received(py, &self.endpoint, sender)?;
         let forgotten: Vec<Option<Py<ClientHandle>>> = {
             let Players { handles, gone, .. } = &mut *lock(&self.players);
             gone.drain(..).map(|client| handles.remove(&client)).collect()
@@ -178,18 +162,5 @@ impl Server {
             self.forget_newcomers(|client| gone.contains(&client));
         }
         Ok(())
-    }
-
-    /// Ends the connections of clients whose messages a class refuses. The next tick has their last events.
-    fn refuse(&self, clients: &[(PeerHandle, String)]) {
-        if clients.is_empty() {
-            return;
-        }
-        // If the game has closed the server meanwhile, the connections are gone anyway.
-        let _ = self.endpoint.with(|core, driver| {
-            driver.transmit(|now, out| {
-                clients.iter().for_each(|(client, why)| core.refuse_message(now, *client, why, out));
-            });
-        });
     }
 }
