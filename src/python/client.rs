@@ -2,6 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr};
 
+use crate::python::inbox::EVENTS;
 use crate::python::prelude::*;
 use pyo3::exceptions::PyResourceWarning;
 
@@ -9,7 +10,7 @@ use super::capture::{Capture, Secrets};
 use super::congestion::Congestion;
 use super::development::Development;
 use super::endpoint::CLIENT;
-use super::events::{reconnecting_state, state_to_python};
+use super::events::state_to_python;
 use super::ghosts::{ClientWorld, made_classes};
 use super::log::log_end;
 use super::reconnect::{AT_ONCE, Reconnecting, Seat, Tokens, tokens};
@@ -140,10 +141,10 @@ impl Client {
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if self.is_reconnecting() {
-            return reconnecting_state(py);
+            return state_to_python(py, None);
         }
         let state = self.asked(|dial| dial.state())?;
-        state_to_python(py, state.unwrap_or(ClientState::Disconnected))
+        state_to_python(py, state.or(Some(ClientState::Disconnected)))
     }
 
     #[getter]
@@ -513,10 +514,10 @@ impl Client {
     fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
         let reconnecting = self.reconnecting.as_deref();
         if let Some(reconnecting) = reconnecting {
-            pending.lists.events.append(&mut reconnecting.take_events());
+            pending.lists[EVENTS].append(&mut reconnecting.take_events());
         }
         for event in events {
-            pending.lists.events.push(match event {
+            pending.lists[EVENTS].push(match event {
                 Event::Accepted { .. } => continue,
                 Event::Dialled { client_index, .. } => {
                     log(py, Level::Info, || {
@@ -533,7 +534,7 @@ impl Client {
                         Some(reconnecting) => {
                             reconnecting.note_end(self, py, self.now()?, (reason, detail))?
                         }
-                        None => Py::new(py, Disconnected { client: None, reason, detail })?.into_any(),
+                        None => Disconnected::event(py, None, reason, detail)?,
                     }
                 }
             });

@@ -96,45 +96,17 @@ impl Calls {
     }
 }
 
-/// The lists of an inbox.
-#[derive(Default)]
-pub(super) struct Lists<T> {
-    pub(super) events: T,
-    messages: T,
-    latest: T,
-    payloads: T,
-    missed: T,
-    chunks: T,
-    chunk_failures: T,
-    ghosts: T,
-}
+/// The lists of an inbox, by number.
+type Lists<T> = [T; 8];
 
-impl<T> Lists<T> {
-    fn each(&self) -> [&T; 8] {
-        let Lists { events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts } = self;
-        [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts]
-    }
-
-    /// Makes another list of each.
-    fn make<U>(&mut self, make: impl Fn(&mut T) -> PyResult<U>) -> PyResult<Lists<U>> {
-        Ok(Lists {
-            events: make(&mut self.events)?,
-            messages: make(&mut self.messages)?,
-            latest: make(&mut self.latest)?,
-            payloads: make(&mut self.payloads)?,
-            missed: make(&mut self.missed)?,
-            chunks: make(&mut self.chunks)?,
-            chunk_failures: make(&mut self.chunk_failures)?,
-            ghosts: make(&mut self.ghosts)?,
-        })
-    }
-}
-
-impl<T: Traverse> Traverse for Lists<T> {
-    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.each().into_iter().try_for_each(|list| list.traverse(visit))
-    }
-}
+pub(super) const EVENTS: usize = 0;
+const MESSAGES: usize = 1;
+const LATEST: usize = 2;
+const PAYLOADS: usize = 3;
+const MISSED: usize = 4;
+const CHUNKS: usize = 5;
+const CHUNK_FAILURES: usize = 6;
+const GHOSTS: usize = 7;
 
 /// A list of an inbox, made when it has something or the game looks at it: most ticks have only one kind of things.
 struct List(OnceLock<Py<PyList>>);
@@ -168,14 +140,14 @@ struct Columns {
 #[pymethods]
 impl Inbox {
     properties! {
-        events: &Bound<'py, PyList> = self.lists.events.get(py);
-        messages: &Bound<'py, PyList> = self.lists.messages.get(py);
-        latest: &Bound<'py, PyList> = self.lists.latest.get(py);
-        payloads: &Bound<'py, PyList> = self.lists.payloads.get(py);
-        missed: &Bound<'py, PyList> = self.lists.missed.get(py);
-        chunks: &Bound<'py, PyList> = self.lists.chunks.get(py);
-        chunk_failures: &Bound<'py, PyList> = self.lists.chunk_failures.get(py);
-        ghosts: &Bound<'py, PyList> = self.lists.ghosts.get(py);
+        events: &Bound<'py, PyList> = self.lists[EVENTS].get(py);
+        messages: &Bound<'py, PyList> = self.lists[MESSAGES].get(py);
+        latest: &Bound<'py, PyList> = self.lists[LATEST].get(py);
+        payloads: &Bound<'py, PyList> = self.lists[PAYLOADS].get(py);
+        missed: &Bound<'py, PyList> = self.lists[MISSED].get(py);
+        chunks: &Bound<'py, PyList> = self.lists[CHUNKS].get(py);
+        chunk_failures: &Bound<'py, PyList> = self.lists[CHUNK_FAILURES].get(py);
+        ghosts: &Bound<'py, PyList> = self.lists[GHOSTS].get(py);
         notifications: Notifications = Notifications(self.notifications.clone().unwrap_or_default());
     }
 
@@ -211,7 +183,7 @@ impl Inbox {
     fn run_calls(&self, py: Python<'_>, before: Option<usize>) -> PyResult<usize> {
         let Some(calls) = &self.calls else { return Ok(0) };
         // Beyond the last message: all calls.
-        let message = before.and_then(|before| self.lists.messages.get(py).get_item(before).ok());
+        let message = before.and_then(|before| self.lists[MESSAGES].get(py).get_item(before).ok());
         calls.run(message.as_ref(), py)
     }
 
@@ -220,7 +192,7 @@ impl Inbox {
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let (events, messages) = (self.lists.events.get(py).len(), self.lists.messages.get(py).len());
+        let (events, messages) = (self.lists[EVENTS].get(py).len(), self.lists[MESSAGES].get(py).len());
         format!("<Inbox of {events} events and {messages} messages>")
     }
 
@@ -244,10 +216,9 @@ impl Everything {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let inbox = self.inbox.get();
-        let lists = [&inbox.lists.events, &inbox.lists.messages, &inbox.lists.latest];
         let (list, item) = loop {
             let place = *lock(&self.place);
-            let Some(list) = lists.get(place.0) else { return Ok(None) };
+            let Some(list) = inbox.lists[..=LATEST].get(place.0) else { return Ok(None) };
             // Nothing is locked meanwhile: without a GIL, looking into a list may wait for other threads.
             let item = list.get(py).get_item(place.1).ok();
             let next = if item.is_some() { (place.0, place.1 + 1) } else { (place.0 + 1, 0) };
@@ -393,7 +364,7 @@ impl Pending {
         mut wrap: impl FnMut(PeerHandle, &[Bound<'py, PyAny>]) -> PyResult<Option<Py<PyAny>>>,
     ) -> PyResult<()> {
         let Pending { lists, tick, next, calls, .. } = self;
-        let Lists { messages, latest, payloads, missed, .. } = lists;
+        let [_, messages, latest, payloads, missed, ..] = lists;
         let records = &mut tick.inbox;
         let protocol = endpoint.protocol.get();
         for gap in records.take_gaps() {
@@ -451,7 +422,7 @@ impl Pending {
             py,
             &endpoint.state,
             &self.ghost_columns,
-            &mut self.lists.ghosts,
+            &mut self.lists[GHOSTS],
         )?;
         if called.is_empty() {
             return Ok(());
@@ -468,8 +439,7 @@ impl Pending {
             let Some(client) = sender(client) else { continue };
             match event {
                 ChunkEvent::Received { offer, stored } => {
-                    self.lists
-                        .chunks
+                    self.lists[CHUNKS]
                         .push(Py::new(py, ReceivedChunk::new(client, offer, stored))?.into_any());
                 }
                 ChunkEvent::NotReceived { offer, failure } => {
@@ -478,7 +448,7 @@ impl Pending {
                         Some(client) => (client, told.0, told.1).into_py_any(py)?,
                         None => told.into_py_any(py)?,
                     };
-                    self.lists.chunk_failures.push(told);
+                    self.lists[CHUNK_FAILURES].push(told);
                 }
                 // Transfers note the ends of ours, and the core has answered the offers.
                 ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. } | ChunkEvent::Offered(_) => {}
@@ -498,10 +468,14 @@ impl Pending {
                 Columns { class: class.clone_ref(py), schema: schema.clone_ref(py), rows }
             }));
         }
+        let calls = calls.map(|calls| Calls::new(py, calls, &self.lists[MESSAGES]));
+        let mut lists = [const { List(OnceLock::new()) }; 8];
+        for (list, objects) in lists.iter_mut().zip(&mut self.lists) {
+            *list = List::of(py, objects)?;
+        }
         let notifications = &mut self.tick.notifications;
-        let calls = calls.map(|calls| Calls::new(py, calls, &self.lists.messages));
         Ok(Inbox {
-            lists: self.lists.make(|objects| List::of(py, objects))?,
+            lists,
             notifications: (!notifications.is_empty()).then(|| Arc::new(notifications.drain(..).collect())),
             packets: self
                 .packet_notifications
@@ -514,8 +488,7 @@ impl Pending {
 
     /// Whether the last tick was handed over completely.
     pub(super) fn is_empty(&self) -> bool {
-        let lists = self.lists.each();
-        lists.iter().all(|objects| objects.is_empty()) && self.calls.is_empty() && self.tick.is_empty()
+        self.lists.iter().all(|objects| objects.is_empty()) && self.calls.is_empty() && self.tick.is_empty()
     }
 }
 

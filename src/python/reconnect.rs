@@ -158,7 +158,7 @@ impl Reconnecting {
         *lock(&self.last) = Some((reason, detail.clone()));
         match attempt {
             Some(attempt) => announce(client, py, attempt, (reason, detail), None),
-            None => Ok(Py::new(py, Disconnected { client: None, reason, detail })?.into_any()),
+            None => Disconnected::event(py, None, reason, detail),
         }
     }
 
@@ -236,8 +236,8 @@ impl Reconnecting {
     fn give_up(&self, py: Python<'_>) -> PyResult<()> {
         let last = lock(&self.last).clone();
         if let Some((reason, detail)) = last {
-            let event = Py::new(py, Disconnected { client: None, reason, detail })?;
-            lock(&self.events).push(event.into_any());
+            let event = Disconnected::event(py, None, reason, detail)?;
+            lock(&self.events).push(event);
         }
         self.stop(py)
     }

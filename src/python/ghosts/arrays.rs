@@ -22,6 +22,9 @@ impl GhostArrays {
         living: usize = self.0.living();
         alive: PyResult<Bound<'py, PyAny>> = self.view(py, &self.0.alive, false, (c"?", None));
         rows: PyResult<Bound<'py, PyAny>> = numbers(py, &self.0.alive_rows());
+        spawned: PyResult<Bound<'py, PyAny>> = numbers(py, &self.0.news().spawned);
+        changed: PyResult<Bound<'py, PyAny>> = numbers(py, &self.0.news().changed);
+        despawned: PyResult<Bound<'py, PyAny>> = numbers(py, &self.0.news().despawned);
         __len__: usize = self.0.count();
     }
 
@@ -47,24 +50,6 @@ impl GhostArrays {
     fn owners<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let format = if self.0.owners.size() == size_of::<u64>() { c"Q" } else { c"?" };
         self.view(py, &self.0.owners, false, (format, None))
-    }
-
-    #[getter]
-    fn spawned<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let rows = lock(&self.0.news).spawned.clone();
-        numbers(py, &rows)
-    }
-
-    #[getter]
-    fn changed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let rows = lock(&self.0.news).changed.clone();
-        numbers(py, &rows)
-    }
-
-    #[getter]
-    fn despawned<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let rows = lock(&self.0.news).despawned.clone();
-        numbers(py, &rows)
     }
 
     fn ghost<'py>(&self, row: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Ghost>> {

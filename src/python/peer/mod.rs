@@ -6,8 +6,10 @@ mod open;
 mod path;
 mod states;
 
+use crate::python::inbox::EVENTS;
 use crate::python::prelude::*;
 
+pub(super) use self::events::numbers_of;
 pub(crate) use self::events::{
     GameEnded, HostChanged, MasterChanged, Player, PlayerJoined, PlayerLeft, Started,
 };
@@ -340,9 +342,9 @@ impl Peer {
         }
         for happening in core::mem::take(&mut pending.tick.players) {
             let event = self.make_event(py, happening)?;
-            pending.lists.events.extend(event);
+            pending.lists[EVENTS].extend(event);
         }
-        pending.lists.events.append(&mut self.host_game(py)?);
+        pending.lists[EVENTS].append(&mut self.host_game(py)?);
         self.keep_states(&mut pending.tick.chunks)?;
         let player_of =
             |handle| lock(&self.players).by_handle.get(&handle).map(|player| player.clone_ref(py));

@@ -1,5 +1,6 @@
 //! A rollback game for Python: converts inputs, copies states, and carries out the core's requests.
 
+use crate::python::peer::numbers_of;
 use crate::python::prelude::*;
 
 use super::acts::Acts;
@@ -285,19 +286,9 @@ impl Rollback {
         lock(&self.inner).game.lock().set_delay(delay);
     }
 
-    #[getter]
-    fn waiting_for<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let mask = lock(&self.inner).game.lock().waiting_for();
-        PyTuple::new(py, (0..16u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
-    }
-
-    #[getter]
-    fn players<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let mask = lock(&self.inner).game.lock().present();
-        PyTuple::new(py, (0..16u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
-    }
-
     properties! {
+        waiting_for: PyResult<Bound<'py, PyTuple>> = numbers_of(py, lock(&self.inner).game.lock().waiting_for());
+        players: PyResult<Bound<'py, PyTuple>> = numbers_of(py, lock(&self.inner).game.lock().present());
         stats: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.inner).game.lock().counters().iter());
     }
 

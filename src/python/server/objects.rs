@@ -1,5 +1,6 @@
 //! A server's Python objects: arrivals and departures, the admission hook's decisions, and messages with their senders.
 
+use crate::python::inbox::EVENTS;
 use crate::python::prelude::*;
 
 use super::Players;
@@ -144,12 +145,12 @@ impl Server {
                         let client = handle.as_ref().map(|handle| handle.get().described());
                         format!("{} of {}", client.unwrap_or_default(), self.endpoint.described())
                     });
-                    Py::new(py, Disconnected { client: handle, reason, detail })?.into_any()
+                    Disconnected::event(py, handle, reason, detail)?
                 }
                 // A server dials nobody.
                 Event::Dialled { .. } => continue,
             };
-            pending.lists.events.push(object);
+            pending.lists[EVENTS].push(object);
         }
         if !lock(&self.players).newcomers.is_empty() {
             // A client whose protocol turned out to differ isn't reported at all.
