@@ -40,7 +40,7 @@ def tuple_of(items: Sequence[FieldType]) -> FieldType:
 
 def set_of(item: FieldType, most: int, kind: type) -> FieldType:
     _check_hashable(item, "items of a set")
-    default = kind() if kind is frozenset else kind
+    default: Any = kind() if kind is frozenset else kind
     label = f"{kind.__name__}[{item}], up_to({most})"
     return composed(kind.__name__, (item,), most, (label, kind, default, default is kind))
 

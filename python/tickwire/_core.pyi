@@ -124,7 +124,6 @@ __all__ = [
     "Rows",
     "Save",
     "Schema",
-    "SequenceBuffer",
     "Server",
     "SimulatedNetwork",
     "Socket",
@@ -177,9 +176,6 @@ __all__ = [
     "reliable_unordered",
     "replayed_crc",
     "row_format",
-    "sequence_distance",
-    "sequence_greater",
-    "sequence_less",
     "sequenced",
     "signed_quaternion",
     "text",
@@ -4381,35 +4377,6 @@ class BitReader:
             StreamError: more bits are left.
         """
 
-def sequence_greater(a: int, b: int, /) -> bool:
-    """True if ``a`` is more recent than ``b``: ahead by less than half of all numbers, counting across the wrap.
-    (At exactly half, 32,768, the larger number is more recent.) As in reliable 1.0.
-
-    Args:
-        a, b: sequence numbers, 0 to 65,535.
-
-    Example:
-        >>> sequence_greater(1, 65_535), sequence_greater(65_535, 1)
-        (True, False)
-    """
-
-def sequence_less(a: int, b: int, /) -> bool:
-    """True if ``a`` is older than ``b``.
-
-    Example:
-        >>> sequence_less(65_535, 1)
-        True
-    """
-
-def sequence_distance(a: int, b: int, /) -> int:
-    """The distance by which ``a`` is ahead of ``b``, counting across the wrap: -32,768 to 32,767, negative if ``a``
-    is behind.
-
-    Example:
-        >>> sequence_distance(1, 65_535), sequence_distance(65_535, 1)
-        (2, -2)
-    """
-
 @final
 class Fragments:
     """Settings for how an :class:`AckEndpoint` splits large packets. None: the profile's value.
@@ -4444,68 +4411,6 @@ class Fragments:
     @property
     def reassembly_bytes(self) -> int | None:
         """The most bytes of all partial packets, if given."""
-
-@final
-class SequenceBuffer(Generic[_T]):
-    """A value for each of the newest ``capacity`` sequence numbers. Every operation is O(1). Algorithm: the rolling
-    buffer of reliable 1.0.
-
-    ``buffer[sequence]``, ``sequence in buffer``, ``del``, ``len`` and iteration (sequences, oldest first) work as
-    with a dict; the last two take time in proportion to the window. There is no ``buffer[sequence] = value``,
-    because an insert older than the window fails: :meth:`insert` returns False then.
-
-    Args:
-        capacity: a power of two, 1 to 32,768.
-
-    Raises:
-        ValueError: naming the argument, its value and its bound. Also when a sequence is not 0 to 65,535.
-        KeyError: there is nothing under the sequence.
-
-    Example:
-        >>> buffer = SequenceBuffer(256)
-        >>> buffer.insert(65_535, "a"), buffer.insert(0, "b")
-        (True, True)
-        >>> buffer[0], 5 in buffer, list(buffer), buffer.newest
-        ('b', False, [65535, 0], 0)
-        >>> buffer.insert(300, "c"), buffer.insert(0, "too old")
-        (True, False)
-    """
-
-    def __new__(cls, capacity: int, /) -> SequenceBuffer[_T]: ...
-    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
-    @property
-    def capacity(self) -> int:
-        """The number of sequence numbers that the window covers."""
-    @property
-    def newest(self) -> int | None:
-        """The newest sequence of the window; None before the first insert or advance."""
-    def is_stale(self, sequence: int, /) -> bool:
-        """Whether a sequence is older than the window, so that it can't be inserted."""
-    def insert(self, sequence: int, value: _T, /) -> bool:
-        """Stores ``value`` under ``sequence``, replacing any old value and dropping values that fall out of the
-        window. Returns False, and stores nothing, if the sequence is older than the window.
-        """
-    def advance(self, sequence: int, /) -> None:
-        """Moves the window so that ``sequence`` is its newest, without storing anything. Does nothing if the window
-        is already there or beyond.
-        """
-    @overload
-    def get(self, sequence: int, /) -> _T | None:
-        """The value under ``sequence``, or ``default``."""
-    @overload
-    def get(self, sequence: int, default: _D, /) -> _T | _D: ...
-    @overload
-    def remove(self, sequence: int, /) -> _T | None:
-        """Removes and returns the value under ``sequence``, or returns ``default``."""
-    @overload
-    def remove(self, sequence: int, default: _D, /) -> _T | _D: ...
-    def reset(self) -> None:
-        """Empties the buffer; the window starts again at sequence 0."""
-    def __getitem__(self, sequence: int, /) -> _T: ...
-    def __delitem__(self, sequence: int, /) -> None: ...
-    def __contains__(self, sequence: int, /) -> bool: ...
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[int]: ...
 
 @final
 class AckEndpoint:

@@ -117,8 +117,7 @@ pub mod module {
         network::SimulatedNetwork,
         parts::{
             AckEndpoint, BitMeasure, BitReader, BitWriter, ChunkProgress, ChunkReceiver, ChunkSender,
-            Fragments, GoodBad, Link, PacketStats, SequenceBuffer, Socket, VirtualConnection,
-            sequence_distance, sequence_greater, sequence_less,
+            Fragments, GoodBad, Link, PacketStats, Socket, VirtualConnection,
         },
         peer::{
             GameEnded, HostChanged, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, PlayerPath,
