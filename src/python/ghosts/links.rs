@@ -44,7 +44,7 @@ pub(in crate::python) fn references(
         all.push(targets);
     }
     for ((_, properties), _) in ghosts.iter_mut().zip(numbered).filter(|(_, numbered)| *numbered) {
-        *properties = Py::new(py, properties.get().numbered(py)?)?;
+        *properties = Py::new(py, properties.get().numbered()?)?;
     }
     Ok(Arc::new(References(all)))
 }
