@@ -2,7 +2,6 @@
 //!
 //! Promises: no key is written unless a key file is asked for, which only its owner may read.
 
-use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
@@ -12,6 +11,7 @@ use crate::python::prelude::*;
 
 use super::token::ConnectToken;
 use crate::driver::capture::{self, Captured, Way};
+use crate::driver::files::hex;
 use crate::netcode::opener::Opener;
 use crate::netcode::{self, Key};
 
@@ -146,14 +146,6 @@ impl Secrets<'_> {
         };
         format!("{{\"role\":\"{role}\",\"address\":\"{address}\",\"started\":{started},{secrets}}}\n")
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string can't fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// A new file that only its owner may read.

@@ -7,6 +7,7 @@ use crate::python::prelude::*;
 
 use super::conditions::MAX_DELAY_SECONDS;
 use super::protocol::seconds;
+use crate::driver::files::hex;
 use crate::netsim::NatKind;
 use crate::netsim::network::NetworkCounters;
 use crate::time::UnixSeconds;
@@ -47,7 +48,7 @@ impl SimulatedNetwork {
     }
 
     properties! {
-        transcript: String = self.0.transcript().iter().map(|byte| format!("{byte:02x}")).collect();
+        transcript: String = hex(&self.0.transcript());
         now: f64 = self.0.now().as_secs_f64();
         unix: u64 = self.0.unix().0;
     }

@@ -3,6 +3,7 @@
 use crate::python::prelude::*;
 
 use super::act;
+use crate::driver::files::hex;
 use crate::transport::chunks::{ContentHash, Offer, Progress, Rejection};
 
 /// The transferred share of a chunk, from 0 to 1; an empty chunk is complete when all its slices are.
@@ -17,7 +18,7 @@ pub(super) fn time_left(progress: &Progress) -> Option<f64> {
 
 /// The first hex digits of a hash, for people.
 pub(super) fn short_hash(hash: &ContentHash) -> String {
-    hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash[..4])
 }
 
 #[pyclass(frozen, module = "tickwire.transfer")]

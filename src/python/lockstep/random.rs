@@ -2,6 +2,7 @@
 
 use crate::python::prelude::*;
 
+use crate::driver::files::hex;
 use crate::lockstep::SharedRandom;
 use crate::python::arguments::wrong;
 
@@ -109,7 +110,6 @@ impl Random {
     }
 
     fn __repr__(&self) -> String {
-        let hex: String = lock(&self.core).state().iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("Random.from_state(bytes.fromhex('{hex}'))")
+        format!("Random.from_state(bytes.fromhex('{}'))", hex(&lock(&self.core).state()))
     }
 }
