@@ -147,7 +147,7 @@ class SequenceBuffer(Generic[_T]):
 
     def reset(self) -> None:
         """Empties the buffer; the window starts again at sequence 0."""
-        self._newest = -1
+        self._newest: int = -1
         self._begun = False
         self._values: dict[int, _T] = {}
 

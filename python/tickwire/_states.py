@@ -18,7 +18,8 @@ def arrays_of(state: Any) -> Iterator[tuple[str, Any, list[tuple[str, str | None
         if not isinstance(name, str):
             raise TypeError(f"state's keys must be str, not {type(name).__name__}")
         shown = f"state[{json.dumps(name, ensure_ascii=False)}]" if name else "state"
-        dtype = getattr(array, "dtype", None)
+        dtype: Any = getattr(array, "dtype", None)
+        fields: list[tuple[str, str | None, int, int]]
         if getattr(dtype, "hasobject", False):
             # Copies of object pointers would not be counted as references.
             raise TypeError(
