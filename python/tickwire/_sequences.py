@@ -81,6 +81,9 @@ class SequenceBuffer(Generic[_T]):
 
     __slots__ = ("_begun", "_capacity", "_newest", "_values")
 
+    _newest: int
+    _values: dict[int, _T]
+
     def __init__(self, capacity: int, /) -> None:
         try:
             check_within("capacity", capacity, 1, _HALF, int)
@@ -147,9 +150,9 @@ class SequenceBuffer(Generic[_T]):
 
     def reset(self) -> None:
         """Empties the buffer; the window starts again at sequence 0."""
-        self._newest: int = -1
+        self._newest = -1
         self._begun = False
-        self._values: dict[int, _T] = {}
+        self._values = {}
 
     def __getitem__(self, sequence: int, /) -> _T:
         full = self._full(sequence)
