@@ -51,7 +51,7 @@ def sequence_distance(a: int, b: int, /) -> int:
         >>> sequence_distance(1, 65_535), sequence_distance(65_535, 1)
         (2, -2)
     """
-    return (_sequence("a", a) - _sequence("b", b) + _HALF & _LAST) - _HALF
+    return (_sequence("a", a) - _sequence("b", b) + 0x8000 & 0xFFFF) - 0x8000
 
 
 class SequenceBuffer(Generic[_T]):
@@ -113,9 +113,10 @@ class SequenceBuffer(Generic[_T]):
         the window. Returns False, and stores nothing, if the sequence is older than the window.
         """
         full = self._full(sequence)
-        if full <= self._newest - self._capacity:
+        if full > self._newest:
+            self._move(full)
+        elif full <= self._newest - self._capacity:
             return False
-        self.advance(sequence)
         self._values[full] = value
         return True
 
@@ -123,14 +124,19 @@ class SequenceBuffer(Generic[_T]):
         """Moves the window so that ``sequence`` is its newest, without storing anything. Does nothing if the
         window is already there or beyond.
         """
-        full, before = self._full(sequence), self._newest
-        if full > before:
-            self._newest, self._begun = full, True
-            oldest = before - self._capacity + 1
-            passed = range(oldest, min(full - self._capacity, before) + 1)
-            # The values may use the buffer while they go.
+        full = self._full(sequence)
+        if full > self._newest:
+            self._move(full)
+
+    def _move(self, full: int) -> None:
+        before, self._newest, self._begun = self._newest, full, True
+        # The values may use the buffer while they go.
+        if full == before + 1:
+            gone: object = self._values.pop(full - self._capacity, None)
+        else:
+            passed = range(before - self._capacity + 1, min(full - self._capacity, before) + 1)
             gone = [self._values.pop(number, None) for number in passed]
-            del gone
+        del gone
 
     @overload
     def get(self, sequence: int, /) -> _T | None: ...
@@ -178,8 +184,10 @@ class SequenceBuffer(Generic[_T]):
 
     def _full(self, sequence: int) -> int:
         """The number with these low bits that is nearest to the newest."""
+        if type(sequence) is not int or not 0 <= sequence <= 0xFFFF:
+            sequence = _sequence("sequence", sequence)
         newest = self._newest
-        return newest + (_sequence("sequence", sequence) - newest + _HALF & _LAST) - _HALF
+        return newest + (sequence - newest + 0x8000 & 0xFFFF) - 0x8000
 
 
 def _sequence(name: str, value: int) -> int:
