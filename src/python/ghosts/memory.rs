@@ -12,9 +12,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error};
-use std::ffi::CStr;
 
-use crate::python::arrays::numpy;
 use crate::python::columns::{self, Keeper, view_with};
 use crate::python::prelude::*;
 

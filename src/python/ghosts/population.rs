@@ -2,11 +2,10 @@
 
 use crate::python::prelude::*;
 
-use super::ghost::{Ghost, Live};
+use super::ghost::Live;
 use super::links::Links;
 use super::properties::Properties;
 use super::rows::GhostRows;
-use crate::python::errors::GhostError;
 use crate::replication::References;
 
 /// The ghosts of all classes of a protocol, on one side.

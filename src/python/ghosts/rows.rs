@@ -6,19 +6,17 @@
 //! Python runs.
 
 use std::ops::Range;
-use std::sync::MutexGuard;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::AtomicUsize;
 
 use crate::python::prelude::*;
 
 use super::callbacks::Callbacks;
 use super::core;
-use super::ghost::{Ghost, Live, Values};
+use super::ghost::{Live, Values};
 use super::links::Links;
 use super::memory::Memory;
 use super::news::News;
 use super::properties::Properties;
-use crate::python::errors::GhostError;
 use crate::python::slots::Slots;
 use crate::replication::{NO_GHOST, SavedClass};
 
