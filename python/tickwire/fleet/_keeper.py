@@ -59,15 +59,15 @@ class Keeper:
     @property
     def acts(self) -> bool:
         """Whether this process still has the room: False once another may have it."""
+        # A room that rests asks once a second, so the answer that renews its lease may be unread.
+        if self._answer is not None and self._answer.done():
+            self._read(self._answer)
+            self._answer = None
         return not self._lost and self._clock() < self._until
 
     def tick(self, save: Callable[[], bytes]) -> bool:
         """Saves the world if it is time; returns :attr:`acts`."""
-        if self._answer is not None and self._answer.done():
-            self._read(self._answer)
-            self._answer = None
-        now = self._clock()
-        acts = not self._lost and now < self._until
+        acts, now = self.acts, self._clock()
         if acts and self._answer is None and now >= self._due:
             self._asked, self._due = now, now + self._every
             self._answer = self._executor.submit(self._store.keep, self._claim, LEASE, save())
