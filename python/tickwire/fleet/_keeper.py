@@ -18,7 +18,7 @@ MARGIN = 1.0
 """Seconds before the end of its lease at which a room stops acting: clocks of machines run apart."""
 
 RETRY = 0.25
-"""Seconds until the store is asked again after a failure."""
+"""Seconds from a failed try to save to the next."""
 
 LOG = logging.getLogger("tickwire")
 
@@ -59,7 +59,7 @@ class Keeper:
     @property
     def acts(self) -> bool:
         """Whether this process still has the room: False once another may have it."""
-        # A room that rests asks once a second, so the answer that renews its lease may be unread.
+        # An empty room ticks rarely, so the answer that renews its lease may be unread.
         if self._answer is not None and self._answer.done():
             self._read(self._answer)
             self._answer = None
@@ -84,7 +84,7 @@ class Keeper:
             if not self._failing:
                 LOG.warning("room %s isn't saved: %s; trying again", self._claim.room, error)
             self._failing = True
-            self._due = min(self._due, self._clock() + RETRY)
+            self._due = self._asked + RETRY
 
     def release(self) -> None:
         """Gives the room up as it was saved last."""
