@@ -21,9 +21,9 @@ HEAD = """# A fleet in virtual time
 30 ± 5 ms with 1 % loss, {rate} ticks a second. The engine sees a lost machine after {detection:g} s
 and begins a room within {start:g} s; players notice silence after {timeout} s. A pause is the time in
 which a player's own avatar stands still, of players who had one above half a second. The worst of the
-seeds is shown. Made by `make fleet`.
+seeds is shown; CPU is the mean. Made by `make fleet`.
 
-| scene | matches lost | affected | pause p50; p99; longest (s) | world's age (s) | two processes | CPU of a seed (s) |
+| scene | matches lost | affected | pause p50; p99; longest (s) | world's age (s) | two processes | CPU (s) |
 |---|---|---|---|---|---|---|
 """
 
