@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -72,6 +73,19 @@ def test_a_server_is_ready_after_its_first_tick_and_well_while_it_ticks(sidecar:
         done.set()
         thread.join()
     assert sidecar.state == "Shutdown"
+
+
+def test_a_server_that_hangs_is_not_well(sidecar: Sidecar) -> None:
+    with agones.lifecycle() as life:
+        life.tick()
+        assert sidecar.wait(lambda: "/health" in sidecar.calls)
+        life._ticked = time.monotonic() - agones.SILENCE - 0.1
+        before = sidecar.calls.count("/health")
+        life._look()
+        assert sidecar.calls.count("/health") == before
+        life.tick()
+        life._look()
+        assert sidecar.calls.count("/health") > before
 
 
 def test_players_are_listed_while_they_are_connected(sidecar: Sidecar) -> None:

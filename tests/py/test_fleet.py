@@ -330,6 +330,23 @@ def test_a_room_that_runs_elsewhere_is_not_run_again() -> None:
     assert LEASE < sum(waits) < 3 * LEASE
 
 
+def test_a_room_is_claimed_once_its_store_can_be_reached() -> None:
+    class Down(MemoryStore):
+        tries = 0
+
+        def claim(self, room: str, seconds: float) -> fleet.Claim | None:
+            self.tries += 1
+            if self.tries <= 3 or room == "cellar":
+                raise OSError("unplugged")
+            return super().claim(room, seconds)
+
+    store, waits = Down(), []  # type: ignore[var-annotated]
+    assert claim(store, "attic", waits.append).epoch == 1
+    assert len(waits) == 3
+    with pytest.raises(OSError, match="unplugged"):
+        claim(store, "cellar", waits.append)
+
+
 def test_a_room_of_a_dead_process_is_claimed_when_its_lease_ends() -> None:
     clock = Clock()
     store = MemoryStore(clock)

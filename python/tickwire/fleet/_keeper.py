@@ -65,6 +65,11 @@ class Keeper:
             self._answer = None
         return not self._lost and self._clock() < self._until
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the lease has ended, as that of a room that hangs. Any thread may ask."""
+        return self._clock() >= self._until
+
     def tick(self, save: Callable[[], bytes]) -> bool:
         """Saves the world if it is time; returns :attr:`acts`."""
         acts, now = self.acts, self._clock()
