@@ -61,7 +61,7 @@ pub enum Message {
     /// The receiver is out of the game.
     Out { reason: LeaveReason },
     /// The connect token by which the receiver reaches the server that the master runs.
-    Seat { epoch: u32, pass: Vec<u8> },
+    Seat { pass: Vec<u8> },
 }
 
 impl Message {
@@ -144,9 +144,8 @@ impl Message {
                 to.0.extend_from_slice(key);
             }
             Message::Out { reason } => to.0.extend([17, *reason as u8]),
-            Message::Seat { epoch, pass } => {
+            Message::Seat { pass } => {
                 to.u8(18);
-                to.u32(*epoch);
                 to.pass(pass);
             }
         }
@@ -183,7 +182,7 @@ impl Message {
             15 => Message::Deny { epoch: from.u32()? },
             16 => Message::SealedWith { key: from.array()? },
             17 => Message::Out { reason: from.reason()? },
-            18 => Message::Seat { epoch: from.u32()?, pass: from.pass()? },
+            18 => Message::Seat { pass: from.pass()? },
             _ => return None,
         };
         from.0.is_empty().then_some(message)
