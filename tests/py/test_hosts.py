@@ -367,6 +367,50 @@ def test_when_the_relay_stops_the_players_hear_that_they_are_alone() -> None:
     assert party.most_hosts == 1
 
 
+@pytest.mark.parametrize(
+    ("found", "ended", "reason"),
+    [
+        ("other version", tw.peers.LeaveReason.MISMATCH, tw.DisconnectReason.PROTOCOL_MISMATCH),
+        ("other game", tw.peers.LeaveReason.NO_ANSWER, tw.DisconnectReason.TIMED_OUT),
+        ("over", tw.peers.LeaveReason.NO_ANSWER, tw.DisconnectReason.TIMED_OUT),
+        ("silent", tw.peers.LeaveReason.NO_ANSWER, tw.DisconnectReason.TIMED_OUT),
+    ],
+)
+def test_a_code_that_leads_to_no_such_game_ends_the_joining_with_a_reason(
+    found: str, ended: tw.peers.LeaveReason, reason: tw.DisconnectReason
+) -> None:
+    party = Party(0, preset="4g")
+    party.services = [tw.peers.RendezvousServer(SERVER, network=party.network)]
+    party.more = {"rendezvous": tw.peers.Rendezvous(SERVER)}
+    host = party.add()
+    party.run(2)
+    code = host.peer.code
+    assert code is not None
+    if found == "over":
+        host.leave()
+    host.silent = found in ("over", "silent")
+    party.run(2)
+    own: tw.Protocol[Any] = tw.Protocol(
+        PROTOCOL.id + (found == "other game"), ghosts=[Hunter], tick_rate=RATE, peers=True
+    )
+    late: tw.peers.Peer[Any] = tw.peers.Peer.join(
+        code,
+        PROTOCOL if host.silent else own,
+        network=party.network,
+        tuning=tw.Tuning(bind="10.0.9.2:7"),
+        **party.more,
+    )
+    events: list[Any] = []
+    for _ in range(10 * RATE):
+        party.run(1 / RATE)
+        with late.tick() as inbox:
+            events += inbox.events
+        with late.client.tick() as news:
+            events += news.events
+    assert [event.reason for event in events] == [ended, reason]
+    assert host.silent or party.hosts() == [host]
+
+
 def test_strangers_reach_neither_the_server_nor_a_client() -> None:
     party = Party(2, preset="4g")
     party.run(1)
@@ -379,6 +423,11 @@ def test_strangers_reach_neither_the_server_nor_a_client() -> None:
             party.network._deliver("6.6.6.6:6", str(target.peer.address), datagram)
         party.run(0.1)
         assert target.peer.counters["hosted.refused"] == 3
+        assert (
+            target.peer.counters["hosting.malformed_notes"]
+            == target.peer.counters["hosting.refused_worlds"]
+            == 0
+        )
     assert [len(seat.player.client.world.objects(Hunter)) for seat in party.seats] == [2, 2]
 
 
