@@ -3824,7 +3824,6 @@ class Peer(Generic[_P]):
         players: int = 4,
         late_joining: bool = False,
         key: bytes | None = None,
-        ghosts: dict[type, type] | None = None,
         rendezvous: Rendezvous | None = None,
         network: SimulatedNetwork | None = None,
         transfers: Transfers | None = None,
@@ -3840,8 +3839,6 @@ class Peer(Generic[_P]):
             late_joining (bool, default False): whether players may join after the start.
             key (bytes | None, default None): 32 bytes that only the game's peers know; None: development mode, in
                 which anyone can join.
-            ghosts (dict[type, type] | None, default None): subclasses to make the ghost objects of :attr:`client` from, by
-                the protocol's ghost class.
             rendezvous (Rendezvous | None, default None): a rendezvous server and NAT settings; None: players join
                 by address only.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
@@ -3860,7 +3857,6 @@ class Peer(Generic[_P]):
         *,
         name: str = "",
         key: bytes | None = None,
-        ghosts: dict[type, type] | None = None,
         rendezvous: Rendezvous | None = None,
         network: SimulatedNetwork | None = None,
         transfers: Transfers | None = None,
@@ -3876,8 +3872,6 @@ class Peer(Generic[_P]):
             protocol (Protocol): the protocol of all peers, made with ``peers=True``.
             name (str, default ''): the player's name, up to 32 bytes in UTF-8.
             key (bytes | None, default None): the 32 bytes of the game; None: development mode.
-            ghosts (dict[type, type] | None, default None): subclasses to make the ghost objects of :attr:`client` from, by
-                the protocol's ghost class.
             rendezvous (Rendezvous | None, default None): the rendezvous server that knows the code in ``address``.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): limits for chunks.

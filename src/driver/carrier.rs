@@ -152,9 +152,14 @@ impl Carrier {
         }
         let now = driver.now();
         let Some(client) = driver.rendezvous() else { return };
-        let Some(peers) = session.peers() else { return tell_faults(now, session, client) };
-        client.set_players(now, peers.mesh().roster().members.len() as u8);
-        client.code().into_iter().for_each(|code| peers.mesh_mut().set_address(lobby_address(code)));
+        if let Some(peers) = session.peers() {
+            client.set_players(now, peers.mesh().roster().members.len() as u8);
+            client.code().into_iter().for_each(|code| peers.mesh_mut().set_address(lobby_address(code)));
+        } else if session.host().listener().is_some() {
+            let clients = session.host().connected().count();
+            client.set_players(now, clients.try_into().unwrap_or(u8::MAX));
+        }
+        tell_faults(now, session, client);
     }
 
     /// Reports unreachable servers to the session. Once a server has answered, reports are ignored: they come from
@@ -290,13 +295,9 @@ impl Carrier {
     }
 }
 
-/// Gives the rendezvous the number of a server's clients, and ends a client's dials whose code can't be reached.
-fn tell_faults(now: Instant, session: &mut Session, client: &mut RendezvousClient) {
-    let host = session.host();
-    if host.listener().is_some() {
-        return client.set_players(now, host.connected().count().try_into().unwrap_or(u8::MAX));
-    }
-    let faults = host.dials().filter(|dial| dial.is_pending());
+/// Ends dials whose code can't be reached.
+fn tell_faults(now: Instant, session: &mut Session, client: &RendezvousClient) {
+    let faults = session.host().dials().filter(|dial| dial.is_pending());
     let faults = faults.filter_map(|dial| Some((dial.peer(), client.fault_of(dial.server_address())?)));
     for (peer, fault) in faults.collect::<Vec<_>>() {
         session.change().note_no_way(now, peer, reason_of(fault), fault.to_string());

@@ -86,14 +86,9 @@ impl Mesh {
                 self.handle_deny(now, epoch);
                 Ok(())
             }
-            Message::Seat { epoch, pass } => {
-                match self.stable.member(player).filter(|_| epoch == self.epoch) {
-                    Some(master) => {
-                        let host = (player, master.joined);
-                        self.actions.push_back(Action::TakeSeat { host, pass });
-                    }
-                    None => self.stale += 1,
-                }
+            Message::Seat { pass } => {
+                let host = self.links.iter().find(|link| link.id == id).and_then(Link::player);
+                self.actions.extend(host.map(|host| Action::TakeSeat { host, pass }));
                 Ok(())
             }
             // Late, from a newcomer that has become a member.

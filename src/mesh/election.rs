@@ -3,7 +3,7 @@
 use super::links::{Election, LinkId, Role};
 use super::machine::Mesh;
 use super::message::{Message, Stamp};
-use super::output::MeshFault;
+use super::output::{Action, MeshFault};
 use super::roster::{LeaveReason, Players, bit};
 use super::{CLAIM_STAGGER, CLAIM_TIMEOUT, DENIED_PAUSE, ELECTION_GRACE, MAX_EPOCH_STEP};
 use crate::time::Instant;
@@ -239,10 +239,18 @@ impl Mesh {
                 Err(MeshFault::NotTheMaster)
             };
         }
-        let Message::Propose { stamp, stable, pending } = message else {
+        let (stamp, stable, pending) = match message {
+            Message::Propose { stamp, stable, pending } => (stamp, stable, pending),
+            // A master whose epoch is ignored here may be elected again, and sends it once.
+            Message::Seat { pass } => {
+                self.link_mut(id).into_iter().for_each(|link| link.seat = Some(pass.clone()));
+                return Ok(());
+            }
             // From a candidate that lost.
-            self.stale += 1;
-            return Ok(());
+            _ => {
+                self.stale += 1;
+                return Ok(());
+            }
         };
         if stamp.epoch < self.voted || stamp.epoch <= self.epoch {
             self.stale += 1;
@@ -257,7 +265,13 @@ impl Mesh {
         self.election = None;
         self.master = Some(player);
         self.enter_epoch(epoch);
-        let Some(master) = self.link_of(player).map(|link| link.id) else { return };
+        let Some(link) = self.links.iter_mut().find(|link| link.player().is_some_and(|it| it.0 == player))
+        else {
+            return;
+        };
+        let (master, host, seat) = (link.id, link.player(), link.seat.take());
+        let seat = host.zip(seat).map(|(host, pass)| Action::TakeSeat { host, pass });
+        self.actions.extend(seat);
         self.send(master, Message::SealedWith { key: self.config.key });
         let all = self.stable.members.iter().filter(|member| member.player != self.me.0);
         let lost: Vec<_> = all

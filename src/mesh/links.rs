@@ -81,11 +81,14 @@ pub struct Link {
     /// Messages that came before the sender was known, or before their time.
     pub(super) deferred: Vec<Message>,
     pub(super) deferred_since: Instant,
+    /// The newest token for the player's server, which counts once that player is the master here.
+    pub(super) seat: Option<Vec<u8>>,
 }
 
 impl Link {
     pub(super) fn new(id: LinkId, address: Option<SocketAddr>, since: Instant, role: Role) -> Self {
-        Link { id, address, since, is_up: true, role, deferred: Vec::new(), deferred_since: since }
+        let (deferred, deferred_since) = (Vec::new(), since);
+        Link { id, address, since, is_up: true, role, deferred, deferred_since, seat: None }
     }
 
     /// The player and its joining.

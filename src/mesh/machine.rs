@@ -476,7 +476,7 @@ impl Mesh {
     pub fn offer_seat(&mut self, (player, joined): (u8, u32), pass: Vec<u8>) -> bool {
         let link = self.link_of(player).filter(|link| link.player() == Some((player, joined)));
         let Some(link) = link.map(|link| link.id).filter(|_| self.is_master()) else { return false };
-        self.send(link, Message::Seat { epoch: self.epoch, pass });
+        self.send(link, Message::Seat { pass });
         true
     }
 

@@ -65,7 +65,7 @@ packet! {
         /// The receiver is out of the game.
         17 => Out { reason: LeaveReason },
         /// The connect token by which the receiver reaches the server that the master runs.
-        18 => Seat { epoch: u32, pass: Pass },
+        18 => Seat { pass: Pass },
     }
 }
 

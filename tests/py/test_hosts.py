@@ -367,6 +367,50 @@ def test_when_the_relay_stops_the_players_hear_that_they_are_alone() -> None:
     assert party.most_hosts == 1
 
 
+@pytest.mark.parametrize(
+    ("found", "ended", "reason"),
+    [
+        ("other version", tw.peers.LeaveReason.MISMATCH, tw.DisconnectReason.PROTOCOL_MISMATCH),
+        ("other game", tw.peers.LeaveReason.MISMATCH, tw.DisconnectReason.PROTOCOL_MISMATCH),
+        ("over", tw.peers.LeaveReason.NO_ANSWER, tw.DisconnectReason.TIMED_OUT),
+        ("silent", tw.peers.LeaveReason.NO_ANSWER, tw.DisconnectReason.TIMED_OUT),
+    ],
+)
+def test_a_code_that_leads_to_no_such_game_ends_the_joining_with_a_reason(
+    found: str, ended: tw.peers.LeaveReason, reason: tw.DisconnectReason
+) -> None:
+    party = Party(0, preset="4g")
+    party.services = [tw.peers.RendezvousServer(SERVER, network=party.network)]
+    party.more = {"rendezvous": tw.peers.Rendezvous(SERVER)}
+    host = party.add()
+    party.run(2)
+    code = host.peer.code
+    assert code is not None
+    if found == "over":
+        host.leave()
+    host.silent = found in ("over", "silent")
+    party.run(2)
+    own: tw.Protocol[Any] = tw.Protocol(
+        PROTOCOL.id + (found == "other game"), ghosts=[Hunter], tick_rate=RATE, peers=True
+    )
+    late: tw.peers.Peer[Any] = tw.peers.Peer.join(
+        code,
+        PROTOCOL if host.silent else own,
+        network=party.network,
+        tuning=tw.Tuning(bind="10.0.9.2:7"),
+        **party.more,
+    )
+    events: list[Any] = []
+    for _ in range((10 if found == "silent" else 2) * RATE):
+        party.run(1 / RATE)
+        with late.tick() as inbox:
+            events += inbox.events
+        with late.client.tick() as news:
+            events += news.events
+    assert [event.reason for event in events] == [ended, reason]
+    assert host.silent or party.hosts() == [host]
+
+
 def test_strangers_reach_neither_the_server_nor_a_client() -> None:
     party = Party(2, preset="4g")
     party.run(1)
@@ -379,6 +423,11 @@ def test_strangers_reach_neither_the_server_nor_a_client() -> None:
             party.network._deliver("6.6.6.6:6", str(target.peer.address), datagram)
         party.run(0.1)
         assert target.peer.counters["hosted.refused"] == 3
+        assert (
+            target.peer.counters["hosting.malformed_notes"]
+            == target.peer.counters["hosting.refused_worlds"]
+            == 0
+        )
     assert [len(seat.player.client.world.objects(Hunter)) for seat in party.seats] == [2, 2]
 
 
@@ -404,28 +453,6 @@ def test_only_protocols_of_hosted_games_have_clients() -> None:
     assert peer.server is None
     with pytest.raises(ValueError, match="protocol must have ghosts, calls, inputs or a tick_rate"):
         _ = peer.client
-
-
-class DrawnHunter(Hunter):
-    def on_spawned(self) -> None:
-        self.sprite = f"sprite of {self.name}"
-
-
-def test_players_make_their_own_ghost_classes_at_every_host() -> None:
-    party = Party(2, preset="4g", ghosts={Hunter: DrawnHunter})
-    third = party.add(ghosts={Hunter: DrawnHunter})
-    party.run(3)
-    host = party.seats[0]
-    for seat in (host, third):
-        drawn = seat.player.client.world.objects(DrawnHunter)
-        assert sorted(hunter.sprite for hunter in drawn) == ["sprite of p0", "sprite of p1", "sprite of p2"]
-    (before,) = [hunter for hunter in third.player.client.world.objects(DrawnHunter) if hunter.name == "p2"]
-    host.leave()
-    party.run(TIMEOUT + 2)
-    assert third.player.client.world.mine(DrawnHunter) is before
-    with pytest.raises((TypeError, ValueError, tw.errors.GhostError)) as mistake:
-        party.add(ghosts={Score: DrawnHunter})
-    assert "ghosts" in str(mistake.value)
 
 
 def test_a_game_that_a_player_hosts_is_no_lockstep_or_rollback_game() -> None:

@@ -55,10 +55,12 @@ impl Scene {
             }
             4 => self.hosting.note_sent(op >> 3, input.u8() & 1 == 1),
             5 => {
-                let is_vote = input.u8() & 1 == 1;
+                let what = input.u8() & 3;
                 let Agreed { epoch, master, others, .. } = &mut self.agreed;
-                if is_vote {
+                if what == 1 {
                     (*epoch, *master) = (*epoch + 1, Some(player));
+                } else if what == 3 {
+                    *master = None;
                 } else {
                     *others ^= bit(player) & !bit(1);
                     self.hosting.note_left(now, player);

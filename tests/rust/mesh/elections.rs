@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use tickwire::mesh::{Message, Stamp};
 use tickwire::time::Duration;
 
 use super::world::World;
@@ -73,4 +74,43 @@ fn a_player_that_knows_less_holds_up_nobody() {
         let (worst, noticed) = worst(&world, 5);
         assert!(worst <= 750, "{worst} ms, {informed:?} know: {noticed:?}");
     }
+}
+
+#[test]
+fn a_token_for_the_new_masters_server_may_come_before_the_master_is_accepted() {
+    let mut world = World::of(5);
+    world.silence(0);
+    world.lose(3, 0);
+    // Player 3 votes in an epoch that the others don't come to.
+    let last = Stamp { epoch: 1, revision: 1_000 };
+    world.tell(2, 3, Message::Claim { epoch: 9, last });
+    for (place, way) in world.ready() {
+        world.deliver(place, way);
+    }
+    world.lose(1, 0);
+    world.lose(2, 0);
+    world.lose(4, 0);
+    // Its refusal is late.
+    for _ in 0..20 {
+        let from = |world: &World, (place, way): (usize, usize)| {
+            let connection = &world.connections[place];
+            if way == 0 { connection.from } else { connection.to }
+        };
+        while let Some((place, way)) = world.ready().into_iter().find(|it| from(&world, *it) != 3) {
+            world.deliver(place, way);
+        }
+        if !world.mesh(1).is_master() {
+            world.tick();
+        }
+    }
+    assert!(world.mesh(1).is_master());
+    let third = world.mesh(1).roster().member(3).unwrap().joined;
+    for pass in [vec![6], vec![7]] {
+        assert!(world.mesh(1).offer_seat((3, third), pass));
+    }
+    world.update(1);
+    world.settle();
+    assert_eq!(world.mesh(3).master(), Some(1));
+    let taken: Vec<_> = world.seats.iter().filter(|(by, ..)| *by == 3).collect();
+    assert_eq!(taken, [&(3, 1, vec![7])], "the newest");
 }

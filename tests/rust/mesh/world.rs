@@ -33,6 +33,8 @@ pub(crate) struct World {
     pub(crate) connections: Vec<Connection>,
     tickets: u8,
     pub(crate) happened: Vec<Vec<Happening>>,
+    /// The tokens that were taken: by whom, from which host.
+    pub(crate) seats: Vec<(usize, u8, Vec<u8>)>,
     /// What counted by which proposal.
     agreed: BTreeMap<(Stamp, usize), Roster>,
     pub(crate) cut: BTreeSet<(usize, usize)>,
@@ -65,6 +67,7 @@ impl World {
             connections: Vec::new(),
             tickets: 0,
             happened: Vec::new(),
+            seats: Vec::new(),
             agreed: BTreeMap::new(),
             cut: BTreeSet::new(),
             left: 0,
@@ -150,7 +153,8 @@ impl World {
                     let intro = Message::Intro { player: of, joined: of_joined, pass };
                     self.send(newcomer, Item::Message(Box::new(intro)));
                 }
-                Action::Admit { .. } | Action::TakeSeat { .. } => {}
+                Action::Admit { .. } => {}
+                Action::TakeSeat { host, pass } => self.seats.push((peer, host.0, pass)),
                 Action::End { link, reason } => {
                     let how = if reason == LeaveReason::Closed { LinkEnd::Left } else { LinkEnd::Parted };
                     self.close(link, how);
