@@ -253,7 +253,7 @@ impl Facade for Client {
 
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
         match &self.reconnecting {
-            Some(reconnecting) if !self.is_closed()? => {
+            Some(reconnecting) if !self.endpoint.closed()? => {
                 if reconnecting.has_other_server() {
                     self.lose_server(DisconnectReason::ServerClosed)?;
                 }
@@ -399,15 +399,6 @@ impl Client {
         Ok(Carrier::now(&self.endpoint.state.lock()?.carrier))
     }
 
-    /// Names it in log lines.
-    pub(super) fn described(&self) -> String {
-        self.endpoint.described()
-    }
-
-    pub(super) fn is_closed(&self) -> PyResult<bool> {
-        self.endpoint.closed()
-    }
-
     fn is_reconnecting(&self) -> bool {
         self.reconnecting.as_ref().is_some_and(|reconnecting| reconnecting.is_waiting())
     }
@@ -415,7 +406,7 @@ impl Client {
     /// Whether no connection follows the current one.
     fn is_over(&self) -> PyResult<bool> {
         let Some(reconnecting) = &self.reconnecting else { return Ok(true) };
-        Ok(reconnecting.is_over() || self.is_closed()?)
+        Ok(reconnecting.is_over() || self.endpoint.closed()?)
     }
 
     fn lose_server(&self, reason: DisconnectReason) -> PyResult<()> {
