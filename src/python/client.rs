@@ -246,9 +246,10 @@ impl Facade for Client {
         &self.endpoint
     }
 
-    fn receive_tick(&self, py: Python<'_>) -> PyResult<Inbox> {
-        self.prepare(py)?;
-        self.endpoint.receive(py, || Ok(()), |pending, events| self.make_objects(py, pending, events))
+    fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
+        self.make_events(py, pending, events)?;
+        pending.make_ghosts(py, &self.endpoint)?;
+        pending.make_received(py, &self.endpoint, |_| Some(None))
     }
 
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
@@ -493,13 +494,6 @@ impl Client {
         let state = self.endpoint.state.lock()?;
         // It is the only connection, so no other has its place.
         Ok(state.host().dialled(self.server()).map(ask))
-    }
-
-    /// Makes Python objects of a tick's arrivals. Locks are held briefly, never while Python runs.
-    fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
-        self.make_events(py, pending, events)?;
-        pending.make_ghosts(py, &self.endpoint)?;
-        pending.make_received(py, &self.endpoint, |_| Some(None))
     }
 
     fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {

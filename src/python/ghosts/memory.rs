@@ -8,13 +8,13 @@
 //! threads apart, one may set a field while another sends: what we copy ourselves is copied by atomic words, so that the
 //! other has the old number or the new one.
 
-use core::alloc::Layout;
-use core::ptr::NonNull;
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use ::core::alloc::Layout;
+use ::core::ptr::NonNull;
+use ::core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error};
 
+use super::*;
 use crate::python::columns::{self, Keeper, view_with};
-use crate::python::prelude::*;
 
 /// Enough alignment for every number in a cell, and no more than every allocation has: for more, the standard library
 /// clears all pages itself instead of leaving zeroed ones to the system, and then each takes memory.

@@ -4,7 +4,7 @@
 //! Promises: a value is stored if and only if it can be written. No Python code runs except an object's own
 //! conversions.
 
-use crate::python::prelude::*;
+use super::*;
 
 use crate::python::shape::{Shape, Target, broken};
 use crate::wire::node::Leaf;
