@@ -40,7 +40,7 @@ use news::News;
 use old::Before;
 use properties::DEFAULT_RATE;
 use rows::{Checked, GhostRows, NOBODY};
-use store::Cell;
+use store::store;
 
 pub(crate) use arrays::GhostArrays;
 pub(super) use callbacks::{call_all, check_columns};

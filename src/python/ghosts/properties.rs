@@ -297,8 +297,7 @@ impl Properties {
     /// # Errors
     /// FieldError or FieldTypeError, when it can't be written.
     pub(super) fn cell(&self, property: usize, object: &Bound<'_, PyAny>, cell: &mut [u8]) -> PyResult<()> {
-        self.shape(property)
-            .write(self.core(property).field().node(), object, &mut Cell { bytes: cell, at: 0 })
+        store(self.shape(property), self.core(property).field().node(), object, cell)
             .map_err(|refusal| refusal.raise(&self.name, self.property_name(property), object))
     }
 
