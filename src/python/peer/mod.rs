@@ -13,7 +13,7 @@ pub(super) use self::events::numbers_of;
 pub(crate) use self::events::{
     GameEnded, HostChanged, MasterChanged, Player, PlayerJoined, PlayerLeft, Started,
 };
-use self::hosted::HostedGame;
+use self::hosted::{HostedGame, HostedSettings};
 use self::open::{Opening, open};
 pub(crate) use self::path::PlayerPath;
 use super::endpoint::PEER;
@@ -53,9 +53,10 @@ impl Peer {
         #[within(1, MAX_PLAYERS as u8)] players: u8,
         #[truth] late_joining: bool,
         key: Option<&Bound<'py, PyAny>>,
+        ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let hosted = hosted::settings_of(py, settings.as_ref(), protocol.get())?;
+        let hosted = hosted::settings_of(py, settings.as_ref(), ghosts, protocol.get())?;
         let given = Given::new(py, "Peer.host", settings)?;
         let rendezvous = given.settings("rendezvous")?;
         let settings = Settings::new(given, &PEER, protocol.get(), Vec::new())?;
@@ -74,9 +75,10 @@ impl Peer {
         protocol: Py<Protocol>,
         name: &str,
         key: Option<&Bound<'py, PyAny>>,
+        ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let hosted = hosted::settings_of(py, settings.as_ref(), protocol.get())?;
+        let hosted = hosted::settings_of(py, settings.as_ref(), ghosts, protocol.get())?;
         let given = Given::new(py, "Peer.join", settings)?;
         let meeting = given.settings::<Rendezvous>("rendezvous")?;
         let meeting = meeting.get();
@@ -279,7 +281,7 @@ impl Facade for Peer {
 }
 
 impl Peer {
-    fn over<'py>(py: Python<'py>, endpoint: Endpoint, hosted: Option<Bound<'py, PyDict>>) -> PyResult<Self> {
+    fn over<'py>(py: Python<'py>, endpoint: Endpoint, hosted: Option<HostedSettings<'py>>) -> PyResult<Self> {
         static PEERS: AtomicU64 = AtomicU64::new(0);
         let hosted = hosted.map(|settings| HostedGame::new(py, &endpoint, settings)).transpose()?;
         Ok(Peer {
