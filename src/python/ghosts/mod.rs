@@ -25,6 +25,7 @@ mod saving;
 mod store;
 mod view;
 mod world;
+mod zeroed;
 
 use crate::python::prelude::*;
 use crate::replication::{Column, Interests, NO_GHOST};
