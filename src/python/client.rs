@@ -246,14 +246,15 @@ impl Facade for Client {
         &self.endpoint
     }
 
-    fn receive_tick(&self, py: Python<'_>) -> PyResult<Inbox> {
-        self.prepare(py)?;
-        self.endpoint.receive(py, || Ok(()), |pending, events| self.make_objects(py, pending, events))
+    fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
+        self.make_events(py, pending, events)?;
+        pending.make_ghosts(py, &self.endpoint)?;
+        pending.make_received(py, &self.endpoint, |_| Some(None))
     }
 
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
         match &self.reconnecting {
-            Some(reconnecting) if !self.is_closed()? => {
+            Some(reconnecting) if !self.endpoint.closed()? => {
                 if reconnecting.has_other_server() {
                     self.lose_server(DisconnectReason::ServerClosed)?;
                 }
@@ -399,15 +400,6 @@ impl Client {
         Ok(Carrier::now(&self.endpoint.state.lock()?.carrier))
     }
 
-    /// Names it in log lines.
-    pub(super) fn described(&self) -> String {
-        self.endpoint.described()
-    }
-
-    pub(super) fn is_closed(&self) -> PyResult<bool> {
-        self.endpoint.closed()
-    }
-
     fn is_reconnecting(&self) -> bool {
         self.reconnecting.as_ref().is_some_and(|reconnecting| reconnecting.is_waiting())
     }
@@ -415,7 +407,7 @@ impl Client {
     /// Whether no connection follows the current one.
     fn is_over(&self) -> PyResult<bool> {
         let Some(reconnecting) = &self.reconnecting else { return Ok(true) };
-        Ok(reconnecting.is_over() || self.is_closed()?)
+        Ok(reconnecting.is_over() || self.endpoint.closed()?)
     }
 
     fn lose_server(&self, reason: DisconnectReason) -> PyResult<()> {
@@ -502,13 +494,6 @@ impl Client {
         let state = self.endpoint.state.lock()?;
         // It is the only connection, so no other has its place.
         Ok(state.host().dialled(self.server()).map(ask))
-    }
-
-    /// Makes Python objects of a tick's arrivals. Locks are held briefly, never while Python runs.
-    fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
-        self.make_events(py, pending, events)?;
-        pending.make_ghosts(py, &self.endpoint)?;
-        pending.make_received(py, &self.endpoint, |_| Some(None))
     }
 
     fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {

@@ -9,7 +9,7 @@
 use crate::python::prelude::*;
 use pyo3::types::{PyFrozenSet, PySet};
 
-use super::shape::{Nested, Shape, Target, broken, instance_of, items};
+use super::shape::{Nested, Shape, broken, instance_of, items};
 use crate::wire::node::{Leaf, List, Union};
 use crate::wire::order::ItemsError;
 use crate::wire::{Node, Schema, Value};
@@ -31,20 +31,32 @@ impl Converted {
         Converted { class, item, to_wire, from_wire }
     }
 
-    pub(super) fn write(
+    pub(super) fn write<S: BitSink>(
         &self,
         node: &Node,
         object: &Bound<'_, PyAny>,
-        sink: &mut impl Target,
+        sink: &mut S,
     ) -> Result<(), Refusal> {
+        let (item, converted) = self.to_wire(object)?;
+        match item.write(node, &converted, sink) {
+            // The converted value says more than the object.
+            Err(refusal) => Err(refusal.within(" (to_wire)", &converted)),
+            written => written,
+        }
+    }
+
+    /// The shape on the wire, and how an object is converted to it.
+    pub(super) fn to_wire<'py>(
+        &self,
+        object: &Bound<'py, PyAny>,
+    ) -> Result<(&Shape, Bound<'py, PyAny>), Refusal> {
         let py = object.py();
         if !object.is_instance(self.class.bind(py)).map_err(Refusal::Raised)? {
             return Err(instance_of(&self.class, py));
         }
         let converted =
             self.to_wire.bind(py).call1((object,)).map_err(|error| Refusal::to_wire(py, error))?;
-        // The converted value says more than the object.
-        self.item.write(node, &converted, sink).map_err(|refusal| refusal.within(" (to_wire)", &converted))
+        Ok((&self.item, converted))
     }
 
     pub(super) fn load<'py, const CONVERT: bool>(
@@ -108,18 +120,18 @@ pub(super) fn literal(leaf: &Leaf, body: &[u8], at: usize) -> PyResult<Value<'st
 }
 
 /// Writes a tuple whose parts have fields of their own.
-pub(super) fn write_tuple(
+pub(super) fn write_tuple<S: BitSink>(
     shapes: &[Arc<Shape>],
     schema: &Schema,
     object: &Bound<'_, PyAny>,
-    sink: &mut impl Target,
+    sink: &mut S,
 ) -> Result<(), Refusal> {
     let parts = items(object, "a tuple")?;
     if parts.len() != shapes.len() {
         return Err(Refusal::Length { length: parts.len(), count: shapes.len() });
     }
     for (i, ((shape, field), part)) in shapes.iter().zip(schema.fields()).zip(parts.iter()).enumerate() {
-        let written = sink.part(field.offset(), |sink| shape.write(field.node(), &part, sink));
+        let written = shape.write(field.node(), &part, sink);
         written.map_err(|refusal| refusal.within(&format!("[{i}]"), &part))?;
     }
     Ok(())

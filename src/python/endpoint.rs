@@ -165,21 +165,15 @@ impl Endpoint {
 
     // --- a tick ------------------------------------------------------------------------------------------
 
-    /// The first half of a tick: takes what arrived. Before it, `admit` decides about newcomers; `make` then makes
-    /// Python objects.
-    pub(super) fn receive(
-        &self,
-        py: Python<'_>,
-        admit: impl FnOnce() -> PyResult<()>,
-        make: impl FnOnce(&mut Pending, Vec<Event>) -> PyResult<()>,
-    ) -> PyResult<Inbox> {
+    /// The first half of a tick: takes what arrived.
+    pub(super) fn receive(&self, py: Python<'_>, facade: &(impl Facade + ?Sized)) -> PyResult<Inbox> {
         self.ticked.store(true, Ordering::Relaxed);
         if self.received_alone.load(Ordering::Relaxed) != SENT {
             self.warn_never_sent(py)?;
         }
         self.run_calls(py)?;
         let mut pending = self.receive_datagrams(py)?;
-        let admitted = admit();
+        let admitted = facade.admit(py);
         // A newcomer is admitted only after the hook was asked, so later ones wait for the next tick. Leftovers of the
         // last tick are handed over alone: a second tick beside them might hold the end of a peer that sent some of
         // them.
@@ -188,7 +182,7 @@ impl Endpoint {
         if self.desk.is_some() {
             pending.calls.ended.extend(events.iter().filter_map(ended));
         }
-        let made = taken.and_then(|read| make(&mut pending, events).and(read));
+        let made = taken.and_then(|read| facade.make_objects(py, &mut pending, events).and(read));
         let calls = made.and_then(|()| self.take_calls(py, &mut pending.calls));
         let inbox = admitted.and(calls).and_then(|calls| pending.take(py, calls));
         let mut state = self.state.lock()?;

@@ -7,8 +7,19 @@ use crate::python::prelude::*;
 pub(super) trait Facade: Send + Sync {
     fn endpoint(&self) -> &Endpoint;
 
+    /// Decides about newcomers, before a tick's data is taken.
+    fn admit(&self, _: Python<'_>) -> PyResult<()> {
+        Ok(())
+    }
+
+    /// Makes Python objects of a tick's arrivals. Locks are held briefly, never while Python runs.
+    fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()>;
+
     /// Receives a tick.
-    fn receive_tick(&self, py: Python<'_>) -> PyResult<Inbox>;
+    fn receive_tick(&self, py: Python<'_>) -> PyResult<Inbox> {
+        self.prepare(py)?;
+        self.endpoint().receive(py, self)
+    }
 
     /// Does what is due before the endpoint works.
     fn prepare(&self, _: Python<'_>) -> PyResult<()> {

@@ -4,7 +4,7 @@ use crate::python::prelude::*;
 
 use super::arrays::RowTypes;
 use super::fields::FieldType;
-use super::shape::{Shape, Target};
+use super::shape::Shape;
 use super::slots::Slots;
 use crate::wire::{self, Measure};
 
@@ -88,7 +88,7 @@ impl Schema {
         &self,
         message: &Bound<'_, PyAny>,
         slots: Option<&Slots>,
-        sink: &mut impl Target,
+        sink: &mut impl BitSink,
     ) -> PyResult<()> {
         self.write_fields(message, slots, sink)
             .map_err(|(field, object, refusal)| refusal.raise(&self.name, self.field_name(field), &object))
@@ -99,7 +99,7 @@ impl Schema {
         &self,
         message: &Bound<'py, PyAny>,
         slots: Option<&Slots>,
-        sink: &mut impl Target,
+        sink: &mut impl BitSink,
     ) -> Result<(), (usize, Bound<'py, PyAny>, Refusal)> {
         let slots = slots.and_then(|slots| slots.of(message));
         for (i, (field, attribute)) in self.core.fields().iter().zip(&self.attributes).enumerate() {
@@ -111,8 +111,7 @@ impl Schema {
                 Ok(object) => object,
                 Err(error) => return Err((i, message.clone(), Refusal::Raised(error))),
             };
-            let write = |sink: &mut _| attribute.shape.write(field.node(), &object, sink);
-            if let Err(refusal) = sink.part(field.offset(), write) {
+            if let Err(refusal) = attribute.shape.write(field.node(), &object, sink) {
                 return Err((i, object, refusal));
             }
         }

@@ -12,41 +12,6 @@ use crate::wire::node::Leaf;
 use crate::wire::transform::NUMBERS;
 use crate::wire::{Node, Value};
 
-/// Where values are written to: bits, or a ghost's cell.
-pub(super) trait Target: Sized {
-    fn leaf(&mut self, leaf: &Leaf, value: Value<'_>) -> Result<(), Refusal>;
-
-    /// Writes whether there is a value; if so, it follows.
-    fn presence(&mut self, item: &Node, is_present: bool);
-
-    /// Writes a part at this offset of the whole.
-    fn part<T>(&mut self, offset: usize, write: impl FnOnce(&mut Self) -> T) -> T;
-
-    /// Writes items.
-    fn items(&mut self, shape: &Shape, node: &Node, object: &Bound<'_, PyAny>) -> Result<(), Refusal>;
-}
-
-impl<S: BitSink> Target for S {
-    #[inline]
-    fn leaf(&mut self, leaf: &Leaf, value: Value<'_>) -> Result<(), Refusal> {
-        Ok(leaf.write(value, self)?)
-    }
-
-    #[inline]
-    fn presence(&mut self, _: &Node, is_present: bool) {
-        self.bool(is_present);
-    }
-
-    #[inline]
-    fn part<T>(&mut self, _: usize, write: impl FnOnce(&mut Self) -> T) -> T {
-        write(self)
-    }
-
-    fn items(&mut self, shape: &Shape, node: &Node, object: &Bound<'_, PyAny>) -> Result<(), Refusal> {
-        shape.write_items(node, object, self)
-    }
-}
-
 /// A shape and its [`Node`] are made of one kind, so they have the same parts.
 #[derive(Debug)]
 pub(crate) enum Shape {
@@ -167,7 +132,11 @@ impl Nested {
         self.slots.class()
     }
 
-    pub(super) fn write(&self, object: &Bound<'_, PyAny>, sink: &mut impl Target) -> Result<(), Refusal> {
+    pub(super) fn schema(&self) -> &Schema {
+        self.schema.get()
+    }
+
+    pub(super) fn write<S: BitSink>(&self, object: &Bound<'_, PyAny>, sink: &mut S) -> Result<(), Refusal> {
         let schema = self.schema.get();
         schema.write_fields(object, Some(&self.slots), sink).map_err(|(field, object, refusal)| {
             refusal.within(&format!(".{}", schema.field_name(field)), &object)
@@ -194,50 +163,37 @@ impl Shape {
 
     /// Checks the object and writes it.
     #[inline]
-    pub(super) fn write<S: Target>(
+    pub(super) fn write<S: BitSink>(
         &self,
         node: &Node,
         object: &Bound<'_, PyAny>,
         sink: &mut S,
     ) -> Result<(), Refusal> {
         match (self, node) {
-            (Shape::Plain(takes), Node::Leaf(leaf)) => sink.leaf(leaf, takes.value(object)?),
+            (Shape::Plain(takes), Node::Leaf(leaf)) => Ok(leaf.write(takes.value(object)?, sink)?),
             (Shape::Optional(shape), Node::Optional(optional)) => {
-                sink.presence(optional.item(), !object.is_none());
+                sink.bool(!object.is_none());
                 if object.is_none() { Ok(()) } else { shape.write(optional.item(), object, sink) }
             }
             (Shape::Converted(converted), node) => converted.write(node, object, sink),
-            (_, Node::Leaf(leaf)) => {
-                let mut floats = [0.0; NUMBERS];
-                sink.leaf(leaf, self.leaf_value(object, &mut floats)?)
-            }
+            (_, Node::Leaf(leaf)) => self.write_leaf(leaf, object, sink),
             _ => self.write_parts(node, object, sink),
         }
     }
 
-    fn write_parts(
+    fn write_leaf<S: BitSink>(
         &self,
-        node: &Node,
+        leaf: &Leaf,
         object: &Bound<'_, PyAny>,
-        sink: &mut impl Target,
+        sink: &mut S,
     ) -> Result<(), Refusal> {
-        match (self, node) {
-            (Shape::Nested(nested), Node::Nested(_)) => {
-                let py = object.py();
-                if !object.is_instance(nested.slots.class().bind(py)).map_err(Refusal::Raised)? {
-                    return Err(instance_of(nested.slots.class(), py));
-                }
-                nested.write(object, sink)
-            }
-            (Shape::Tuple(shapes), Node::Nested(schema)) => {
-                compound::write_tuple(shapes, schema, object, sink)
-            }
-            _ => sink.items(self, node, object),
-        }
+        let mut floats = [0.0; NUMBERS];
+        let value = self.leaf_value(object, &mut floats)?;
+        Ok(leaf.write(value, sink)?)
     }
 
     /// The value of a single object, not yet checked against any bound; a vector's numbers go into `floats`.
-    fn leaf_value<'a>(
+    pub(super) fn leaf_value<'a>(
         &self,
         object: &'a Bound<'_, PyAny>,
         floats: &'a mut [f64; NUMBERS],
@@ -260,7 +216,7 @@ impl Shape {
         })
     }
 
-    fn write_items<S: BitSink>(
+    fn write_parts<S: BitSink>(
         &self,
         node: &Node,
         object: &Bound<'_, PyAny>,
@@ -289,6 +245,16 @@ impl Shape {
                     written.map_err(|refusal| refusal.within(&format!("[{slot}]"), item))?;
                 }
                 Ok(())
+            }
+            (Shape::Nested(nested), Node::Nested(_)) => {
+                let py = object.py();
+                if !object.is_instance(nested.slots.class().bind(py)).map_err(Refusal::Raised)? {
+                    return Err(instance_of(nested.slots.class(), py));
+                }
+                nested.write(object, sink)
+            }
+            (Shape::Tuple(shapes), Node::Nested(schema)) => {
+                compound::write_tuple(shapes, schema, object, sink)
             }
             (Shape::Set { item, .. }, Node::List(list)) => compound::write_set(item, list, object, sink),
             (Shape::Map(shapes), Node::List(list)) => compound::write_map(shapes, list, object, sink),

@@ -188,23 +188,12 @@ macro_rules! passing {
                 $pass
             })*
 
-            properties! {
-                writing: bool = self.mode == Mode::Write;
-                reading: bool = self.mode == Mode::Read;
-                measuring: bool = self.mode == Mode::Measure;
-                bits_processed: PyResult<usize> = self.ask(|core| core.position());
-            }
-
             pub(super) fn bytes(
                 &self,
                 value: &Bound<'_, PyAny>,
                 #[within(0, MAX_LENGTH)] count: u32,
             ) -> PyResult<Cow<'static, [u8]>> {
                 self.pass("bytes", value, data, |core, it| Ok(core.bytes(&it, count)?.to_vec().into()))
-            }
-
-            fn align(slf: &Bound<'_, Self>) -> PyResult<()> {
-                slf.get().run("align", slf.as_any(), wire::Stream::align)
             }
 
             // --- the names of serialize's macros in C++ ------------------------------------------------------------
@@ -225,85 +214,99 @@ macro_rules! passing {
                 serialize_compressed_float = quantized;
                 serialize_bytes = bytes;
             }
-
-            fn serialize_fixed<'py>(
-                &self,
-                value: &Bound<'py, PyAny>,
-                #[within(1, 128)] integer_bits: u8,
-                #[within(0, 64)] fraction_bits: u32,
-                #[within(i64::MIN, i64::MAX)] min: i64,
-                #[within(i64::MIN, i64::MAX)] max: i64,
-            ) -> PyResult<Bound<'py, PyAny>> {
-                let _ = integer_bits;
-                self.fixed(value, min, max, fraction_bits)
-            }
-
-            fn serialize_string(
-                &self,
-                string: &Bound<'_, PyAny>,
-                #[within(1, MAX_LENGTH + 1)] buffer_size: u32,
-            ) -> PyResult<String> {
-                self.text(string, buffer_size - 1)
-            }
-
-            fn serialize_wstring<'py>(
-                &self,
-                string: &Bound<'py, PyAny>,
-                #[within(1, MAX_LENGTH + 1)] buffer_size: u32,
-            ) -> PyResult<String> {
-                self.wide_text(string, buffer_size - 1)
-            }
-
-            fn serialize_align(slf: &Bound<'_, Self>) -> PyResult<()> {
-                Self::align(slf)
-            }
-
-            fn serialize_object<'py>(
-                slf: &Bound<'py, Self>,
-                object: Bound<'py, PyAny>,
-                class_: Option<&Bound<'py, PyAny>>,
-            ) -> PyResult<Bound<'py, PyAny>> {
-                let object = match class_ {
-                    Some(class) if slf.get().mode == Mode::Read => class.call0()?,
-                    _ => object,
-                };
-                if object.is_none() {
-                    let sentence = if slf.get().mode == Mode::Read {
-                        "serialize_object reads into an object: give the class as well, as in serialize_object(self.part, Part)"
-                    } else {
-                        "serialize_object must be given an object with serialize(stream), not None"
-                    };
-                    return Err(PyTypeError::new_err(sentence));
-                }
-                let serialize = || object.call_method1("serialize", (slf,)).map(drop);
-                if slf.get().mode == Mode::Read {
-                    while_reading(&object, serialize)?;
-                } else {
-                    serialize()?;
-                }
-                Ok(object)
-            }
-
-            fn serialize_int_relative(
-                &self,
-                #[within(0, MAX_RELATIVE)] previous: u32,
-                current: &Bound<'_, PyAny>,
-            ) -> PyResult<u32> {
-                self.relative(current, previous)
-            }
-
-            fn serialize_sequence_relative(
-                &self,
-                #[within(0, u16::MAX)] sequence1: u16,
-                sequence2: &Bound<'_, PyAny>,
-            ) -> PyResult<u16> {
-                self.sequence_relative(sequence2, sequence1)
-            }
         }
     };
 }
 
 primitives!(passing!);
+
+#[pymethods]
+impl Stream {
+    properties! {
+        writing: bool = self.mode == Mode::Write;
+        reading: bool = self.mode == Mode::Read;
+        measuring: bool = self.mode == Mode::Measure;
+        bits_processed: PyResult<usize> = self.ask(|core| core.position());
+    }
+
+    fn align(slf: &Bound<'_, Self>) -> PyResult<()> {
+        slf.get().run("align", slf.as_any(), wire::Stream::align)
+    }
+
+    fn serialize_fixed<'py>(
+        &self,
+        value: &Bound<'py, PyAny>,
+        #[within(1, 128)] integer_bits: u8,
+        #[within(0, 64)] fraction_bits: u32,
+        #[within(i64::MIN, i64::MAX)] min: i64,
+        #[within(i64::MIN, i64::MAX)] max: i64,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let _ = integer_bits;
+        self.fixed(value, min, max, fraction_bits)
+    }
+
+    fn serialize_string(
+        &self,
+        string: &Bound<'_, PyAny>,
+        #[within(1, MAX_LENGTH + 1)] buffer_size: u32,
+    ) -> PyResult<String> {
+        self.text(string, buffer_size - 1)
+    }
+
+    fn serialize_wstring<'py>(
+        &self,
+        string: &Bound<'py, PyAny>,
+        #[within(1, MAX_LENGTH + 1)] buffer_size: u32,
+    ) -> PyResult<String> {
+        self.wide_text(string, buffer_size - 1)
+    }
+
+    fn serialize_align(slf: &Bound<'_, Self>) -> PyResult<()> {
+        Self::align(slf)
+    }
+
+    fn serialize_object<'py>(
+        slf: &Bound<'py, Self>,
+        object: Bound<'py, PyAny>,
+        class_: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let object = match class_ {
+            Some(class) if slf.get().mode == Mode::Read => class.call0()?,
+            _ => object,
+        };
+        if object.is_none() {
+            let sentence = if slf.get().mode == Mode::Read {
+                "serialize_object reads into an object: give the class as well, as in serialize_object(self.part, Part)"
+            } else {
+                "serialize_object must be given an object with serialize(stream), not None"
+            };
+            return Err(PyTypeError::new_err(sentence));
+        }
+        let serialize = || object.call_method1("serialize", (slf,)).map(drop);
+        if slf.get().mode == Mode::Read {
+            while_reading(&object, serialize)?;
+        } else {
+            serialize()?;
+        }
+        Ok(object)
+    }
+
+    fn serialize_int_relative(
+        &self,
+        #[within(0, MAX_RELATIVE)] previous: u32,
+        current: &Bound<'_, PyAny>,
+    ) -> PyResult<u32> {
+        self.relative(current, previous)
+    }
+
+    fn serialize_sequence_relative(
+        &self,
+        #[within(0, u16::MAX)] sequence1: u16,
+        sequence2: &Bound<'_, PyAny>,
+    ) -> PyResult<u16> {
+        self.sequence_relative(sequence2, sequence1)
+    }
+}
 
 fn truth(object: &Bound<'_, PyAny>) -> Result<bool, Refusal> {
     object.is_truthy().map_err(Refusal::Raised)

@@ -151,7 +151,7 @@ impl Client {
 
     /// The predicted tick to draw now, with its fraction; None: the newest, as after the end of the connection.
     fn _drawn_tick(&self) -> PyResult<Option<f64>> {
-        if self.is_closed()? { Ok(None) } else { player(self, |player, now| player.drawn_tick(now)) }
+        if self.endpoint.closed()? { Ok(None) } else { player(self, |player, now| player.drawn_tick(now)) }
     }
 
     fn set_seen(&self, #[number] tick: f64) -> PyResult<()> {

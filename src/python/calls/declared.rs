@@ -3,7 +3,7 @@
 //! Promises: their classes follow the protocol's messages, each once, so a protocol made of another's messages and
 //! calls is the same.
 
-use crate::python::prelude::*;
+use super::*;
 
 use crate::calls::Rate;
 use crate::python::codec::Class;

@@ -2,11 +2,8 @@
 //!
 //! Promises: those of [`crate::calls::Desk`]. No lock is held while Python runs.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::declared::{Declared, Role};
-use super::ghosts::Ghosts;
-use super::objects::request_class;
 use crate::calls::{self, Admission, Awaited, CallCounts, CallOutcome, CallRules};
 use crate::driver::reports::LogPace;
 use crate::python::endpoint::EndpointKind;

@@ -4,11 +4,8 @@
 //! call that names a ghost the client doesn't have yet waits for it, for a bounded time and among a bounded
 //! number, on reliable channels.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::declared::Declared;
-use super::desk::{Arrived, Desk};
-use super::objects::Outcome;
 use crate::python::ghosts::{Found, number_for};
 
 /// The ghosts among a call's arguments, where the call runs.

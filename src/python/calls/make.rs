@@ -1,9 +1,7 @@
 //! Calls and requests that the game makes.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::declared::{Declared, Direction};
-use super::desk::Desk;
 use crate::calls::MAX_REQUESTS;
 use crate::python::sending::Sent;
 

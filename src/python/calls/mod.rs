@@ -12,5 +12,9 @@ mod objects;
 mod run;
 mod tick;
 
+use crate::python::prelude::*;
 pub(super) use declared::{Calls, Role, with_calls};
+use declared::{Declared, Direction};
 pub(super) use desk::{Arrived, Desk, Taken};
+use ghosts::Ghosts;
+use objects::{Outcome, request_class};

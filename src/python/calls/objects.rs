@@ -1,6 +1,6 @@
 //! The Python classes of calls and replies, looked up when first needed.
 
-use crate::python::prelude::*;
+use super::*;
 
 /// `tickwire._requests.Request`.
 pub(super) fn request_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {

@@ -1,11 +1,7 @@
 //! Runs received calls when the game takes them, and sends the replies.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::declared::Declared;
-use super::desk::{Arrived, Desk};
-use super::ghosts::Ghosts;
-use super::objects::Outcome;
 use crate::calls::CallOutcome;
 use crate::python::log::log_traceback;
 

@@ -1,8 +1,6 @@
 //! An endpoint's work for its calls around a tick.
 
-use crate::python::prelude::*;
-
-use super::desk::{Desk, Taken};
+use super::*;
 
 impl Endpoint {
     /// Runs the calls that the game left unread in its last tick's inbox.

@@ -3,11 +3,9 @@
 //! Promises: no Python object is made for a ghost; a column is the world's own memory. Rows and views are stable: a
 //! view made before the world grew has the rows of that time.
 
-use crate::python::prelude::*;
+use super::*;
 use pyo3::types::PySlice;
 
-use super::memory::{Memory, cells};
-use super::rows::GhostRows;
 use crate::python::arrays::cell_format;
 use crate::wire::{Column, Node};
 

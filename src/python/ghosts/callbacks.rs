@@ -4,10 +4,7 @@
 //! and before the game sees the events. The tick raises the first exception; later ones go to
 //! `sys.unraisablehook`.
 
-use crate::python::prelude::*;
-
-use super::events::{GhostChanged, GhostDespawned, GhostLinked, GhostOwned, GhostSpawned};
-use super::properties::{Properties, Property};
+use super::*;
 
 const METHODS: [&str; 5] = ["on_spawned", "on_changed", "on_owned", "on_linked", "on_despawned"];
 const SPAWNED: u8 = 1 << 0;

@@ -1,12 +1,7 @@
 //! A client's world: the ghosts that its server shows it.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::arrays::GhostArrays;
-use super::names::{self, Found};
-use super::population::Population;
-use super::rows::GhostRows;
-use super::view::WorldView;
 use crate::session::Playing;
 
 #[pyclass(frozen, module = "tickwire.world")]

@@ -1,10 +1,9 @@
 //! The bindings' access to the core's ghosts, behind the endpoint's lock. Does nothing if the protocol has no
 //! ghosts.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::population::Population;
-use crate::replication::{Column, Interests, Mirror, Publisher, PublisherConfig, Wrong};
+use crate::replication::{Mirror, Publisher, PublisherConfig, Wrong};
 use crate::session::Ghosts;
 
 /// The ghosts' half that an endpoint has: a server's publisher, whose visits have numbers by `seed`, or a client's mirror.

@@ -1,9 +1,7 @@
 //! The events of a client's ghosts, for the tick's inbox.
 
-use super::old::Before;
-use super::rows::GhostRows;
+use super::*;
 use crate::python::events::shown;
-use crate::python::prelude::*;
 
 #[record(module = "tickwire")]
 pub(crate) struct GhostSpawned {

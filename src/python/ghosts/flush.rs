@@ -2,12 +2,10 @@
 //!
 //! Promises: what other threads write meanwhile is checked like any other value. Idle columns are not copied.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::population::Population;
-use super::rows::GhostRows;
 use crate::python::value::bound;
-use crate::replication::{Column, Wrong};
+use crate::replication::Wrong;
 
 /// The cells of a class as they were at the last flush, by property, and the mask of those that may have changed since.
 #[derive(Default)]

@@ -1,9 +1,6 @@
 //! The base class of all ghosts: it holds their values, or where these are.
 
-use crate::python::prelude::*;
-
-use super::properties::Properties;
-use super::rows::GhostRows;
+use super::*;
 
 #[pyclass(frozen, subclass, weakref, module = "tickwire.world")]
 pub(crate) struct Ghost {
@@ -59,7 +56,7 @@ impl Ghost {
 
     fn __clear__(&self) {
         let taken = match &mut *lock(&self.life) {
-            Life::Plain(values) | Life::Over { values, .. } => core::mem::take(values),
+            Life::Plain(values) | Life::Over { values, .. } => ::core::mem::take(values),
             Life::Live(_) => Vec::new(),
         };
         drop(taken);
@@ -133,7 +130,7 @@ impl Ghost {
 
     /// Makes it a row. Returns its former values, to be dropped where no lock is held.
     pub(super) fn enter(&self, live: Live) -> Values {
-        match core::mem::replace(&mut *lock(&self.life), Life::Live(live)) {
+        match ::core::mem::replace(&mut *lock(&self.life), Life::Live(live)) {
             Life::Plain(values) | Life::Over { values, .. } => values,
             Life::Live(_) => Vec::new(),
         }

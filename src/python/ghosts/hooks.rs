@@ -4,13 +4,7 @@
 //! Promises: no lock is held while a hook runs. A hook that raises or returns something unusable changes
 //! nothing: its last answer holds, everything is sent, and then the flush raises.
 
-use crate::python::prelude::*;
-
-use super::arrays::GhostArrays;
-use super::relevancy;
-use super::rows::GhostRows;
-use super::world::World;
-use crate::replication::Interests;
+use super::*;
 
 /// The hooks of a class.
 #[derive(Default)]

@@ -4,12 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::ghost::Live;
-use super::properties::Properties;
-use super::rows::GhostRows;
-use crate::replication::{self, GhostEvent, NO_GHOST, Reference, References, SavedIdentity};
+use crate::replication::{self, GhostEvent, Reference, References, SavedIdentity};
 
 /// Finds what the references of these classes are of; those classes get numbers.
 ///

@@ -8,10 +8,10 @@
 //! threads apart, one may set a field while another sends: what we copy ourselves is copied by atomic words, so that the
 //! other has the old number or the new one.
 
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use ::core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
+use super::*;
 use crate::python::columns::{self, Keeper, view_with};
-use crate::python::prelude::*;
 
 use super::zeroed::Zeroed;
 

@@ -27,7 +27,21 @@ mod view;
 mod world;
 mod zeroed;
 
+use crate::python::prelude::*;
+use crate::replication::{Column, Interests, NO_GHOST};
+use arrays::{numbers, rows_of};
+use callbacks::Callbacks;
+use client_world::{counted, objects};
 pub(super) use core::{begin_tick, interests, owned_ages, part};
+use ghost::{Live, Values};
+use hooks::Hooks;
+use links::{Links, wrong_class};
+use memory::{Memory, cells};
+use news::News;
+use old::Before;
+use properties::DEFAULT_RATE;
+use rows::{Checked, GhostRows, NOBODY};
+use store::store;
 
 pub(crate) use arrays::GhostArrays;
 pub(super) use callbacks::{call_all, check_columns};

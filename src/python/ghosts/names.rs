@@ -1,9 +1,6 @@
 //! What ghosts are called between a server and its clients: numbers that the game may send.
 
-use super::core;
-use super::ghost::Live;
-use super::population::Population;
-use crate::python::prelude::*;
+use super::*;
 use crate::replication::{GhostName, Named};
 use crate::session::Ghosts;
 

@@ -1,15 +1,8 @@
 //! What arrived for a client's ghosts: written to the columns, and as events of those classes that come as
 //! objects.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::callbacks::Callbacks;
-use super::core;
-use super::events::{GhostChanged, GhostDespawned, GhostLinked, GhostOwned, GhostSpawned};
-use super::ghost::Values;
-use super::old::Before;
-use super::population::Population;
-use super::rows::{GhostRows, NOBODY};
 use crate::replication::{GhostEvent, GhostEventKind};
 
 /// The rows of a class to which something happened in the last tick.

@@ -3,10 +3,9 @@
 //! Promises: cells are copied, and objects made only on demand. A game that never looks pays for a copy of
 //! the cells that changed, and their memory as long as an event of that tick is kept.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::rows::GhostRows;
-use crate::replication::{Mirror, NO_GHOST};
+use crate::replication::Mirror;
 
 /// A value without words, if there was one.
 type Body = Option<Arc<[u8]>>;

@@ -1,8 +1,6 @@
 //! What a server's world was when a client saw it.
 
-use super::view::WorldView;
-use super::world::World;
-use crate::python::prelude::*;
+use super::*;
 use crate::session::PastTick;
 
 impl World {

@@ -1,11 +1,7 @@
 //! A world's ghost classes, by type.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::ghost::Live;
-use super::links::Links;
-use super::properties::Properties;
-use super::rows::GhostRows;
 use crate::replication::References;
 
 /// The ghosts of all classes of a protocol, on one side.

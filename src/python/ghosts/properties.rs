@@ -1,12 +1,10 @@
 //! The compiled form of a ghost class: its properties, and the descriptors by which objects access them.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::links::wrong_class;
-use super::store::Cell;
 use crate::python::fields::FieldType;
 use crate::python::shape::Shape;
-use crate::replication::{Condition, GhostClass, NO_GHOST, Rule, Velocity};
+use crate::replication::{Condition, GhostClass, Rule, Velocity};
 use crate::wire::{self, Kind, Property as CoreProperty, Schema};
 
 /// The maximum of a class's ghosts: ids have this many bits.
@@ -299,8 +297,7 @@ impl Properties {
     /// # Errors
     /// FieldError or FieldTypeError, when it can't be written.
     pub(super) fn cell(&self, property: usize, object: &Bound<'_, PyAny>, cell: &mut [u8]) -> PyResult<()> {
-        self.shape(property)
-            .write(self.core(property).field().node(), object, &mut Cell { bytes: cell, at: 0 })
+        store(self.shape(property), self.core(property).field().node(), object, cell)
             .map_err(|refusal| refusal.raise(&self.name, self.property_name(property), object))
     }
 

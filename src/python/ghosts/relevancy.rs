@@ -1,8 +1,7 @@
 //! Relevancy rules as the game gives them: which clients are sent which ghosts.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::properties::Properties;
 use crate::python::checks;
 use crate::replication::{GridConfig, Relevancy};
 

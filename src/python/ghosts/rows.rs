@@ -8,18 +8,11 @@
 use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::callbacks::Callbacks;
-use super::core;
-use super::ghost::{Live, Values};
-use super::links::Links;
-use super::memory::Memory;
-use super::news::News;
-use super::properties::Properties;
 use super::zeroed::Zeroed;
 use crate::python::slots::Slots;
-use crate::replication::{NO_GHOST, SavedClass};
+use crate::replication::SavedClass;
 
 /// The owner of rows that have none.
 pub(super) const NOBODY: u64 = u64::MAX;

@@ -1,9 +1,7 @@
 //! A server's world as bytes, and worlds that continue them: see [`crate::replication::SavedWorld`].
 
-use super::core;
-use super::world::World;
-use crate::python::prelude::*;
-use crate::replication::{BadWorld, Column, NO_GHOST, SavedWorld};
+use super::*;
+use crate::replication::{BadWorld, SavedWorld};
 
 #[pymethods]
 impl World {

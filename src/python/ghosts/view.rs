@@ -2,13 +2,8 @@
 //!
 //! Promises: it has columns of its own, which change in place; the world's stay unchanged.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::arrays::GhostArrays;
-use super::client_world::{self, counted};
-use super::core;
-use super::memory::{Memory, cells};
-use super::population::Population;
 use crate::replication::GhostClass;
 use crate::session::{ClientView, PastView, Playing, View};
 use crate::timeline::Playout;

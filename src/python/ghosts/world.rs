@@ -3,18 +3,10 @@
 //! Promises: a refused spawn has changed nothing. A row with a value that can't be sent keeps its former state without
 //! affecting others; the flush raises after everything is sent.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::arrays::{GhostArrays, numbers, rows_of};
-use super::client_world::{counted, objects};
-use super::ghost::Live;
-use super::hooks::Hooks;
-use super::population::Population;
-use super::properties::DEFAULT_RATE;
-use super::rows::{Checked, GhostRows, NOBODY};
-use super::{core, names, relevancy};
 use crate::python::time;
-use crate::replication::{GhostName, Interests, MAX_PAST, Publisher, Relevancy};
+use crate::replication::{GhostName, MAX_PAST, Publisher, Relevancy};
 
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct World {
@@ -220,20 +212,13 @@ impl World {
         let costs = self.publish(|it| it.costs())?;
         let all = PyDict::new(py);
         for (rows, class) in self.population.classes.iter().zip(&costs.classes) {
-            let each = PyDict::new(py);
-            for (property, bits) in class.properties.iter().enumerate() {
-                each.set_item(rows.properties.get().core(property).field().name(), bits)?;
-            }
-            for (name, bits) in
-                [("(updates)", class.updates), ("(creates)", class.creates), ("(destroys)", class.destroys)]
-            {
-                each.set_item(name, bits)?;
-            }
-            all.set_item(rows.name(), each)?;
+            let fields = rows.properties.get().class.properties.each().iter();
+            let each = fields.map(|property| property.field().name()).zip(class.properties.iter().copied());
+            let others =
+                [("(updates)", class.updates), ("(creates)", class.creates), ("(destroys)", class.destroys)];
+            all.set_item(rows.name(), counts(py, each.chain(others))?)?;
         }
-        let packets = PyDict::new(py);
-        packets.set_item("(packets)", costs.packets)?;
-        all.set_item("(world)", packets)?;
+        all.set_item("(world)", counts(py, [("(packets)", costs.packets)].into_iter())?)?;
         Ok(all)
     }
 

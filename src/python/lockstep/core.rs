@@ -220,32 +220,26 @@ impl LockstepCore {
         lock(&self.core).resume(turn);
     }
 
-    fn poll_event<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    fn poll_event(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         let Some(event) = lock(&self.core).poll_event() else { return Ok(None) };
         let made = match event {
-            LockstepEvent::Dropped { player, turn } => {
-                ("dropped", player, turn).into_pyobject(py)?.into_any()
-            }
-            LockstepEvent::Joined { player, turn } => ("joined", player, turn).into_pyobject(py)?.into_any(),
-            LockstepEvent::Refused { reason } => ("refused", reason as u8).into_pyobject(py)?.into_any(),
-            LockstepEvent::Healed { player, turn } => ("healed", player, turn).into_pyobject(py)?.into_any(),
-            LockstepEvent::Excluded => ("excluded",).into_pyobject(py)?.into_any(),
+            LockstepEvent::Dropped { player, turn } => ("dropped", player, turn).into_py_any(py),
+            LockstepEvent::Joined { player, turn } => ("joined", player, turn).into_py_any(py),
+            LockstepEvent::Refused { reason } => ("refused", reason as u8).into_py_any(py),
+            LockstepEvent::Healed { player, turn } => ("healed", player, turn).into_py_any(py),
+            LockstepEvent::Excluded => ("excluded",).into_py_any(py),
             LockstepEvent::PaceChanged { turn, pace } => {
-                ("pace", turn, pace.steps, pace.delay).into_pyobject(py)?.into_any()
+                ("pace", turn, pace.steps, pace.delay).into_py_any(py)
             }
-            LockstepEvent::Mismatch { turn, player } => {
-                ("mismatch", turn, player).into_pyobject(py)?.into_any()
-            }
-            LockstepEvent::Desync(it) => ("desync", it.turn, it.right, it.odd).into_pyobject(py)?.into_any(),
+            LockstepEvent::Mismatch { turn, player } => ("mismatch", turn, player).into_py_any(py),
+            LockstepEvent::Desync(it) => ("desync", it.turn, it.right, it.odd).into_py_any(py),
             LockstepEvent::Report { turn, player, differences } => {
-                let list = PyList::empty(py);
-                for it in differences {
-                    list.append((it.class, it.id, it.field, it.mine, it.theirs))?;
-                }
-                ("report", turn, player, list).into_pyobject(py)?.into_any()
+                let each = differences.into_iter();
+                let list: Vec<_> = each.map(|it| (it.class, it.id, it.field, it.mine, it.theirs)).collect();
+                ("report", turn, player, list).into_py_any(py)
             }
         };
-        Ok(Some(made.cast_into::<PyTuple>()?))
+        made.map(Some)
     }
 
     #[getter]

@@ -238,8 +238,30 @@ impl Facade for Peer {
         &self.endpoint
     }
 
-    fn receive_tick(&self, py: Python<'_>) -> PyResult<Inbox> {
-        self.endpoint.receive(py, || Ok(()), |pending, ends| self.make_objects(py, pending, &ends))
+    fn make_objects(&self, py: Python<'_>, pending: &mut Pending, ends: Vec<Event>) -> PyResult<()> {
+        for event in &ends {
+            let Event::Disconnected { peer, violation: Some(how), .. } = event else {
+                continue;
+            };
+            let who = lock(&self.players).by_handle.get(peer).map(|player| player.get().__repr__());
+            if let Some(who) = who {
+                let here = self.endpoint.address.0;
+                log(py, Level::Warning, || {
+                    format!(
+                        "the peer at {here}: the connection to {who} was ended, as it broke the rules: {how}"
+                    )
+                });
+            }
+        }
+        for happening in core::mem::take(&mut pending.tick.players) {
+            let event = self.make_event(py, happening)?;
+            pending.lists[EVENTS].extend(event);
+        }
+        pending.lists[EVENTS].append(&mut self.host_game(py)?);
+        self.keep_states(&mut pending.tick.chunks)?;
+        let player_of =
+            |handle| lock(&self.players).by_handle.get(&handle).map(|player| player.clone_ref(py));
+        pending.make_received(py, &self.endpoint, |handle| Some(Some(player_of(handle)?.into_any())))
     }
 
     fn prepare_close(&self, py: Python<'_>) -> PyResult<()> {
@@ -322,33 +344,6 @@ impl Peer {
             return Err(value_error("player must be another one: this is the peer's own"));
         }
         Ok(handle.unwrap_or(PeerHandle { slot: u32::MAX, generation: u32::MAX }))
-    }
-
-    /// Makes Python objects of a tick's arrivals. Locks are held briefly, never while Python runs.
-    fn make_objects(&self, py: Python<'_>, pending: &mut Pending, ends: &[Event]) -> PyResult<()> {
-        for event in ends {
-            let Event::Disconnected { peer, violation: Some(how), .. } = event else {
-                continue;
-            };
-            let who = lock(&self.players).by_handle.get(peer).map(|player| player.get().__repr__());
-            if let Some(who) = who {
-                let here = self.endpoint.address.0;
-                log(py, Level::Warning, || {
-                    format!(
-                        "the peer at {here}: the connection to {who} was ended, as it broke the rules: {how}"
-                    )
-                });
-            }
-        }
-        for happening in core::mem::take(&mut pending.tick.players) {
-            let event = self.make_event(py, happening)?;
-            pending.lists[EVENTS].extend(event);
-        }
-        pending.lists[EVENTS].append(&mut self.host_game(py)?);
-        self.keep_states(&mut pending.tick.chunks)?;
-        let player_of =
-            |handle| lock(&self.players).by_handle.get(&handle).map(|player| player.clone_ref(py));
-        pending.make_received(py, &self.endpoint, |handle| Some(Some(player_of(handle)?.into_any())))
     }
 
     fn make_event(&self, py: Python<'_>, happening: Happening) -> PyResult<Option<Py<PyAny>>> {

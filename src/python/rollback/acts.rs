@@ -3,11 +3,8 @@
 //! The game's code runs with no lock held, as it may call back in here: its functions, the classes of its inputs and
 //! the destructors of its states.
 
-use super::inputs::{InputKind, InputObjects, InputRow};
-use super::requests::{Advance, Load, Save, Sums};
-use super::states::StateKind;
-use crate::python::prelude::*;
-use crate::rollback::{GameInput, StateRing};
+use super::*;
+use crate::rollback::StateRing;
 
 pub(super) struct Acts {
     pub(super) kind: InputKind,

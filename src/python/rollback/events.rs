@@ -1,6 +1,6 @@
 //! The events of a rollback game.
 
-use crate::python::prelude::*;
+use super::*;
 
 #[record(eq, module = "tickwire.rollback")]
 #[derive(PartialEq)]

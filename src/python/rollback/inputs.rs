@@ -1,9 +1,9 @@
 //! The players' inputs, as bits and as objects: small ints, or objects of a message class.
 
-use crate::python::prelude::*;
+use super::*;
 
 use crate::python::codec::Class;
-use crate::rollback::{GameInput, InputShape, MAX_INPUT_BITS};
+use crate::rollback::{InputShape, MAX_INPUT_BITS};
 use crate::wire::Schema;
 
 /// How many objects are kept for each player: an input that comes again is the same object.

@@ -10,9 +10,16 @@ mod sync_test;
 mod timing;
 mod watching;
 
+use crate::python::prelude::*;
+use crate::rollback::{GameInput, MAX_PLAYERS};
+use acts::{Acts, state_of};
 pub(super) use events::{Desync, PlayerOut, SpectatorLost};
+use inputs::{InputKind, InputObjects, InputRow};
 pub(super) use requests::{Advance, Load, Save};
+use requests::{RequestSource, Requests, Sums};
 pub(super) use session::Rollback;
+use session::seats;
+use states::{StateKind, differing};
 pub(super) use sync_test::SyncTest;
 pub(super) use timing::Timing;
 pub(super) use watching::Spectator;

@@ -1,9 +1,7 @@
 //! The requests that a rollback game gets: save, load, advance.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::session::Rollback;
-use super::sync_test::SyncTest;
 use crate::rollback::{MAX_FIELDS, hash};
 
 #[pyclass(frozen, module = "tickwire.rollback")]

@@ -1,16 +1,9 @@
 //! A rollback game for Python: converts inputs, copies states, and carries out the core's requests.
 
+use super::*;
 use crate::python::peer::numbers_of;
-use crate::python::prelude::*;
 
-use super::acts::Acts;
-use super::events::{Desync, PlayerOut, SpectatorLost};
-use super::inputs::InputKind;
-use super::moment;
-use super::requests::{RequestSource, Requests, Sums};
-use super::states::StateKind;
-use super::timing::Timing;
-use crate::rollback::{self as core, Config, GameEvent, GameInput, MAX_DELAY, MAX_PLAYERS, Request, Status};
+use crate::rollback::{self as core, Config, GameEvent, MAX_DELAY, Request, Status};
 use crate::session::SharedRollback;
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]

@@ -1,6 +1,6 @@
 //! How a game's states are kept: arrays copied here, callables, or by the game itself.
 
-use crate::python::prelude::*;
+use super::*;
 
 use crate::rollback::{MAX_FIELDS, StateField, StateLayout};
 

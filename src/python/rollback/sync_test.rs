@@ -1,13 +1,9 @@
 //! The sync test of rollback, for Python.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::acts::{Acts, state_of};
-use super::inputs::InputKind;
-use super::requests::{RequestSource, Requests, Save};
-use super::states::{StateKind, differing};
 use crate::python::arguments::wrong;
-use crate::rollback::{self as core, GameInput, MAX_PLAYERS, MAX_WINDOW, ReplayStep};
+use crate::rollback::{self as core, MAX_WINDOW, ReplayStep};
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct SyncTest {

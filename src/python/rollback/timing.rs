@@ -1,6 +1,6 @@
 //! When the inputs of a rollback game apply.
 
-use crate::python::prelude::*;
+use super::*;
 
 use crate::rollback::{MAX_DELAY, MAX_WINDOW};
 

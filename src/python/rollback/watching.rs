@@ -1,13 +1,8 @@
 //! Spectators of rollback games, for Python.
 
-use crate::python::prelude::*;
+use super::*;
 
-use super::acts::Acts;
-use super::inputs::InputKind;
-use super::moment;
-use super::session::seats;
-use super::states::StateKind;
-use crate::rollback::{self as core, Config, MAX_PLAYERS, Status};
+use crate::rollback::{self as core, Config, Status};
 use crate::session::SharedRollback;
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]

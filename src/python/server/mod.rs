@@ -269,38 +269,6 @@ impl Server {
 
 holds!(Players: handles, newcomers);
 
-impl Facade for Server {
-    fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    fn receive_tick(&self, py: Python<'_>) -> PyResult<Inbox> {
-        let make = |pending: &mut _, events| self.make_objects(py, pending, events);
-        self.endpoint.receive(py, || self.admit(py), make)
-    }
-
-    fn prepare_close(&self, _: Python<'_>) -> PyResult<()> {
-        let peer = self.endpoint.carrier.as_ref().and_then(Weak::upgrade);
-        match peer.is_some_and(|peer| peer.lock().is_ok_and(|it| !it.is_closed())) {
-            true if !self.endpoint.closed()? => Err(value_error(
-                "the server of a hosted game must be closed by its peer: call peer.close() to leave the game, and \
-                 another player hosts it",
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    /// Calls the world's hooks, if it has any.
-    fn ask(&self, py: Python<'_>) -> PyResult<()> {
-        if !self.world.get().has_hooks() || self.endpoint.closed()? {
-            return Ok(());
-        }
-        let clients = self.clients(py)?;
-        let clock = |name: &'static str, hook: &mut dyn FnMut()| self.endpoint.clocked(py, name, hook);
-        self.world.get().ask_hooks(py, &clients, &clock)
-    }
-}
-
 impl Server {
     /// A server of this host, over this driver.
     fn over(

@@ -8,9 +8,34 @@ use crate::netcode::USER_DATA_BYTES;
 use crate::python::hooks;
 use crate::python::log::log_end;
 
-impl Server {
+impl Facade for Server {
+    fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    fn prepare_close(&self, _: Python<'_>) -> PyResult<()> {
+        let peer = self.endpoint.carrier.as_ref().and_then(Weak::upgrade);
+        match peer.is_some_and(|peer| peer.lock().is_ok_and(|it| !it.is_closed())) {
+            true if !self.endpoint.closed()? => Err(value_error(
+                "the server of a hosted game must be closed by its peer: call peer.close() to leave the game, and \
+                 another player hosts it",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Calls the world's hooks, if it has any.
+    fn ask(&self, py: Python<'_>) -> PyResult<()> {
+        if !self.world.get().has_hooks() || self.endpoint.closed()? {
+            return Ok(());
+        }
+        let clients = self.clients(py)?;
+        let clock = |name: &'static str, hook: &mut dyn FnMut()| self.endpoint.clocked(py, name, hook);
+        self.world.get().ask_hooks(py, &clients, &clock)
+    }
+
     /// Asks the admission hook about the newcomers, and admits all that it doesn't refuse.
-    pub(super) fn admit(&self, py: Python<'_>) -> PyResult<()> {
+    fn admit(&self, py: Python<'_>) -> PyResult<()> {
         let Some(hook) = &self.admission else { return Ok(()) };
         let newcomers = self.newcomers(py)?;
         if newcomers.is_empty() {
@@ -50,6 +75,21 @@ impl Server {
         answered
     }
 
+    fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
+        self.make_events(py, pending, events)?;
+        // The core hands over a client's data only between its two events, so each client has a handle here.
+        let sender = |client| Some(Some(self.handle_of(py, client)?.into_any()));
+        pending.make_received(py, &self.endpoint, sender)?;
+        let forgotten: Vec<Option<Py<ClientHandle>>> = {
+            let Players { handles, gone, .. } = &mut *lock(&self.players);
+            gone.drain(..).map(|client| handles.remove(&client)).collect()
+        };
+        drop(forgotten);
+        Ok(())
+    }
+}
+
+impl Server {
     /// Handles of the newcomers that the hook wasn't asked about.
     fn newcomers(&self, py: Python<'_>) -> PyResult<Vec<Py<ClientHandle>>> {
         let newcomers: Vec<_> = self.endpoint.state.lock()?.host().newcomers().cloned().collect();
@@ -84,25 +124,6 @@ impl Server {
         let (server, address, end, data) =
             (self.id, Address(address), OnceLock::new(), ObjectCell::default());
         ClientHandle { server, core, id, address, user_data, end, data }
-    }
-
-    /// Makes Python objects of a tick's arrivals. Locks are held briefly, never while Python runs.
-    pub(super) fn make_objects(
-        &self,
-        py: Python<'_>,
-        pending: &mut Pending,
-        events: Vec<Event>,
-    ) -> PyResult<()> {
-        self.make_events(py, pending, events)?;
-        // The core hands over a client's data only between its two events, so each client has a handle here.
-        let sender = |client| Some(Some(self.handle_of(py, client)?.into_any()));
-        pending.make_received(py, &self.endpoint, sender)?;
-        let forgotten: Vec<Option<Py<ClientHandle>>> = {
-            let Players { handles, gone, .. } = &mut *lock(&self.players);
-            gone.drain(..).map(|client| handles.remove(&client)).collect()
-        };
-        drop(forgotten);
-        Ok(())
     }
 
     fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
