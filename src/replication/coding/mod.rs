@@ -27,7 +27,7 @@ pub(super) use samples::{
     AGE_BITS, GhostList, KEPT_TICKS, Listing, MAX_ENTRIES, MAX_PACKETS, Models, OLDER_TICKS, READ_TICKS,
     Sample,
 };
-pub(super) use track::{MAX_RUN, MAX_STEPS, WINDOW};
+pub(super) use track::{MAX_RUN, MAX_STEPS};
 pub(super) use words::{Layout, Off, Trail};
 
 /// Bits of a probability, and its minimum: no decision takes more than 8 bits.

@@ -214,7 +214,7 @@ impl Frequencies {
         Frequencies { seen: vec![[0; 2]; layout.count()], ones: vec![1 << (SCALE - 1); layout.count()] }
     }
 
-    /// Adds a sample, or takes it back.
+    /// Adds a sample, or takes it back. Its models are unknown until they are found again.
     fn count(&mut self, counts: &[Count], adds: bool) {
         for Count { model, seen } in counts {
             let sums = &mut self.seen[*model as usize];
@@ -222,13 +222,25 @@ impl Frequencies {
                 // At most 16 samples are named.
                 *sum = if adds { *sum + u32::from(*seen) } else { *sum - u32::from(*seen) };
             }
-            let [zeros, ones] = sums.map(u64::from);
-            let one = ((ones + 1) << SCALE) / (zeros + ones + 2);
-            // Fits 16 bits.
-            self.ones[*model as usize] = one.clamp(LEAST.into(), (1 << SCALE) - u64::from(LEAST)) as u16;
+            self.ones[*model as usize] = UNKNOWN;
+        }
+    }
+
+    /// Finds the models of a sample that are unknown.
+    fn find(&mut self, counts: &[Count]) {
+        for model in counts.iter().map(|count| count.model as usize) {
+            if self.ones[model] == UNKNOWN {
+                let [zeros, ones] = self.seen[model].map(u64::from);
+                let one = ((ones + 1) << SCALE) / (zeros + ones + 2);
+                // Fits 16 bits.
+                self.ones[model] = one.clamp(LEAST.into(), (1 << SCALE) - u64::from(LEAST)) as u16;
+            }
         }
     }
 }
+
+/// Stands for a probability that isn't known: none is so low.
+const UNKNOWN: u16 = 0;
 
 /// The models of packets that name the same ticks.
 #[derive(Debug)]
@@ -254,10 +266,10 @@ impl Models {
         let before = core::mem::take(&mut self.named);
         let left = before.iter().filter(|sample| !is_in(named, sample)).map(|sample| (sample, false));
         let entered = named.iter().filter(|sample| !is_in(&before, sample)).map(|sample| (sample, true));
-        for (sample, adds) in left.chain(entered) {
-            for (class, sample) in self.classes.iter_mut().zip(&sample.classes) {
-                class.count(&sample.counts, adds);
-            }
+        let changes: Vec<_> = left.chain(entered).collect();
+        for (class, i) in self.classes.iter_mut().zip(0..) {
+            changes.iter().for_each(|(sample, adds)| class.count(&sample.classes[i].counts, *adds));
+            changes.iter().for_each(|(sample, _)| class.find(&sample.classes[i].counts));
         }
         self.named = named.to_vec();
     }

@@ -14,7 +14,7 @@ use super::super::coding::{
 use super::super::packet::Violation;
 use super::Mirror;
 use super::ghosts::Against;
-use super::source::{Bases, RecordSource};
+use super::source::RecordSource;
 use super::staged::{Staged, StagedOp};
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
@@ -248,7 +248,7 @@ impl Mirror {
                     }
                     Some(Op::Update { base, whole, mask }) => {
                         source.whole = whole;
-                        ghosts.read_update(at, Against { tick, base }, mask, &mut source, staged)?;
+                        ghosts.read_coded_update(at, Against { tick, base }, mask, &mut source, staged)?;
                         let (deviated, most) = (source.deviated, source.most);
                         listing.note(Note::of_update(note, (tick, base, mask), (deviated, most)));
                     }
@@ -274,7 +274,7 @@ impl Mirror {
 }
 
 /// A coder, as the source of a record's properties.
-struct Coded<'s, 'a> {
+pub(super) struct Coded<'s, 'a> {
     decoder: &'s mut Decoder<'a>,
     layout: Layout,
     motion: &'s Motion,
@@ -294,7 +294,7 @@ struct Coded<'s, 'a> {
 
 impl Coded<'_, '_> {
     /// Reads the words of an update's properties; without states, skips them.
-    fn read(
+    pub(super) fn read(
         &mut self,
         class: &GhostClass,
         mask: u64,
@@ -341,6 +341,11 @@ impl Coded<'_, '_> {
         self.most = off.most();
         Ok(())
     }
+
+    /// Skips the words of an update's properties.
+    pub(super) fn pass_over(&mut self, class: &GhostClass, mask: u64, depth: u8) -> Result<(), Violation> {
+        self.read(class, mask, depth, None)
+    }
 }
 
 impl RecordSource for Coded<'_, '_> {
@@ -361,23 +366,6 @@ impl RecordSource for Coded<'_, '_> {
             self.created[range].copy_from_slice(words);
         }
         Ok(())
-    }
-
-    fn updated(
-        &mut self,
-        class: &GhostClass,
-        mask: u64,
-        depth: u8,
-        bases: Bases<'_>,
-        words: &mut [u64],
-    ) -> Result<(), Violation> {
-        let Bases { states: rows, past, ahead } = bases;
-        let states = States { rows, width: words.len(), run: depth, past, ahead };
-        self.read(class, mask, depth, Some((states, words)))
-    }
-
-    fn pass_over(&mut self, class: &GhostClass, mask: u64, depth: u8) -> Result<(), Violation> {
-        self.read(class, mask, depth, None)
     }
 
     fn others<R: Default>(

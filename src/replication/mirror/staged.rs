@@ -6,7 +6,7 @@
 use core::ops::Range;
 
 use super::super::packet::{Audience, Violation};
-use super::form::Form;
+use super::super::form::Form;
 use crate::wire::{BitReader, Properties};
 
 /// What a record does, once its packet was read.
