@@ -152,7 +152,8 @@ impl History {
     /// in each of this many ticks since is found at once.
     #[inline]
     pub(super) fn state_at(&self, row: usize, tick: u32, changes: u32) -> Option<&[u32]> {
-        let likely = self.place(row, (changes as usize).wrapping_sub(1)).filter(|place| place.since[row] == tick);
+        let likely =
+            self.place(row, (changes as usize).wrapping_sub(1)).filter(|place| place.since[row] == tick);
         let place = likely.or_else(|| {
             let mut each = (0..).map_while(|back| self.place(row, back));
             each.find(|place| place.since[row] <= tick)
@@ -202,18 +203,15 @@ mod tests {
                 [11, 12, 14, 15, 19, 25].map(|tick| at(&history, 0, tick).map(|words| words[0])),
                 [None, Some(12), Some(12), Some(15), Some(15), Some(20)]
             );
-            let load = |history: &History, state| {
-                let mut words = [0; 2];
-                history.form.load(state, &mut words);
-                words[0]
-            };
+            let first = |history: &History, state: &[u32]| history.form.word(state, 0);
             let found = [(20, 1), (15, 2), (12, 3), (10, 4), (15, 1), (16, 2), (20, u32::MAX)];
             assert_eq!(
-                found.map(|(tick, changes)| history.state_at(0, tick, changes).map(|it| load(&history, it))),
+                found.map(|(tick, changes)| history.state_at(0, tick, changes).map(|it| first(&history, it))),
                 [Some(20), Some(15), Some(12), None, Some(15), Some(15), Some(20)],
                 "whether or not it changed in each tick since"
             );
-            let back = |history: &History, row, back| history.state_back(row, back).map(|it| load(history, it));
+            let back =
+                |history: &History, row, back| history.state_back(row, back).map(|it| first(history, it));
             assert_eq!([0, 1, 2, 3].map(|i| back(&history, 0, i)), [Some(20), Some(15), Some(12), None]);
             assert_eq!((at(&history, 1, 25), back(&history, 1, 0)), (None, None), "the other row had none");
             history.reserve(9);

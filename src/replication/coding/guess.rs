@@ -127,7 +127,6 @@ impl Motion {
             *guessed = range.moved_by(newest, (moved + STEP / 2).div_euclid(STEP));
         }
         if let Some((at, reach)) = rotation {
-            let start = words.start + at;
             let of = |i: usize| Some(reach.quaternion(states.words(i, words.start + at)?));
             if let Some(turned) = turn_on(reach, ages, of) {
                 guess = Guess { rotation: Some(turned), largest: turned.largest() };

@@ -24,8 +24,8 @@ pub(super) use guess::{Guess, Motion, States};
 pub(super) use heads::{Op, Place, STRIDE};
 pub(super) use note::Note;
 pub(super) use samples::{
-    AGE_BITS, GhostList, KEPT_TICKS, Listing, MAX_ENTRIES, MAX_PACKETS, Models, OLDER_TICKS, READ_TICKS,
-    Sample,
+    AGE_BITS, GhostList, KEPT_TICKS, Listing, MAX_ENTRIES, MAX_PACKETS, MAX_READ_ENTRIES, Models,
+    OLDER_TICKS, READ_TICKS, Sample,
 };
 pub(super) use track::{MAX_RUN, MAX_STEPS};
 pub(super) use words::{Layout, Off, Trail};

@@ -18,12 +18,14 @@ pub(in crate::replication) const OLDER_TICKS: u32 = 15;
 /// How long a writer keeps samples, in ticks.
 pub(in crate::replication) const KEPT_TICKS: u32 = (1 << AGE_BITS) + OLDER_TICKS;
 
-/// How long a reader keeps them: a packet that overtook others by up to a round trip is still acked.
-pub(in crate::replication) const READ_TICKS: u32 = 8 * KEPT_TICKS;
+/// How long a reader keeps them. A writer takes a packet for lost if it was acked too late for all that it names to be kept.
+pub(in crate::replication) const READ_TICKS: u32 = 2 * KEPT_TICKS;
 
-/// A writer names a tick while the packets of it and of the later ticks have at most this many entries. Readers keep twice as
-/// many.
+/// A writer names a tick while the packets of it and of the later ticks have at most this many entries.
 pub(in crate::replication) const MAX_ENTRIES: usize = 1 << 20;
+
+/// A reader keeps at most this many.
+pub(in crate::replication) const MAX_READ_ENTRIES: usize = 2 * MAX_ENTRIES;
 
 /// A tick of more packets isn't named.
 pub(in crate::replication) const MAX_PACKETS: usize = 64;

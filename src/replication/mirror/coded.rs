@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::super::class::{Classes, GhostClass};
 use super::super::coding::{
-    AGE_BITS, Coder, Decoder, Guess, Layout, Listing, MAX_ENTRIES, MAX_PACKETS, MAX_RECORDS, Models, Motion,
-    Note, OLDER_TICKS, Off, Op, Place, READ_TICKS, Sample, States, Trail,
+    AGE_BITS, Coder, Decoder, Guess, Layout, Listing, MAX_PACKETS, MAX_READ_ENTRIES, MAX_RECORDS, Models,
+    Motion, Note, OLDER_TICKS, Off, Op, Place, READ_TICKS, Sample, States, Trail,
 };
 use super::super::packet::Violation;
 use super::Mirror;
@@ -133,7 +133,7 @@ impl CodedReader {
         let mut entries = 0;
         let kept = self.ticks.iter().rev().take_while(|read| {
             entries += read.entries;
-            newest - read.tick < READ_TICKS && entries <= 2 * MAX_ENTRIES
+            newest - read.tick < READ_TICKS && entries <= MAX_READ_ENTRIES
         });
         let dropped = self.ticks.len() - kept.count();
         if let Some(last) = self.ticks.drain(..dropped).next_back() {

@@ -214,7 +214,7 @@ impl TickData<'_> {
             let part = &coder.parts[found];
             names.write(out);
             out.run_of_words(&part.words, 0, part.bits);
-            models.writing = Some(part.sample.clone());
+            models.writing = Some((names, part.sample.clone()));
             let noted = part
                 .spent
                 .iter()

@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 use super::super::class::GhostClass;
 use super::super::coding::{MAX_RUN, States};
+use super::super::form::Form;
 use super::super::lives::Lives;
 use super::super::packet::{Audience, Base, Violation};
-use super::super::form::Form;
-use super::pages::Pages;
 use super::coded::Coded;
+use super::pages::Pages;
 use super::source::{Plain, RecordSource};
 use super::staged::{Staged, StagedOp};
 use crate::wire::{BitReader, MaskWords, Narrow};
@@ -214,11 +214,14 @@ impl Ghosts {
             }
             Base::UpTo { .. } => false,
         });
+        if !known {
+            self.stage_skip(id, tick, staged)?;
+        }
         let (goes_on, properties) = (base.has_older() && reader.bool()?, &self.class.properties);
         let with_words = mask & self.with_words;
         if !known {
             properties.skip(reader, with_words, true)?;
-            return self.skip_update(id, tick, mask, &mut Plain(reader), staged);
+            return self.read_bodies(mask, &mut Plain(reader), staged);
         }
         self.words.copy_from_slice(newest);
         for (i, property) in properties.of(with_words) {
@@ -249,8 +252,9 @@ impl Ghosts {
         let known = self.pages.get(id).filter(|(page, at)| page.states.may_change(*at, tick));
         let known = known.is_some_and(|(page, at)| page.states.up_to(at, (newest, past), words, older));
         if !known {
+            self.stage_skip(id, tick, staged)?;
             source.pass_over(&self.class, with_words, run)?;
-            return self.skip_update(id, tick, mask, source, staged);
+            return self.read_bodies(mask, source, staged);
         }
         let ((past, ahead), newest) = (base.ages(tick), &mut *self.newest);
         newest.copy_from_slice(words);
@@ -277,22 +281,17 @@ impl Ghosts {
         self.read_bodies(mask, source, staged)
     }
 
-    /// Stages that an update is passed over, whose base isn't there.
-    fn skip_update(
-        &mut self,
-        id: usize,
-        tick: u32,
-        mask: u64,
-        source: &mut impl RecordSource,
-        staged: &mut Staged,
-    ) -> Result<(), Violation> {
+    /// Stages that an update is passed over, as it comes after the ghost's end or too late.
+    ///
+    /// # Errors
+    /// A newer one can't lack its base: one that the server names was acked, and is among the newest.
+    fn stage_skip(&self, id: usize, tick: u32, staged: &mut Staged) -> Result<(), Violation> {
         let newest = self.tick(id);
         if newest > 0 && tick > newest {
-            // A baseline that the server names was acked, and is among the newest.
             return Err(Violation::Baseline { class: self.id_of_class, id: id as u32 });
         }
         staged.push(self.id_of_class, id, StagedOp::Skip);
-        self.read_bodies(mask, source, staged)
+        Ok(())
     }
 
     /// Reads the properties of a mask that have no words.
