@@ -200,6 +200,7 @@ impl Ghosts {
         reader: &mut BitReader<'_>,
         staged: &mut Staged,
     ) -> Result<(), Violation> {
+        let last = self.tick(id);
         let (newest, older) = (&mut *self.newest, &mut *self.older);
         let known = self.pages.get(id).filter(|(page, at)| page.states.may_change(*at, tick));
         let known = known.is_some_and(|(page, at)| match base {
@@ -215,7 +216,7 @@ impl Ghosts {
             Base::UpTo { .. } => false,
         });
         if !known {
-            self.stage_skip(id, tick, staged)?;
+            stage_skip((self.id_of_class, id), (tick, last), staged)?;
         }
         let (goes_on, properties) = (base.has_older() && reader.bool()?, &self.class.properties);
         let with_words = mask & self.with_words;
@@ -248,11 +249,12 @@ impl Ghosts {
         let Base::UpTo { tick: newest, past, run } = base else { return Err(Violation::Form) };
         let mut older = [&[][..]; MAX_RUN as usize];
         let older = &mut older[..usize::from(run)];
+        let last = self.tick(id);
         let (words, with_words) = (&mut *self.words, mask & self.with_words);
         let known = self.pages.get(id).filter(|(page, at)| page.states.may_change(*at, tick));
         let known = known.is_some_and(|(page, at)| page.states.up_to(at, (newest, past), words, older));
         if !known {
-            self.stage_skip(id, tick, staged)?;
+            stage_skip((self.id_of_class, id), (tick, last), staged)?;
             source.pass_over(&self.class, with_words, run)?;
             return self.read_bodies(mask, source, staged);
         }
@@ -281,19 +283,6 @@ impl Ghosts {
         self.read_bodies(mask, source, staged)
     }
 
-    /// Stages that an update is passed over, as it comes after the ghost's end or too late.
-    ///
-    /// # Errors
-    /// A newer one can't lack its base: one that the server names was acked, and is among the newest.
-    fn stage_skip(&self, id: usize, tick: u32, staged: &mut Staged) -> Result<(), Violation> {
-        let newest = self.tick(id);
-        if newest > 0 && tick > newest {
-            return Err(Violation::Baseline { class: self.id_of_class, id: id as u32 });
-        }
-        staged.push(self.id_of_class, id, StagedOp::Skip);
-        Ok(())
-    }
-
     /// Reads the properties of a mask that have no words.
     #[inline]
     fn read_bodies(
@@ -306,6 +295,23 @@ impl Ghosts {
             staged.read_bodies(&self.class.properties, &self.without_words, mask, reader)
         })
     }
+}
+
+/// Stages that an update of a tick is passed over, as it comes after the ghost's end or too late for its `last` state.
+///
+/// # Errors
+/// A newer one can't lack its base: one that the server names was acked, and is among the newest.
+fn stage_skip(
+    (class, id): (u32, usize),
+    (tick, last): (u32, u32),
+    staged: &mut Staged,
+) -> Result<(), Violation> {
+    if last > 0 && tick > last {
+        // Below the capacity.
+        return Err(Violation::Baseline { class, id: id as u32 });
+    }
+    staged.push(class, id, StagedOp::Skip);
+    Ok(())
 }
 
 /// Whether the processor has wider vectors than all of its kind, and shifts by any register.
