@@ -69,12 +69,18 @@ impl Listing {
     }
 
     /// Adds a ghost, with the trails that its words had; nothing of one that wasn't listed.
-    pub(in crate::replication) fn push(&mut self, id: u32, trails: &[Trail]) -> &mut [Trail] {
+    pub(in crate::replication) fn push(&mut self, id: u32, trails: &[Trail]) {
         let start = self.trails.len();
         self.ids.push(id);
         self.notes.push(Note::default());
         self.trails.extend_from_slice(trails);
         self.trails.resize(start + self.words, Trail::default());
+    }
+
+    /// The trails of the last one's words.
+    #[inline]
+    pub(in crate::replication) fn trails(&mut self) -> &mut [Trail] {
+        let start = self.trails.len() - self.words;
         &mut self.trails[start..]
     }
 
