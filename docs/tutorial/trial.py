@@ -48,7 +48,11 @@ def files(chapter: Path) -> dict[str, str]:
     """The files of the tutorial as they are at the end of a chapter, by name."""
     pages = CHAPTERS[: CHAPTERS.index(chapter) + 1]
     blocks = [block for page in pages for block in BLOCK.findall(page.read_text("utf-8"))]
-    return {"arena.py": code(chapter), **{name: text for name, text in blocks if name}}
+    found = {"arena.py": code(chapter)}
+    for name, text in blocks:
+        if name:
+            found[name] = found.get(name, "") + text
+    return found
 
 
 def networking_lines(chapter: Path) -> int:

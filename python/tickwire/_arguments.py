@@ -1,4 +1,4 @@
-"""The command lines' parser. Apart from the commands, so that a sample needn't load them all."""
+"""The parser of command lines. It is apart from the commands, so that a sample needn't load all of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message}; try {self.prog} --help.\n")
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """All are known, or it is an error: of the command that they were given to, not of its parent."""
+        """Refuses unknown arguments. The error names the command that got them, not its parent."""
         fill, self.fill = self.fill, None
         if fill:
             fill(self)

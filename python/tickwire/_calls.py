@@ -1,7 +1,7 @@
 """Calls: functions that the other side runs, declared by their parameters as messages are by their fields.
 
-A function made a call by :func:`call` becomes a message class of its parameters, which comes after the
-protocol's messages. A request is a call that waits for what the function returns.
+A function decorated with :func:`call` becomes a message class with its parameters. This class follows the
+protocol's messages. A request is a call that waits for the function's return value.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ to_all: Final = Direction.TO_ALL
 
 
 class Call(Generic[_P, _R_co]):
-    """A function that the other side runs. Calling it here runs it here, as a plain function."""
+    """A function that the other side runs. Calling the object itself runs the function on this side."""
 
     def __init__(self, function: Callable[..., _R_co], direction: Direction, declared: Declared) -> None:
         self.function = function

@@ -1,5 +1,4 @@
-"""Checks of arguments in the Python modules, with errors that name them; the native modules have their
-own."""
+"""Checks of arguments in the Python modules, with errors that name the argument."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ def check_number(name: str, value: object) -> None:
 
 
 def check_within(name: str, value: object, low: float, high: float, kind: type = float) -> None:
-    """Refuses values that aren't numbers of this kind, or are out of these bounds."""
+    """Refuses values that have another type or are out of these bounds."""
     if isinstance(value, bool) or (kind is int and not isinstance(value, SupportsIndex)):
         what = "an int" if kind is int else "a number"
         raise TypeError(f"{name} must be {what}, {low} to {high}, not {type(value).__name__}")
@@ -27,7 +26,7 @@ def check_within(name: str, value: object, low: float, high: float, kind: type =
 
 
 def check_seconds(name: str, value: float) -> None:
-    """Refuses values that aren't a duration."""
+    """Refuses values that aren't a number of seconds."""
     check_number(name, value)
     if not 0 <= value < math.inf:
         raise ValueError(f"{name} must be at least 0 seconds and finite, not {value!r}")

@@ -82,7 +82,7 @@ class DisconnectReason(enum.Enum):
 
 
 class LeaveReason(enum.Enum):
-    """The reason why a player left a game of peers, or never got in. ``str(reason)`` is a sentence."""
+    """The reason why a player left a game of peers, or couldn't join. ``str(reason)`` is a sentence."""
 
     LEFT = "the player left"
     LOST = "nothing arrived from the player for too long"

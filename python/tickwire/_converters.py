@@ -1,6 +1,6 @@
-"""How fields of Python's own classes are sent.
+"""Converters for fields of Python's own classes.
 
-A module of its own, because most games declare no such field and needn't import these classes.
+They are in a separate module, because most games don't need these classes.
 """
 
 from __future__ import annotations

@@ -1119,7 +1119,7 @@ class Protocol(Generic[_P]):
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def id(self) -> int:
-        """The netcode protocol id: with ``fold_hash``, the one given XOR :attr:`hash`."""
+        """The netcode protocol id: with ``fold_hash``, the given id XOR :attr:`hash`."""
     @property
     def inputs(self) -> type | None:
         """The class of clients' inputs; None if the protocol has none."""
@@ -1959,7 +1959,7 @@ class World:
             data: what :meth:`save` returned.
 
         Raises:
-            BadWorldError: the bytes are no saved world, or one of other ghost classes. The world is empty then.
+            BadWorldError: the bytes aren't a saved world, or the world has other ghost classes. Then the new world is empty.
             GhostError: the world isn't new.
             ClosedError: the server was closed.
         """
@@ -2152,8 +2152,8 @@ class World:
 
 @final
 class Latency:
-    """Where the time from a key to another player's screen goes, in seconds: see :attr:`Client.latency`. The
-    figures are this client's own; another player's line and view may differ.
+    """The parts of the time from a key press to another player's screen, in seconds: see :attr:`Client.latency`. They
+    assume that the other player has the same line and view as this client.
     """
 
     @property
@@ -2952,7 +2952,7 @@ class Server(Generic[_P]):
         """
     @property
     def _moves_chunks(self) -> bool:
-        """Whether :meth:`_step` should be called between ticks, each millisecond: chunks are under way."""
+        """Whether :meth:`_step` should be called each millisecond between ticks, because chunks are in flight."""
     @property
     def _has_news(self) -> bool:
         """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
@@ -2979,8 +2979,8 @@ class Server(Generic[_P]):
         notify: bool = False,
     ) -> list[int]:
         """Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE`` (the
-        player left, maybe in this very tick) or ``FULL`` (the player doesn't ack or read), which are false: then
-        nothing was queued. Nothing a player does makes it raise.
+        player left, maybe in this very tick) or ``FULL`` (the player doesn't ack or read), which are false; then
+        nothing was queued. A player's action never makes it raise.
 
         Of a :class:`~tickwire.columns.Batch`, it queues all rows for one client, or a row for each of several clients.
         Returns the indices of the rows that were not queued because their client has left or its channel is full. A
@@ -3472,7 +3472,7 @@ class Client(Generic[_P]):
         """
     @property
     def latency(self) -> Latency:
-        """Where the time from a key on this machine to another player's screen goes."""
+        """The parts of the time from a key press on this machine to another player's screen."""
     @property
     def closed(self) -> bool:
         """Whether the client is closed, after any linger."""
@@ -3571,10 +3571,10 @@ class Client(Generic[_P]):
     def pump(self) -> None:
         """Keeps the connection alive without taking messages, like :meth:`Server.pump`."""
     def _step(self) -> float:
-        """Between ticks, for event loops: as :meth:`Server._step`."""
+        """Serves the connection between ticks, for event loops, like :meth:`Server._step`."""
     @property
     def _moves_chunks(self) -> bool:
-        """Whether :meth:`_step` should be called between ticks, each millisecond: chunks are under way."""
+        """Whether :meth:`_step` should be called each millisecond between ticks, because chunks are in flight."""
     @property
     def _has_news(self) -> bool:
         """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
@@ -3798,7 +3798,7 @@ class MasterChanged:
 
 @final
 class HostChanged:
-    """The game has another host and goes on. All peers get this event, the new host included."""
+    """Another player hosts the game now. All peers get this event, including the new host."""
 
     __match_args__ = ("host", "age")
     @property
@@ -3806,8 +3806,8 @@ class HostChanged:
         """The new host."""
     @property
     def age(self) -> float | None:
-        """The age of the world with which the game goes on, in seconds; None if no player had one: the new
-        host begins with an empty world."""
+        """The age in seconds of the world that the new host continues; None if no player had a world, so that the new
+        host begins with an empty one."""
 
 @final
 class Started:
@@ -3832,7 +3832,7 @@ class Started:
 
 @final
 class GameEnded:
-    """This peer has left the game, or never got in. This is its last event."""
+    """This peer has left the game, or couldn't join. This is its last event."""
 
     __match_args__ = ("reason",)
     @property
@@ -3856,6 +3856,7 @@ class Peer(Generic[_P]):
         players: int = 4,
         late_joining: bool = False,
         key: bytes | None = None,
+        ghosts: dict[type, type] | None = None,
         rendezvous: Rendezvous | None = None,
         network: SimulatedNetwork | None = None,
         transfers: Transfers | None = None,
@@ -3871,6 +3872,8 @@ class Peer(Generic[_P]):
             late_joining (bool, default False): whether players may join after the start.
             key (bytes | None, default None): 32 bytes that only the game's peers know; None: development mode, in
                 which anyone can join.
+            ghosts (dict[type, type] | None, default None): subclasses to make the ghost objects of :attr:`client` from, by
+                the protocol's ghost class.
             rendezvous (Rendezvous | None, default None): a rendezvous server and NAT settings; None: players join
                 by address only.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
@@ -3889,6 +3892,7 @@ class Peer(Generic[_P]):
         *,
         name: str = "",
         key: bytes | None = None,
+        ghosts: dict[type, type] | None = None,
         rendezvous: Rendezvous | None = None,
         network: SimulatedNetwork | None = None,
         transfers: Transfers | None = None,
@@ -3904,6 +3908,8 @@ class Peer(Generic[_P]):
             protocol (Protocol): the protocol of all peers, made with ``peers=True``.
             name (str, default ''): the player's name, up to 32 bytes in UTF-8.
             key (bytes | None, default None): the 32 bytes of the game; None: development mode.
+            ghosts (dict[type, type] | None, default None): subclasses to make the ghost objects of :attr:`client` from, by
+                the protocol's ghost class.
             rendezvous (Rendezvous | None, default None): the rendezvous server that knows the code in ``address``.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): limits for chunks.
@@ -3945,12 +3951,12 @@ class Peer(Generic[_P]):
         """Whether this peer is the master."""
     @property
     def server(self) -> Server[_P] | None:
-        """The game's server while this player hosts, and no other player can: tick it, and only then. None on the
-        other peers, and on a host that the others may be replacing. A protocol with ghosts, calls, inputs or a tick
-        rate makes a game hosted; None without these."""
+        """The game's server while this player hosts; tick it then. None on the other peers, and on a host that the
+        other peers may be replacing. Always None if the protocol has no ghosts, calls, inputs or tick rate."""
     @property
     def client(self) -> Client[_P]:
-        """This player's client of the game's server, in memory while this player hosts: the same object for all hosts.
+        """This player's client of the game's server. It is the same object for all hosts. While this player hosts,
+        its packets pass through memory.
 
         Raises:
             ValueError: the protocol has no ghosts, calls, inputs or tick rate.
@@ -3987,7 +3993,7 @@ class Peer(Generic[_P]):
         """Serves the connections between ticks, for event loops, like :meth:`Server._step`."""
     @property
     def _moves_chunks(self) -> bool:
-        """Whether :meth:`_step` should be called between ticks, each millisecond: chunks are under way."""
+        """Whether :meth:`_step` should be called each millisecond between ticks, because chunks are in flight."""
     @property
     def _has_news(self) -> bool:
         """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
@@ -5715,7 +5721,7 @@ class Save:
         """Whether ``checksum`` is compared with the other players' once this frame is confirmed."""
     @property
     def state(self) -> Any:
-        """The state that :class:`Load` returns later: set it to a copy that nothing changes."""
+        """The copy of the game's state that :class:`Load` returns later. Don't change the copy."""
     @state.setter
     def state(self, value: object) -> None: ...
     @property

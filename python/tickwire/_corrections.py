@@ -1,8 +1,8 @@
-"""Corrections of what is drawn: plain functions, on numbers and on arrays.
+"""Corrections of drawn positions: plain functions for numbers and arrays.
 
-A correction says that a thing isn't where it was drawn. Drawn at once, it would jump; these functions
-move it over time. Each takes numbers or NumPy arrays that can be broadcast together. ``fraction`` is the
-share of the time that has passed, clamped to 0 to 1.
+A drawn thing may turn out to be at another place. It would jump if it were drawn there at once, so these
+functions move it over time. Each takes numbers or NumPy arrays that can be broadcast together. ``fraction``
+is the share of the time that has passed, clamped to 0 to 1.
 """
 
 from __future__ import annotations

@@ -222,7 +222,7 @@ except_owner: Final = Condition("except_owner")
 
 
 class When(Condition):
-    """A condition that the game decides itself. Made by :func:`when`."""
+    """A condition that the game sets itself. Made by :func:`when`."""
 
     def __init__(self, condition: str) -> None:
         super().__init__("when", condition)
@@ -254,8 +254,8 @@ def when(name: str, /) -> When:
 
 
 class ShownAs(Bound):
-    """How a property of a ghost is shown between two of its states, for ``Annotated``. Except for
-    :func:`threshold`, it doesn't affect what is sent. These are :data:`step`, :data:`linear`,
+    """A rule to show a property of a ghost between two of its states, for ``Annotated``. Only
+    :func:`threshold` affects what is sent. These are :data:`step`, :data:`linear`,
     :data:`slerp`, :data:`angular`, and what :func:`hermite` and :func:`threshold` give.
     """
 
@@ -271,7 +271,7 @@ class ShownAs(Bound):
 
 
 class Angular(ShownAs):
-    """:data:`angular`, which may be called."""
+    """The rule :data:`angular`, which can also be called with a range."""
 
     def __call__(self, lo: float, hi: float, /) -> ShownAs:
         """Returns the same rule for a plain number on a circle from ``lo`` to ``hi``, which equals ``lo``."""
@@ -293,8 +293,8 @@ a plain number, give its circle: ``tw.world.angular(-180, 180)``."""
 
 
 def hermite(velocity: str, /) -> ShownAs:
-    """Shows the property on the cubic between two states that has the velocities of both. The tick rate
-    is the protocol's ``tick_rate``, or 60 if it has none.
+    """Shows the property on a cubic curve through two states, with the velocities of both states. The tick
+    rate is the protocol's ``tick_rate``, or 60 if it has none.
 
     Args:
         velocity: the name of the property that holds the velocity, in units per second.
@@ -390,7 +390,7 @@ def register(
 
 
 def converter(class_: type) -> Converter | None:
-    """The converter of a class that was registered, or of one of Python's own."""
+    """The converter of a registered class, or of a class of Python's own."""
     if (registered := REGISTERED.get(class_)) is None and class_.__module__ in ("datetime", "uuid"):
         own: dict[type, Converter] = import_module("tickwire._converters").CONVERTERS
         return own.get(class_)
@@ -398,7 +398,8 @@ def converter(class_: type) -> Converter | None:
 
 
 def place_of_declaration() -> str:
-    """Which class and field the caller is declaring, as ``Chat.text: ``; else nothing. For errors."""
+    """The class and field that the caller is declaring, such as ``Chat.text: ``, for errors; else an empty
+    text."""
     frame = sys._getframe(1)
     code = frame.f_code
     in_class = "__module__" in frame.f_locals and "__qualname__" in frame.f_locals

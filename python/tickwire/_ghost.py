@@ -1,8 +1,8 @@
 """Ghost classes: objects of the server's world that appear in every client.
 
 A class declared with :func:`ghost` has properties, declared like the fields of messages. Its objects are
-plain until :meth:`World.spawn` makes them live: then a property is a cell of the world's columns, and
-the next flush sends assigned values.
+plain until :meth:`World.spawn` adds them to a world. From then on, a property is a cell of the world's
+columns, and the next flush sends assigned values.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def ghost(
 ) -> Any:
     """Makes a class a ghost class: its annotated properties are copied to clients.
 
-    Declare properties like the fields of messages. An annotation may also tell which clients get a
+    Declare properties like the fields of messages. An annotation may also choose the clients that get a
     property: ``Annotated[int, tw.ranged(0, 999), tw.world.owner_only]``. The class gets a constructor
     and a repr, like a dataclass. Two ghosts are equal only if they are the same object. Name further
     attributes in ``__slots__``; they aren't sent.
@@ -172,7 +172,7 @@ def _without_conditions(hint: Any) -> Any:
 
 
 def _with_base(cls: type[_T]) -> type[_T]:
-    """The class again, derived from the native base that has its values."""
+    """Makes the class again, derived from the native base that has the values."""
     left_out = {"__dict__", "__weakref__", *(field.name for field in dataclasses.fields(cls))}  # type: ignore[arg-type]
     members = {name: value for name, value in vars(cls).items() if name not in left_out}
     slots = members.setdefault("__slots__", ())
@@ -190,7 +190,7 @@ def _with_base(cls: type[_T]) -> type[_T]:
 
 
 def _reduce(ghost: Any) -> tuple[Any, ...]:
-    """How a ghost is copied and pickled: as a plain object with its values."""
+    """Copies and pickles a ghost as a plain object with its values."""
     values = {field.name: getattr(ghost, field.name) for field in dataclasses.fields(ghost)}
     return _plain, (type(ghost), values)
 

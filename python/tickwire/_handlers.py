@@ -1,4 +1,4 @@
-"""A function for each class of message, instead of a ``match`` over the inbox.
+"""Handlers: one function for each class of message, instead of a ``match`` over the inbox.
 
 ``docs/messages.md`` has an example.
 """
@@ -27,7 +27,7 @@ class _Register(Protocol[_M]):
 
 
 class Handlers:
-    """Functions by the class of the message or event that they handle.
+    """Functions that handle messages and events, by class.
 
     ::
 
@@ -52,7 +52,7 @@ class Handlers:
 
     def on(self, class_: type[_M], /) -> _Register[_M]:
         """Makes the decorated function the handler of a message class, of :class:`Connected`,
-        :class:`Disconnected`, :class:`Reconnecting` or an event of ghosts, as :class:`GhostSpawned`.
+        :class:`Disconnected`, :class:`Reconnecting` or an event of ghosts, such as :class:`GhostSpawned`.
 
         Raises:
             TypeError: the argument isn't a class, or is a ghost class.
@@ -79,8 +79,8 @@ class Handlers:
         """Calls the function of each event and message. Returns the events and messages without a
         function.
 
-        Events are first, in order, then events of ghosts, so that a message's function finds the ghost
-        that the message names. Calls run in their place among the messages. Values of latest channels
+        Events come first, then events of ghosts, then messages. So a message's function finds the ghost
+        that the message names. Calls run in order with the messages. Values of latest channels
         and payloads stay in :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
         """
         if not hasattr(inbox, "events"):

@@ -1,4 +1,4 @@
-"""An answer for orchestrators: whether a server ticks."""
+"""Health checks for orchestrators: whether a server ticks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check_health(given: str | int | tuple[str, int] | None) -> Address | None:
 
 
 class Health:
-    """Answers HTTP on an address from a thread of its own: 200 while ticks happen, 503 otherwise."""
+    """Answers HTTP requests on its own thread: 200 while ticks happen, 503 otherwise."""
 
     def __init__(self, address: Address, rate: float) -> None:
         family = socket.AF_INET6 if address.is_ipv6 else socket.AF_INET
@@ -54,11 +54,11 @@ class Health:
         self._thread.start()
 
     def tick(self) -> None:
-        """A tick happens."""
+        """Records that a tick happens."""
         self._ticked = time.monotonic()
 
     def close(self) -> None:
-        """Ends the answers. Closing twice is fine."""
+        """Stops answering. Closing twice is allowed."""
         if self._closed:
             return
         self._closed = True

@@ -1,4 +1,4 @@
-"""The size of a protocol's messages, field by field, as text for people."""
+"""The size of a protocol's messages, field by field, as readable text."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ IMPORT_TIMEOUT = 10.0
 
 
 def find(target: str) -> Protocol:
-    """The protocol that ``module:name`` names, the module as ``import`` finds it from the current directory.
+    """Returns the protocol that ``module:name`` names. The module is imported from the current directory.
 
     Raises:
-        ValueError: saying in a sentence what is not there.
+        ValueError: a sentence that names what is missing.
     """
     module_name, colon, name = target.partition(":")
     if not (module_name and colon and name):
@@ -53,7 +53,7 @@ def find(target: str) -> Protocol:
 
 
 def _imported(name: str) -> ModuleType:
-    """The imported module, unless it is a program that doesn't end."""
+    """Imports the module. Refuses a program that doesn't end."""
     endless, ended = threading.Event(), threading.Event()
 
     def watch() -> None:
@@ -86,7 +86,7 @@ def _imported(name: str) -> ModuleType:
 
 
 def describe(protocol: Protocol) -> str:
-    """The channels, then the messages and the ghosts, with the bits that their fields take."""
+    """Describes the channels, messages and ghosts, with the bits of their fields."""
     type_bits = (len(protocol.messages) - 1).bit_length()
     lines = [f"protocol {protocol.id:#x}, hash {protocol.hash:016x}"]
     lines += ["", f"channels: {len(protocol.channels)}"]
@@ -183,7 +183,7 @@ def _table(rows: list[Row]) -> Iterator[str]:
 
 
 def _fragments(most_bytes: int, channel: Channel | None) -> Iterator[str]:
-    """A mark at messages that may not fit a packet, with what that means where it is lossy."""
+    """A mark for messages that may not fit a packet, with the effect of loss on them."""
     if most_bytes <= PACKET_BYTES:
         return
     count = -(-most_bytes // FRAGMENT_BYTES)

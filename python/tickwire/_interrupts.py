@@ -1,4 +1,4 @@
-"""How programs end that are interrupted."""
+"""Ends programs properly when they are interrupted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _terminate(_number: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def until_interrupted() -> Iterator[None]:
-    """Leaves its block at Ctrl-C, and at SIGTERM as well."""
+    """Leaves its block at Ctrl-C or SIGTERM."""
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Games in the same network: a search asks all machines, and hosts of games answer."""
+"""Games in the local network. A search asks all machines, and the hosts of games answer."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _ANSWERS_PER_SECOND = 20
 
 @dataclass(frozen=True)
 class LanGame:
-    """A game in the same network, as its host describes it."""
+    """A game in the same network, with its host's description."""
 
     address: Address
     """The address to connect to or join."""
@@ -77,7 +77,7 @@ def _check_title(title: str) -> bytes:
 
 
 def _numeric(source: Any, port: int) -> str:
-    """The address of the host that answered, with a port: the system names the interface by its number."""
+    """The address of the host that answered, with a port. The system gives the interface as a number."""
     host = str(source[0])
     if ":" not in host:
         return f"{host}:{port}"
@@ -86,7 +86,7 @@ def _numeric(source: Any, port: int) -> str:
 
 
 def _is_near(host: str) -> bool:
-    """Whether an address belongs to a local network; questions from other networks are ignored."""
+    """Returns whether an address belongs to a local network. Questions from other networks are ignored."""
     try:
         ip = ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
@@ -102,7 +102,7 @@ def _interfaces() -> list[int]:
 
 
 def _selector(sockets: list[socket.socket]) -> selectors.BaseSelector:
-    """Waits for any of these. `select.select` takes no descriptor above 1,023."""
+    """Makes a selector for these sockets. `select.select` can't handle descriptors above 1,023."""
     selector = selectors.DefaultSelector()
     for each in sockets:
         selector.register(each, selectors.EVENT_READ)
@@ -110,7 +110,8 @@ def _selector(sockets: list[socket.socket]) -> selectors.BaseSelector:
 
 
 def _listeners(port: int) -> list[socket.socket]:
-    """Sockets that hear questions to the groups, and by broadcast: programs of one machine share the port."""
+    """Makes sockets that receive questions by multicast and by broadcast. Programs on one machine share the
+    port."""
     listeners = []
     for family, any_address in ((socket.AF_INET, ""), (socket.AF_INET6, "::")):
         try:

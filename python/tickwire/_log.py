@@ -1,4 +1,4 @@
-"""Log output of servers before the game has configured :mod:`logging`."""
+"""The log of servers until the game configures :mod:`logging`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PERIOD = 1.0
 class UnconfiguredLog(logging.Handler):
     """Writes warnings of servers to stderr, a line a second at most, until the game configures logging.
 
-    It is on the logger ``tickwire``. Any handler on the root logger or beside this one silences it:
-    ``logging.basicConfig()`` to have all lines, and to have none
-    ``logging.getLogger("tickwire").addHandler(logging.NullHandler())``.
+    It is a handler of the logger ``tickwire``. Any other handler there, or on the root logger, replaces it.
+    ``logging.basicConfig()`` shows all lines;
+    ``logging.getLogger("tickwire").addHandler(logging.NullHandler())`` shows none.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class UnconfiguredLog(logging.Handler):
         return bool(super().handle(record))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes a line about a server, if it is time for one."""
+        """Writes a line about a server, if the next line is due."""
         try:
             text = record.getMessage()
             # Clients don't print: the game decides what its player sees.

@@ -1,8 +1,8 @@
 """Message classes: declared by their fields, or with their own ``serialize``.
 
-A class declared with :func:`message` is a plain dataclass with slots. Its fields are compiled once, when it
-is declared, to a program that Rust runs: encoding and decoding call no Python. A mistake in the declaration
-raises at once and names the class and the field.
+A class declared with :func:`message` is a plain dataclass with slots. Its fields are compiled once, when
+the class is declared, to a program that Rust runs. So encoding and decoding call no Python. A mistake in
+the declaration raises at once, and the error names the class and the field.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def message(
     A field without a default gets its type's natural default: zero (or the range's lower end), False,
     the empty string. Type checkers don't know this and require such fields in the constructor, unless
     they have ``= tw.default()``. Methods, class variables and base classes work as in any class; fields
-    of a base message come first. ``frozen``, ``order`` and ``kw_only`` are those of
+    of a base message come first. ``frozen``, ``order`` and ``kw_only`` work as in
     :func:`dataclasses.dataclass`.
 
     ``@message(channel="chat")`` sets the channel for sends without a channel, by name or number. It is
@@ -165,7 +165,8 @@ def _declared(
 
 
 def own_fields(cls: type, hints: dict[str, Any]) -> dict[str, FieldType]:
-    """The types of the fields that the class itself declares, with natural defaults where none is given."""
+    """The types of the fields that the class itself declares. Fields without a default get their natural
+    default."""
     own = {
         name: declared_type(cls, f"{cls.__name__}.{name}", hints[name])
         for name in inspect.get_annotations(cls)
@@ -201,7 +202,7 @@ def check_bases(
 
 
 def _natural(where: str, field_type: FieldType) -> Any:
-    """The natural default, or what makes one for each object."""
+    """The natural default, or a function that makes one for each object."""
     made_anew = functools.partial(getattr, field_type, "default")
     try:
         natural = made_anew()
@@ -237,7 +238,7 @@ def resolve_hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wrong_annotation(cls: type, own: dict[str, Any], error: Exception) -> tuple[str, str]:
-    """Which annotation, as text, raises this, and why."""
+    """The annotation that raises this error, as text, and the reason."""
     module = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
     for name, text in inspect.get_annotations(cls).items():
         if isinstance(text, str):
@@ -251,7 +252,7 @@ def _wrong_annotation(cls: type, own: dict[str, Any], error: Exception) -> tuple
 
 
 def _misplaced(found: FieldType | Bound | Converter) -> str:
-    """What to write instead of a misplaced annotation."""
+    """A hint: what to write instead of a misplaced annotation."""
     kind = found.python_type.__name__ if isinstance(found, FieldType) else "..."
     return f"write Annotated[{kind}, tw.{found}]: {found} alone is not a type"
 
@@ -261,7 +262,7 @@ def _is_class_variable(hint: Any) -> bool:
 
 
 def unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A type without its names (``NewType``, ``type`` statements), and what ``Annotated`` says of it."""
+    """A type without its names (``NewType``, ``type`` statements), and its metadata in ``Annotated``."""
     metadata: tuple[Any, ...] = ()
     while True:
         if typing.get_origin(hint) is Annotated:
@@ -331,7 +332,7 @@ def _converted_type(cls: type, where: str, plain: Any, converter: Converter, wir
 
 
 def _not_for(bounds: dict[str, Bound], plain: Any) -> str:
-    """For bounds that don't fit a type: which ones do."""
+    """The error for bounds that don't fit a type. It names the bounds that do."""
     condition = next(
         (name for name, bound in bounds.items() if isinstance(bound, Condition) or name == "Ref"), None
     )
@@ -440,9 +441,9 @@ def _name(hint: Any) -> str:
 
 
 def rebind_class_cell(old: type, new: type) -> None:
-    """Points ``super()`` and ``__class__`` in the methods at the class that slots made necessary.
+    """Makes ``super()`` and ``__class__`` in the methods refer to the new class. Slots need a new class.
 
-    Python does this itself from 3.14 on.
+    From Python 3.14 on, Python does this itself.
     """
     for member in vars(new).values():
         functions = (member.fget, member.fset) if isinstance(member, property) else (member,)
@@ -456,7 +457,7 @@ def rebind_class_cell(old: type, new: type) -> None:
 
 
 class Message:
-    """The base of messages with a ``serialize`` of their own.
+    """The base of messages with their own ``serialize``.
 
     ::
 
@@ -507,7 +508,7 @@ class Message:
         self.__dict__.update(values)
 
     def serialize(self, stream: Stream) -> None:
-        """Writes, reads or measures the object's attributes, one after the other."""
+        """Writes, reads or measures the object's attributes in order."""
         raise NotImplementedError(f"{type(self).__name__} must define serialize(self, stream)")
 
     def __getattr__(self, name: str) -> Any:
@@ -558,8 +559,8 @@ def _declare(cls: type[Message]) -> tuple[dict[str, Any], set[str]]:
 
 
 class MessageFactory:
-    """Makes the objects of received messages. Override :meth:`create` to pool objects, or to make
-    others.
+    """Makes the objects of received messages. Override :meth:`create` to reuse objects, or to make objects
+    of another class.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Says what is supported where Tickwire's native module isn't, before an import fails without a reason."""
+"""Explains which systems are supported if the native module can't be imported."""
 
 __all__: list[str] = []
 

@@ -29,7 +29,7 @@ Clamped = Literal["", "too old", "future", "unsaid"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Judgement:
-    """A recorded judgement, with the ghosts that it was about."""
+    """A recorded judgement, with its ghosts."""
 
     number: int
     """The number of the judgement, counting from 1."""
@@ -67,7 +67,7 @@ class Judgements:
 
     @property
     def most(self) -> int:
-        """The number of judgements to keep; you may set it."""
+        """The number of judgements to keep. You can set it."""
         return self._kept.maxlen or 0
 
     @most.setter
@@ -132,7 +132,7 @@ class Judgements:
 class Past:
     """A server's world as a client saw it. :meth:`World.rewind` returns it, for a ``with`` statement.
 
-    It has columns and objects of its own, so the present world doesn't change.
+    It has its own columns and objects, so the present world doesn't change.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class Past:
         return self._view.tick
 
     def arrays(self, class_: type, /) -> GhostArrays:
-        """The ghosts of a class as columns, as they were.
+        """The ghosts of a class at this tick, as columns.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -179,7 +179,7 @@ class Past:
         return self._view.objects(class_)
 
     def shown(self, class_: type, /) -> Any:
-        """A column of bool: True for the rows of a class that the client was shown.
+        """A column of bool: True for the rows of a class whose ghosts the client had.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -195,12 +195,12 @@ class Past:
         return self._view.ghost(ghost)
 
     def replay(self) -> Iterator[tuple[Past, float]]:
-        """Yields the worlds after this one, tick by tick up to now, for a projectile that was fired in
-        this one. Each is paired with the number of ticks since the world before, which is a fraction for
-        the first.
+        """Yields the later worlds, tick by tick up to now, for a projectile that was fired in this world.
+        Each world is paired with the number of ticks since the previous world. For the first world, this is
+        a fraction.
 
-        On the client's screen, its projectile flies among ghosts of the past. If the server first moves
-        the projectile through the worlds that the client has yet to see, and then in the present, both
+        On the client's screen, its projectile flies among ghosts of the past. So the server first moves the
+        projectile through the worlds that the client hasn't seen yet, and then in the present. Then both
         sides see the same hit. See "Latency compensation methods" (Bernier, 2001), which describes it
         for instant shots.
 
@@ -225,7 +225,7 @@ class Past:
         Args:
             verdict: the decision; any object.
             ghosts: the objects of the present world that the judgement is about.
-            facts: other values to look at later.
+            facts: other values to keep with the record.
 
         Raises:
             GhostError: one of the ghosts was never in this world.

@@ -1,4 +1,4 @@
-"""A port of the home's NAT for a game, asked for by UPnP: friends join there without a rendezvous server."""
+"""A port of the home's NAT, requested by UPnP. Friends can join there without a rendezvous server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TRIES = 8
 
 class PortMapping:
     """Asks the NAT by UPnP to forward a port of its public address to the host, and renews the lease
-    until the mapping or the host is closed. It works on a thread of its own, so the game never waits. If
+    until the mapping or the host is closed. It runs on its own thread, so the game never waits. If
     no NAT answers, nothing raises: see :attr:`state`. It needs ``pip install tickwire[upnp]``, which
     installs miniupnpc.
 

@@ -1,8 +1,8 @@
-"""A client's own objects, ahead of the server: predicted by the game's step, corrected by the server's
-state.
+"""Prediction of a client's own objects. The game's step predicts them ahead of the server, and the server's
+state corrects them.
 
 The method is the move list of Gambetta, "Fast-Paced Multiplayer", part 2, and of Glazer and Madhav,
-"Multiplayer Game Programming", chapter 8; what is seen is smoothed by an offset that decays, as in Fiedler,
+"Multiplayer Game Programming", chapter 8. A decaying offset smooths what the player sees, as in Fiedler,
 "State Synchronization".
 """
 
@@ -240,7 +240,8 @@ class Prediction(Generic[_S, _M]):
         return shown
 
     def _between_ticks(self) -> Any:
-        """The predicted state at the clock's fraction of a tick; the newest where frames and ticks agree."""
+        """The predicted state at the clock's fraction of a tick; the newest state if each frame has a
+        tick."""
         at = None if self._client is None else self._client._drawn_tick()  # type: ignore[attr-defined]
         if at is None or self.tick is None or at >= self.tick:
             return self.state
@@ -288,7 +289,7 @@ class Prediction(Generic[_S, _M]):
                 )
 
     def _read(self, state: Any) -> tuple[Any, ...]:
-        """A copy of the compared values of a state, which later changes to the state don't affect."""
+        """A copy of the state's compared values."""
         if type(state) is self._plain:
             return tuple([getattr(state, name) for name in self._names])
         read = tuple([_get(state, name) for name in self._tolerance])
@@ -300,7 +301,7 @@ class Prediction(Generic[_S, _M]):
         return read
 
     def _adopted(self, truth: Any) -> _S:
-        """A state with the server's values, and the local ones for everything else."""
+        """A state with the server's values, and with local values for the other names."""
         if None in self._tolerance or (self.state is None and not self._tolerance):
             return copy.copy(truth)  # type: ignore[no-any-return]
         if self.state is None or type(truth) is type(self.state):
@@ -336,7 +337,7 @@ class Prediction(Generic[_S, _M]):
         return worst
 
     def _forget(self, tick: int) -> None:
-        """Drops everything before a tick that was compared, except what is drawn."""
+        """Drops moves and states before a compared tick, except the drawn states."""
         self._checked = tick
         newest = tick if self.tick is None else self.tick
         for kept, oldest in ((self._states, min(tick, newest - KEPT_TO_DRAW)), (self._moves, tick)):
@@ -367,8 +368,8 @@ class Predicted(Generic[_T]):
         """How many were never confirmed."""
 
     def show(self, tick: int, thing: _T, key: Hashable = None) -> None:
-        """Records a thing that is shown from a tick on. ``key`` identifies the real thing; None: the
-        tick. Several things with one key are confirmed in the order in which they were shown.
+        """Records a thing that the client shows from this tick on. ``key`` identifies the real thing; None:
+        the tick is the key. Several things with the same key are confirmed in the order of these calls.
         """
         self._open.setdefault(tick if key is None else key, deque()).append((tick, thing))
         self._count += 1
@@ -377,13 +378,13 @@ class Predicted(Generic[_T]):
             self.refused += 1
 
     def confirm(self, key: Hashable) -> _T | None:
-        """Returns the thing that was shown under this key, so that the real thing can take its place;
-        None if there is none.
+        """Returns the thing shown under this key, so that the real thing can replace it; None if there is
+        none.
         """
         return self._take(key) if key in self._open else None
 
     def _take(self, key: Hashable) -> _T:
-        """Takes the oldest thing of a key, which then is no longer open."""
+        """Takes the oldest thing with this key."""
         things = self._open[key]
         _, thing = things.popleft()
         if not things:

@@ -16,7 +16,7 @@ MAX_SECONDS = 86_400.0
 
 
 class PendingToken(Shape):
-    """A future, as :mod:`concurrent.futures` and :mod:`asyncio` have them."""
+    """A future of :mod:`concurrent.futures` or :mod:`asyncio`."""
 
     def done(self) -> bool: ...
     def result(self) -> ConnectToken | None: ...
@@ -79,14 +79,14 @@ class Reconnect:
 
 
 class TokenRequest:
-    """Asks a source for one token after the other."""
+    """Requests tokens from a source, one at a time."""
 
     def __init__(self, source: TokenSource) -> None:
         self._source = source
         self._pending: Any = None  # a future
 
     def poll(self) -> tuple[bool, Any]:
-        """Whether the source has answered, and its answer. Raises what the source raised."""
+        """Returns whether the source has answered, and the answer. Raises the source's exception."""
         answer: Any = self._source() if self._pending is None else self._pending
         if hasattr(answer, "__await__") and not hasattr(answer, "done"):
             import asyncio  # slow, and loaded already by programs with coroutines
@@ -109,7 +109,7 @@ class TokenRequest:
         return True, answer.result()
 
     def cancel(self) -> None:
-        """Forgets the token that is under way."""
+        """Cancels the pending request for a token."""
         pending, self._pending = self._pending, None
         if pending is not None:
             pending.cancel()

@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 
 class Reference(Bound):
-    """What a property refers to, for ``Annotated``. Made by :data:`Ref`."""
+    """The target of a reference, for ``Annotated``. Made by :data:`Ref`."""
 
     def __init__(self, target: type | str) -> None:
         super().__init__("Ref", target)
@@ -32,17 +32,18 @@ if TYPE_CHECKING:
     Ref: TypeAlias = _T | None
     """A property of a ghost that is another ghost, or None: ``target: tw.Ref["Tank"] = None``.
 
-    It names a ghost class, or by text one that is declared later; a class derived from it will do too, and
-    ``tw.Ref[Any]`` takes any. A client has None there until the ghost has come, and when it has gone.
+    It names a ghost class, or as text a class that is declared later. Ghosts of derived classes are
+    allowed, and ``tw.Ref[Any]`` takes any ghost. A client has None until the ghost has arrived, and after
+    it is gone.
     """
 else:
 
     class Ref:
         """A property of a ghost that is another ghost, or None: ``target: tw.Ref["Tank"] = None``.
 
-        It names a ghost class, or by text one that is declared later; a class derived from it will do too,
-        and ``tw.Ref[Any]`` takes any. A client has None there until the ghost has come, and when it has
-        gone.
+        It names a ghost class, or as text a class that is declared later. Ghosts of derived classes are
+        allowed, and ``tw.Ref[Any]`` takes any ghost. A client has None until the ghost has arrived, and
+        after it is gone.
         """
 
         def __class_getitem__(cls, target: Any) -> Any:
@@ -56,7 +57,7 @@ _BARE = re.compile(r"\bRef\[\s*([A-Za-z_]\w*)\s*\]")
 
 
 def quote_later(cls: type, names: dict[str, Any]) -> None:
-    """Has references in annotations that are text name by text what is declared later."""
+    """Quotes names in references, if the annotation is text and the class is declared later."""
     module = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
     known = {*names, *module, *vars(builtins), cls.__name__}
 
@@ -69,12 +70,12 @@ def quote_later(cls: type, names: dict[str, Any]) -> None:
 
 
 def number_type() -> FieldType:
-    """How a reference is sent: the network id of its ghost, in one bit where there is none."""
+    """The field type of a reference: the network id of its ghost, or one bit without a ghost."""
     return common_of(bits(32), (0,))
 
 
 def checked(where: str, target: type | str, cls: type, made: type) -> type | str:
-    """What a reference is to, once the class ``cls`` has become ``made``."""
+    """The target of a reference, after the class ``cls`` has become ``made``."""
     if target is Any or target is Ghost:
         return Ghost
     if isinstance(target, str):

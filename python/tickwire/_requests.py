@@ -17,7 +17,7 @@ _R = TypeVar("_R")
 
 
 class Outcome(enum.Enum):
-    """Why a request has no value. The order of members is that of their values on the wire."""
+    """The reason why a request has no value. The members have the order of their values on the wire."""
 
     FAILED = "the function raised, or returned a value that its annotation refuses"
     REFUSED = "the first ghost named is not the caller's"
@@ -62,7 +62,7 @@ class Request(Generic[_R]):
 
     @property
     def error(self) -> Exception | None:
-        """The error that :meth:`result` raises; None while the request waits, and if it has a value."""
+        """The error that :meth:`result` raises; None if the request still waits or has a value."""
         return self._error
 
     def cancel(self) -> bool:

@@ -14,7 +14,7 @@ __all__ = ["resolve"]
 
 
 def resolve(address: str) -> Future[list[Address]]:
-    """Looks up ``"name:port"`` on a thread of its own and returns a future of the addresses found.
+    """Looks up ``"name:port"`` on a separate thread, and returns a future with the found addresses.
 
     ::
 

@@ -1,4 +1,4 @@
-"""One row of a message class, where NumPy is not installed."""
+"""One row of a message class, without NumPy."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ LINGER_STEP = 0.01
 
 @runtime_checkable
 class Ticking(Protocol):
-    """What hears of each tick."""
+    """An object that is notified of each tick."""
 
     def tick(self) -> None: ...
 
@@ -168,7 +168,7 @@ class Run(Generic[_I]):
 
 
 class Arrivals:
-    """Sleeps between ticks. Steps an endpoint meanwhile when its socket has something or a packet is due."""
+    """Sleeps between ticks. Steps an endpoint when its socket has data or a packet is due."""
 
     def __init__(self, endpoint: Any) -> None:
         self._endpoint = endpoint
@@ -184,8 +184,8 @@ class Arrivals:
         return self._wait is not None
 
     def resume(self, *, rests: bool) -> None:
-        """A tick was sent: chunks go on between ticks, whatever arrives. Before a long rest the endpoint is
-        asked when a packet is due."""
+        """Continues after a tick. Chunks are sent between ticks, whatever arrives. Before a long rest, the
+        endpoint is asked when its next packet is due."""
         if self._wait is not None and (rests or self._endpoint._moves_chunks):
             self._due = 0.0
 
@@ -216,12 +216,13 @@ class Arrivals:
             return False
 
     def close(self) -> None:
-        """Stops: then the socket may be closed."""
+        """Stops stepping. The socket can be closed afterwards."""
         self._wait = None
 
 
 def waiting(socket: int) -> Callable[[float], Any]:
-    """Returns a function that waits for the socket, at most the given seconds. True: it has something."""
+    """Returns a function that waits for the socket, at most the given seconds. It returns True if data has
+    arrived."""
     if hasattr(select, "poll") and socket >= MAX_SELECTED:
         poll = select.poll()
         poll.register(socket, select.POLLIN)
@@ -230,7 +231,8 @@ def waiting(socket: int) -> Callable[[float], Any]:
 
 
 class Loop(Generic[_I]):
-    """The part that :func:`tickwire.run` and :func:`tickwire.aio.run` share: everything but the sleeping."""
+    """The common part of :func:`tickwire.run` and :func:`tickwire.aio.run`: everything except the
+    sleeping."""
 
     def __init__(
         self,
@@ -259,7 +261,7 @@ class Loop(Generic[_I]):
         self.tick = 0
 
     def begin(self) -> None:
-        """Handles signals and answers orchestrators from now on."""
+        """Starts to handle signals and health checks."""
         if self._health_at is not None:
             from tickwire._health import Health
 
@@ -269,7 +271,7 @@ class Loop(Generic[_I]):
         self._start = self._now()
 
     def receive(self) -> _I | None:
-        """The tick's inbox; None once the loop is to end."""
+        """Returns the tick's inbox, or None if the loop should end."""
         if self._stop.requested or is_over(self.endpoint):
             return None
         if self._health is not None:
@@ -298,8 +300,8 @@ class Loop(Generic[_I]):
             self._due = max(self._due, now + self._pause)
 
     def nap(self, *, steps: bool = True) -> float:
-        """The seconds to sleep before asking again; 0 or less once the tick is due or the loop is to end. If
-        nothing else ``steps`` the endpoint while chunks are under way, this does."""
+        """Returns the seconds to sleep before the next call; 0 or less if the tick is due or the loop
+        should end. If nothing else steps the endpoint while chunks are in flight, this method does."""
         wait = self._due - self._now()
         if wait <= 0 or self._stop.requested or self.endpoint.closed:
             return 0.0
@@ -315,7 +317,8 @@ class Loop(Generic[_I]):
         return min(wait, NAP)
 
     def say_goodbye(self, raised: type[BaseException] | None) -> None:
-        """Sends the rest and begins to close the endpoint; at once if the program is interrupted."""
+        """Sends queued messages and begins to close the endpoint. It closes at once if the program is
+        interrupted."""
         self._stop.closing = True
         try:
             self._flush()
@@ -329,7 +332,7 @@ class Loop(Generic[_I]):
         return self._lingering and not self.endpoint.closed
 
     def linger_step(self) -> float:
-        """Goes on with it; returns the seconds to sleep until the next step."""
+        """Continues to linger. Returns the seconds to sleep until the next step."""
         if self._network is None:
             self._step()
             return LINGER_STEP
@@ -339,7 +342,7 @@ class Loop(Generic[_I]):
         return 0.0
 
     def end(self) -> None:
-        """Closes the endpoint if that wasn't done, and handles signals no more."""
+        """Closes the endpoint if it is open, and stops handling signals."""
         try:
             if not self.endpoint.closed:
                 self.endpoint.close(**{**self._goodbye, "linger": 0.0})
@@ -385,7 +388,7 @@ def check_rate(rate: float) -> float:
 
 
 def check_pause(endpoint: Any, empty_rate: float | None, rate: float) -> float:
-    """The seconds between two ticks of an empty server; 0: as always."""
+    """Returns the seconds between two ticks of an empty server; 0: the usual rate."""
     if empty_rate is None:
         return 0.0
     if not isinstance(endpoint, Server):
@@ -404,7 +407,7 @@ def check_health(health: Any) -> Any:
 
 
 def check_goodbye(endpoint: Any, linger: float, reason: str | None) -> dict[str, Any]:
-    """The arguments of :meth:`Server.close`: checked before there is anything to close."""
+    """Checks the arguments of :meth:`Server.close` at the start."""
     check_number("linger", linger)
     if not 0 <= linger <= MAX_LINGER:
         raise ValueError(f"linger must be 0 to {MAX_LINGER} seconds, not {linger!r}")
@@ -423,7 +426,7 @@ def check_goodbye(endpoint: Any, linger: float, reason: str | None) -> dict[str,
 
 
 def is_over(endpoint: Any) -> bool:
-    """Whether nothing arrives any more."""
+    """Whether the endpoint is closed or can't receive anything."""
     if endpoint.closed:
         return True
     if isinstance(endpoint, Server):
@@ -450,7 +453,7 @@ class Stop:
         """The loop is over, and its endpoint says goodbye."""
 
     def begin(self) -> None:
-        """Handles the signals from now on."""
+        """Starts to handle signals."""
         if threading.current_thread() is not threading.main_thread():
             return
         if not Stop._active:
@@ -463,7 +466,7 @@ class Stop:
         Stop._active.append(self)
 
     def end(self) -> None:
-        """Sets the earlier handlers again."""
+        """Restores the earlier handlers."""
         if self not in Stop._active:
             return
         Stop._active.remove(self)

@@ -96,7 +96,7 @@ class AsyncRun(Generic[_I]):
 
 
 class Watch:
-    """Steps an endpoint between its ticks, whenever its socket has something or a packet is due."""
+    """Steps an endpoint between its ticks, when its socket has data or a packet is due."""
 
     def __init__(self, endpoint: Any) -> None:
         self._endpoint = endpoint
@@ -131,7 +131,7 @@ class Watch:
             raise error
 
     def close(self) -> None:
-        """Stops: then the socket may be closed."""
+        """Stops stepping. The socket can be closed afterwards."""
         if self._timer is not None:
             self._timer.cancel()
         if self._socket is not None:

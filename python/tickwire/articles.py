@@ -1,8 +1,8 @@
-"""The parts to use alone, for protocols of your own: sockets, bits, acks, chunks and more.
+"""Parts to use alone, for your own protocols: sockets, bits, acks, chunks and more.
 
-They follow the articles about game networking and the standards serialize 1.0 and reliable 1.0. A game with a
-:class:`~tickwire.Server` and its clients needs none of them. The parts don't need each other, and time is an
-argument.
+They follow the articles about game networking and the standards serialize 1.0 and reliable 1.0. A game with
+a :class:`~tickwire.Server` and its clients doesn't need them. The parts are independent of each other, and
+time is an argument.
 """
 
 from tickwire._core import (

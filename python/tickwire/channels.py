@@ -1,4 +1,4 @@
-"""Kinds of channels: whether messages arrive, in which order, and what happens to old ones.
+"""Kinds of channels. They decide whether messages arrive, in which order, and what happens to old messages.
 
 See ``docs/channels.md``.
 """

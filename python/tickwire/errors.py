@@ -109,7 +109,7 @@ class GhostError(TickwireError, RuntimeError):
 
 
 class BadWorldError(TickwireError, ValueError):
-    """Bytes are no saved world, or one of other ghost classes: see :meth:`World.save`."""
+    """The bytes aren't a saved world, or the world has other ghost classes. See :meth:`World.save`."""
 
 
 class PredictionError(TickwireError, RuntimeError):
@@ -175,7 +175,7 @@ class SyncTestError(TickwireError, AssertionError):
 
 
 class StreamError(TickwireError, ValueError):
-    """The bytes are invalid by the serialize standard.
+    """The bytes are invalid in the serialize standard.
 
     Let it pass through ``serialize``: it ends the connection of the peer that sent them.
     """
@@ -194,7 +194,7 @@ class KeysError(TickwireError, ValueError):
 
 
 class RoomTakenError(TickwireError, RuntimeError):
-    """Another process runs this room of a fleet, and goes on with it."""
+    """Another process runs this room of a fleet."""
 
 
 class WatchError(TickwireError, RuntimeError):

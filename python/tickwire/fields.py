@@ -1,6 +1,7 @@
-"""The types of fields: what a message, a call or a property of a ghost may hold, and in how many bits.
+"""The types of fields. They decide the values of a message, a call or a ghost's property, and their bits.
 
-A type is an annotation, as ``x: tw.u16``, or stands in ``Annotated``, as ``Annotated[str, tw.text(200)]``.
+A type is an annotation, such as ``x: tw.u16``, or part of ``Annotated``, such as ``Annotated[str,
+tw.text(200)]``.
 See ``docs/fields.md``.
 """
 

@@ -222,7 +222,7 @@ def serve_meeting(service: tw.peers.RendezvousServer | tw.peers.Relay, host: str
 
 
 def _quantiles(values: list[float]) -> Iterator[tuple[float, float]]:
-    """Nearest-rank quantiles; none of nothing."""
+    """Nearest-rank quantiles; empty without values."""
     ranked = sorted(values)
     for quantile in QUANTILES if ranked else ():
         yield quantile, ranked[max(math.ceil(quantile * len(ranked)) - 1, 0)]

@@ -1,4 +1,4 @@
-"""Games without a server of their own: peers that find each other, on the LAN, by a code, or through a relay.
+"""Games without a server: peers find each other on the LAN, by a code, or through a relay.
 
 See ``docs/peers.md``, ``docs/nat.md`` and ``docs/migration.md``.
 """

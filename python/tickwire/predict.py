@@ -1,4 +1,4 @@
-"""Hide latency: one clock on both sides, inputs, prediction, corrections, and hits judged in the past.
+"""Tools that hide latency: a common clock, inputs, prediction, corrections, and hits judged in the past.
 
 :class:`Prediction` runs the player's own ghost ahead of the server; :class:`Past` is the world as a player
 saw it. Functions such as :func:`smoothed` and :func:`decayed` move a drawn thing to its corrected place. They

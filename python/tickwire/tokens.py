@@ -1,4 +1,4 @@
-"""Connect tokens: who may connect to a server that has a key of its own.
+"""Connect tokens, which let players connect to a server with a key.
 
 See ``docs/security.md``.
 """

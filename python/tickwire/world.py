@@ -1,9 +1,9 @@
 """Ghosts: the server's world in every client.
 
 The server's side is a :class:`World`, the client's a :class:`ClientWorld`, and a :class:`WorldView` shows
-the world between two of its states. Annotations of a property say which clients get it (:data:`owner_only`)
-and how it is shown (:data:`linear`). A rule says which ghosts a client gets (:class:`Grid`). See
-``docs/ghosts.md``.
+the world between two of its states. Annotations of a property choose the clients that get it
+(:data:`owner_only`) and how it is shown (:data:`linear`). A rule chooses the ghosts that a client gets
+(:class:`Grid`). See ``docs/ghosts.md``.
 """
 
 from tickwire._core import (

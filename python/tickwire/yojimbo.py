@@ -1,6 +1,6 @@
-"""The settings of a protocol that talks to the C++ library yojimbo.
+"""The settings of a protocol that is compatible with the C++ library yojimbo.
 
-A protocol made with ``yojimbo=tickwire.yojimbo.Profile()`` speaks its packets: ``docs/yojimbo.md``.
+A protocol made with ``yojimbo=tickwire.yojimbo.Profile()`` uses yojimbo's packets: see ``docs/yojimbo.md``.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ __all__ = ["ChannelSettings", "Profile"]
 
 @dataclass(frozen=True, kw_only=True)
 class ChannelSettings:
-    """The settings of a channel that both sides must have in common. :class:`Profile` checks it as
+    """The settings of a channel that must be equal on both sides. :class:`Profile` checks it as
     part of a protocol.
     """
 
@@ -27,7 +27,7 @@ class ChannelSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """The settings that both sides must have in common, besides messages and channels.
+    """The settings that must be equal on both sides, besides messages and channels.
 
     :class:`tickwire.Protocol` raises TypeError or ValueError for a setting out of its bounds.
     """

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::error::{RoomError, SendError};
-use crate::transport::{Message, Protocol, SendOptions};
+use super::error::RoomError;
+use crate::transport::{Message, SendOptions};
 
 /// The kept values of one channel.
 #[derive(Debug, Default)]
@@ -24,18 +24,15 @@ impl Retained {
     /// Keeps the newest message of each key, at most `max_bytes` of them.
     ///
     /// # Errors
-    /// There is no room for the values, or the channel refuses them. Then nothing is kept.
+    /// There is no room for the values. Then nothing is kept.
     pub(super) fn put(
         &mut self,
-        protocol: &Protocol,
         channel: usize,
         messages: &[(Message, SendOptions)],
         max_bytes: usize,
     ) -> Result<(), RoomError> {
         let mut newest = BTreeMap::new();
         for (message, options) in messages {
-            let checked = protocol.check_message(channel, message.encoded.max_bits(), options.key);
-            checked.map_err(|error| RoomError::Send(SendError::Channel(error)))?;
             // Nobody asked for notifications from newcomers.
             newest.insert(options.key, (message.clone(), SendOptions { notify: false, ..*options }));
         }

@@ -115,9 +115,10 @@ impl PeerRoom {
     /// Why no peer can be sent them.
     pub fn send(&self, now: Instant, host: &mut Host, to: ToRoom<'_>) -> Result<Vec<PeerHandle>, RoomError> {
         let ToRoom { channel, messages, exclude, retain_bytes } = to;
+        host.check(channel, messages).map_err(RoomError::Send)?;
         let mut inside = self.inside();
         if let Some(max_bytes) = retain_bytes {
-            inside.retained.put(host.protocol(), channel, messages, max_bytes)?;
+            inside.retained.put(channel, messages, max_bytes)?;
         }
         // The application doesn't know yet that some are gone.
         let is_meant = |peer: &PeerHandle| Some(*peer) != exclude && host.is_connected(*peer);

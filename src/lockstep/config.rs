@@ -3,6 +3,7 @@
 use core::fmt;
 
 use crate::time::Duration;
+use crate::wire::packet::{FromOne, packet};
 
 /// A turn's number; it starts below zero, so that turn 0 is the first with commands.
 pub type TurnNumber = i32;
@@ -33,13 +34,15 @@ pub const MAX_SPEED: u8 = 64;
 /// Normal speed, in steps of 10 %.
 pub const NORMAL_SPEED: u8 = 10;
 
-/// The length of turns, and the delay of commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
-    /// Sub-turns in a turn.
-    pub steps: u8,
-    /// Commands given in turn x run in turn x + delay.
-    pub delay: u8,
+packet! {
+    /// The length of turns, and the delay of commands.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Pace {
+        /// Sub-turns in a turn: up to [`MAX_STEPS`].
+        pub steps: FromOne<4>,
+        /// Commands given in turn x run in turn x + delay: up to [`MAX_DELAY`].
+        pub delay: FromOne<4>,
+    }
 }
 
 /// Settings; the same for all players except `me`.

@@ -13,15 +13,8 @@ pub enum Fault {
     CutShort,
     /// It can't be read.
     Read(ReadError),
-    /// More bytes of commands than a turn has.
-    TooLarge {
-        /// This many of them at least.
-        bytes: usize,
-    },
-    /// Nothing of this kind is a control.
-    Control,
-    /// A check of a turn that wasn't run before.
-    Check,
+    /// Entries of nobody, for a newcomer.
+    Unfillable,
     /// Data of a turn that nobody can have reached.
     Ahead {
         /// The turn that it is for.
@@ -59,9 +52,7 @@ impl fmt::Display for Fault {
         match self {
             Fault::CutShort => write!(f, "a payload that ends too soon"),
             Fault::Read(error) => write!(f, "{error}"),
-            Fault::TooLarge { bytes } => write!(f, "{bytes} bytes of commands for one turn"),
-            Fault::Control => write!(f, "a control of no known kind"),
-            Fault::Check => write!(f, "a check of a turn that can't have run"),
+            Fault::Unfillable => write!(f, "a turn with more entries than players"),
             Fault::Ahead { turn } => write!(f, "data of turn {turn}, which nobody can have reached"),
             Fault::Gap { turn } => write!(f, "data of turn {turn} with a gap in front of it"),
             Fault::Rewritten { turn } => write!(f, "other data for turn {turn} than before"),

@@ -4,8 +4,8 @@
 
 use super::config::{MAX_PLAYERS, TurnNumber};
 use super::entry::TurnEntry;
-use super::fault::Fault;
-use crate::wire::{BitReader, BitSink, BitWriter};
+use crate::wire::packet::{Array, Counted, Low, Part, at_most, packet, to_bytes};
+use crate::wire::{BitReader, BitSink, ReadError};
 
 /// Turns of a word, at most.
 const MAX_GROUPS: usize = 31;
@@ -14,46 +14,56 @@ const HEAD_BITS: usize = 2 + 16 + 16 + 16 + 32 + 16 + 1 + 32 + 5 + 5;
 /// Bits of a turn without its entries.
 const GROUP_BITS: usize = 16 + 5;
 
-/// Why someone isn't let into a running game, or gets no world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JoinRefusal {
-    /// The game lets nobody in once it runs.
-    Closed = 0,
-    /// The world can't be sent: the protocol has no chunks, the newcomer takes none so large, or saving it failed.
-    Unsent = 1,
-    /// It took too long to load the world or to catch up.
-    TooSlow = 2,
-    /// It asked for the world again and again.
-    TooOften = 3,
-    /// The world that came isn't the others' world.
-    OtherWorld = 4,
-    /// The world that came can't be loaded.
-    Unloadable = 5,
-}
-
-impl JoinRefusal {
-    pub const ALL: [JoinRefusal; 6] = {
-        use JoinRefusal::*;
-        [Closed, Unsent, TooSlow, TooOften, OtherWorld, Unloadable]
-    };
-
-    pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(number)).copied()
+packet! {
+    /// Why someone isn't let into a running game, or gets no world.
+    pub enum JoinRefusal: Low<u8, 3> {
+        /// The game lets nobody in once it runs.
+        Closed = 0,
+        /// The world can't be sent: the protocol has no chunks, the newcomer takes none so large, or saving it failed.
+        Unsent = 1,
+        /// It took too long to load the world or to catch up.
+        TooSlow = 2,
+        /// It asked for the world again and again.
+        TooOften = 3,
+        /// The world that came isn't the others' world.
+        OtherWorld = 4,
+        /// The world that came can't be loaded.
+        Unloadable = 5,
     }
 }
 
-/// A place in the turns that are sent: all turns up to this one, and this many entries of the next.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TurnPlace {
-    pub turn: TurnNumber,
-    pub entries: u8,
+/// A turn: none is near the ends, so nothing that is reckoned with it wraps.
+pub struct Turn;
+
+impl Part for Turn {
+    type Value = TurnNumber;
+
+    fn write<S: BitSink>(value: &TurnNumber, sink: &mut S) {
+        i32::write(value, sink);
+    }
+
+    fn read(reader: &mut BitReader<'_>) -> Result<TurnNumber, ReadError> {
+        let turn = i32::read(reader)?;
+        at_most(turn.unsigned_abs().into(), (1 << 30) - 1).map(|_| turn)
+    }
 }
 
-/// Some entries of a turn, of the players of a mask in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RanTurn {
-    pub players: u16,
-    pub entries: Vec<TurnEntry>,
+packet! {
+    /// A place in the turns that are sent: all turns up to this one, and this many entries of the next.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+    pub struct TurnPlace {
+        pub turn: Turn,
+        pub entries: Low<u8, 5>,
+    }
+}
+
+packet! {
+    /// Some entries of a turn, of the players of a mask in order.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct RanTurn {
+        pub players: u16,
+        pub entries: Counted<TurnEntry, 5, 31>,
+    }
 }
 
 impl RanTurn {
@@ -63,38 +73,50 @@ impl RanTurn {
     }
 }
 
-/// How far a newcomer has come with the world that it loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoadState {
-    /// The place up to which turns came.
-    pub place: TurnPlace,
-    /// The newest turn that ran.
-    pub ran: TurnNumber,
-    /// Whether a check of its world agreed with its helper's.
-    pub agreed: bool,
+packet! {
+    /// How far a newcomer has come with the world that it loaded.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct LoadState {
+        /// The place up to which turns came.
+        pub place: TurnPlace,
+        /// The newest turn that ran.
+        pub ran: Turn,
+        /// Whether a check of its world agreed with its helper's.
+        pub agreed: bool,
+    }
 }
 
-/// What is said of a joining or a healing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JoinWord {
-    Ask { attempt: u16, clock: u16, heals: bool, have: Option<LoadState> },
-    Refuse { attempt: u16, reason: JoinRefusal },
-    Serve(ServedTurns),
+packet! {
+    /// What is said of a joining or a healing.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub enum JoinWord as Low<u8, 2> {
+        0 => Ask { attempt: u16, clock: u16, heals: bool, have: Option<LoadState> },
+        1 => Refuse { attempt: u16, reason: JoinRefusal },
+        2 => Serve(served: ServedTurns),
+    }
 }
 
-/// Turns that ran, for a newcomer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ServedTurns {
-    pub attempt: u16,
-    pub clock: u16,
-    pub held_ms: u16,
-    pub newest: TurnNumber,
-    pub due_ms: i16,
-    /// From which place on, and the turns; the first one's entries begin there.
-    pub turns: Option<(TurnPlace, Vec<RanTurn>)>,
+packet! {
+    /// Turns that ran, for a newcomer.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct ServedTurns {
+        pub attempt: u16,
+        pub clock: u16,
+        pub held_ms: u16,
+        pub newest: Turn,
+        pub due_ms: i16,
+        /// From which place on, and the turns; the first one's entries begin there.
+        pub turns: Option<(TurnPlace, Counted<RanTurn, 5, MAX_GROUPS>)>,
+    }
 }
 
 impl ServedTurns {
+    /// Whether all entries are of somebody: others would fill no turn, and be kept forever.
+    pub(super) fn is_fillable(&self) -> bool {
+        let mut groups = self.turns.iter().flat_map(|(_, groups)| groups);
+        groups.all(|group| group.entries.len() <= group.players.count_ones() as usize)
+    }
+
     /// Takes what fits of turns, from a place on. Gives the place behind what was taken.
     pub(super) fn take<'a>(
         &mut self,
@@ -132,189 +154,59 @@ impl ServedTurns {
     }
 }
 
-fn write_turn(turn: TurnNumber, writer: &mut BitWriter) {
-    writer.bits(u64::from(turn as u32), 32);
-}
-
-fn read_turn(r: &mut BitReader<'_>) -> Result<TurnNumber, Fault> {
-    let turn = r.bits(32)? as u32 as TurnNumber;
-    // None is near the ends: nothing that is reckoned with them wraps.
-    if turn.unsigned_abs() > 1 << 30 {
-        return Err(Fault::Ahead { turn });
-    }
-    Ok(turn)
-}
-
-fn read_place(r: &mut BitReader<'_>) -> Result<TurnPlace, Fault> {
-    Ok(TurnPlace { turn: read_turn(r)?, entries: r.bits(5)? as u8 })
-}
-
 impl JoinWord {
-    /// Bits that it takes, at most.
+    /// Bits that it takes.
     pub(super) fn bits(&self) -> usize {
-        let JoinWord::Serve(ServedTurns { turns: Some((_, groups)), .. }) = self else { return HEAD_BITS };
-        let of = |group: &RanTurn| GROUP_BITS + group.entries.iter().map(TurnEntry::bits).sum::<usize>();
-        HEAD_BITS + groups.iter().map(of).sum::<usize>()
-    }
-
-    pub(super) fn write(&self, writer: &mut BitWriter) {
-        match self {
-            JoinWord::Ask { attempt, clock, heals, have } => {
-                writer.bits(0, 2);
-                writer.bits(u64::from(*attempt), 16);
-                writer.bits(u64::from(*clock), 16);
-                writer.bool(*heals);
-                writer.bool(have.is_some());
-                if let Some(LoadState { place, ran, agreed }) = have {
-                    write_turn(place.turn, writer);
-                    writer.bits(u64::from(place.entries), 5);
-                    write_turn(*ran, writer);
-                    writer.bool(*agreed);
-                }
-            }
-            JoinWord::Refuse { attempt, reason } => {
-                writer.bits(1, 2);
-                writer.bits(u64::from(*attempt), 16);
-                writer.bits(*reason as u64, 3);
-            }
-            JoinWord::Serve(served) => {
-                writer.bits(2, 2);
-                writer.bits(u64::from(served.attempt), 16);
-                writer.bits(u64::from(served.clock), 16);
-                writer.bits(u64::from(served.held_ms), 16);
-                write_turn(served.newest, writer);
-                writer.bits(u64::from(served.due_ms as u16), 16);
-                writer.bool(served.turns.is_some());
-                let Some((place, groups)) = &served.turns else { return };
-                write_turn(place.turn, writer);
-                writer.bits(u64::from(place.entries), 5);
-                writer.bits(groups.len() as u64, 5);
-                for group in groups {
-                    writer.bits(u64::from(group.players), 16);
-                    writer.bits(group.entries.len() as u64, 5);
-                    group.entries.iter().for_each(|entry| entry.write(writer));
-                }
-            }
-        }
-    }
-
-    pub(super) fn read(r: &mut BitReader<'_>) -> Result<Self, Fault> {
-        let (kind, attempt) = (r.bits(2)?, r.bits(16)? as u16);
-        match kind {
-            0 => {
-                let (clock, heals) = (r.bits(16)? as u16, r.bool()?);
-                let mut have = None;
-                if r.bool()? {
-                    have = Some(LoadState { place: read_place(r)?, ran: read_turn(r)?, agreed: r.bool()? });
-                }
-                Ok(JoinWord::Ask { attempt, clock, heals, have })
-            }
-            1 => {
-                let reason = JoinRefusal::from_number(r.bits(3)? as u8).ok_or(Fault::Control)?;
-                Ok(JoinWord::Refuse { attempt, reason })
-            }
-            2 => {
-                let (clock, held_ms) = (r.bits(16)? as u16, r.bits(16)? as u16);
-                let (newest, due_ms) = (read_turn(r)?, r.bits(16)? as u16 as i16);
-                let mut served =
-                    ServedTurns { attempt, clock, held_ms, newest, due_ms, ..ServedTurns::default() };
-                if r.bool()? {
-                    let place = read_place(r)?;
-                    let mut groups = Vec::new();
-                    for _ in 0..r.bits(5)? {
-                        let players = r.bits(16)? as u16;
-                        let count = r.bits(5)? as usize;
-                        // Entries of nobody would fill no turn, and be kept forever.
-                        if count > players.count_ones() as usize {
-                            return Err(Fault::Control);
-                        }
-                        let entries: Result<Vec<TurnEntry>, Fault> =
-                            (0..count).map(|_| TurnEntry::read(r)).collect();
-                        groups.push(RanTurn { players, entries: entries? });
-                    }
-                    served.turns = Some((place, groups));
-                }
-                Ok(JoinWord::Serve(served))
-            }
-            _ => Err(Fault::Control),
-        }
+        <Self as Part>::bits(self)
     }
 }
 
 /// What every state begins with; the last byte is the version.
 const STATE_MAGIC: [u8; 5] = *b"TWST\x01";
 /// Bytes of what stands in front of the game's own in a state that is sent.
-pub const STATE_HEAD: usize = 5 + 2 + 4 + 4 + 1 + 1 + 1 + 1 + 1 + 2 + MAX_PLAYERS * 8;
+pub const STATE_HEAD: usize = 5 + (16 + 32 + 32 + 4 * 8 + 1 + 16 + MAX_PLAYERS * 65_usize).div_ceil(8);
 
-/// What goes with a world: where it stands in the turns, and who takes part.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StateHead {
-    pub attempt: u16,
-    /// The world is the one after this turn.
-    pub turn: TurnNumber,
-    /// Of that turn; 0 where it wasn't checked.
-    pub crc: u32,
-    pub decider: u8,
-    pub steps: u8,
-    pub delay: u8,
-    pub speed: u8,
-    pub paused: bool,
-    /// All that ever took part, or will.
-    pub players: u16,
-    /// From which turn on each is out and counts.
-    pub out: [Option<TurnNumber>; MAX_PLAYERS],
-    pub joined: [TurnNumber; MAX_PLAYERS],
+packet! {
+    /// What goes with a world: where it stands in the turns, and who takes part.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct StateHead {
+        pub attempt: u16,
+        /// The world is the one after this turn.
+        pub turn: Turn,
+        /// Of that turn; 0 where it wasn't checked.
+        pub crc: u32,
+        pub decider: u8,
+        pub steps: u8,
+        pub delay: u8,
+        pub speed: u8,
+        pub paused: bool,
+        /// All that ever took part, or will.
+        pub players: u16,
+        /// From which turn on each is out and counts.
+        pub out: Array<Option<Turn>, MAX_PLAYERS>,
+        pub joined: Array<Turn, MAX_PLAYERS>,
+    }
 }
 
 impl StateHead {
     /// What is sent in front of the world.
     pub fn write(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(STATE_HEAD);
-        bytes.extend_from_slice(&STATE_MAGIC);
-        bytes.extend_from_slice(&self.attempt.to_le_bytes());
-        bytes.extend_from_slice(&self.turn.to_le_bytes());
-        bytes.extend_from_slice(&self.crc.to_le_bytes());
-        bytes.extend_from_slice(&[self.decider, self.steps, self.delay, self.speed, u8::from(self.paused)]);
-        bytes.extend_from_slice(&self.players.to_le_bytes());
-        for (out, joined) in self.out.iter().zip(&self.joined) {
-            bytes.extend_from_slice(&out.unwrap_or(TurnNumber::MAX).to_le_bytes());
-            bytes.extend_from_slice(&joined.to_le_bytes());
-        }
+        let mut bytes = STATE_MAGIC.to_vec();
+        bytes.extend(to_bytes::<StateHead>(self));
+        bytes.resize(STATE_HEAD, 0);
         bytes
     }
 
     /// Reads what [`StateHead::write`] wrote; None for anything else.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..STATE_HEAD)?.strip_prefix(&STATE_MAGIC)?;
-        let u16_at = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
-        let i32_at = |at: usize| Some(i32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        let near = |turn: &TurnNumber| turn.unsigned_abs() < 1 << 30;
-        let (turn, rest) = (i32_at(2).filter(near)?, bytes.get(10..15)?);
-        let (mut out, mut joined) = ([None; MAX_PLAYERS], [0; MAX_PLAYERS]);
-        for player in 0..MAX_PLAYERS {
-            out[player] = i32_at(17 + player * 8).filter(|out| *out != TurnNumber::MAX);
-            joined[player] = i32_at(17 + player * 8 + 4)?;
-        }
-        let head = StateHead {
-            attempt: u16_at(0)?,
-            turn,
-            crc: i32_at(6)? as u32,
-            decider: rest[0],
-            steps: rest[1],
-            delay: rest[2],
-            speed: rest[3],
-            paused: rest[4] == 1,
-            players: u16_at(15)?,
-            out,
-            joined,
-        };
+        let head = <StateHead as Part>::read(&mut BitReader::new(bytes)).ok()?;
         let fits = head.players != 0
             && (1..=super::config::MAX_STEPS).contains(&head.steps)
             && (1..=super::config::MAX_DELAY).contains(&head.delay)
             && (1..=super::config::MAX_SPEED).contains(&head.speed)
             && usize::from(head.decider) < MAX_PLAYERS
-            && head.players >> head.decider & 1 == 1
-            && head.out.iter().flatten().chain(&head.joined).all(near);
+            && head.players >> head.decider & 1 == 1;
         fits.then_some(head)
     }
 }
@@ -324,9 +216,12 @@ const _: () = assert!(MAX_PLAYERS < 32, "counts fit their bits");
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lockstep::fault::Fault;
+    use crate::lockstep::packet::{More, Payload};
+    use crate::wire::packet::from_bytes;
 
-    fn read(bytes: &[u8]) -> Result<JoinWord, Fault> {
-        JoinWord::read(&mut BitReader::new(bytes))
+    fn read(bytes: &[u8]) -> Result<JoinWord, ReadError> {
+        from_bytes::<JoinWord>(bytes)
     }
 
     #[test]
@@ -347,11 +242,10 @@ mod tests {
             JoinWord::Refuse { attempt: 3, reason: JoinRefusal::TooSlow },
         ];
         for word in words {
-            let mut writer = BitWriter::new();
-            word.write(&mut writer);
-            assert_eq!(read(writer.as_bytes()), Ok(word));
-            for end in 0..writer.as_bytes().len() - 1 {
-                assert!(read(&writer.as_bytes()[..end]).is_err(), "cut at {end}");
+            let bytes = to_bytes::<JoinWord>(&word);
+            assert_eq!(read(&bytes), Ok(word));
+            for end in 0..bytes.len() {
+                assert!(read(&bytes[..end]).is_err(), "cut at {end}");
             }
         }
         let mut random = crate::lockstep::SharedRandom::seeded(1);
@@ -367,9 +261,9 @@ mod tests {
         for (players, count) in [(0, 1), (0b100, 2), (0, 16)] {
             let turn = RanTurn { players, entries: vec![TurnEntry::default(); count] };
             let turns = Some((TurnPlace { turn: 3, entries: 0 }, vec![turn; 31]));
-            let mut writer = BitWriter::new();
-            JoinWord::Serve(ServedTurns { turns, ..ServedTurns::default() }).write(&mut writer);
-            assert_eq!(read(writer.as_bytes()), Err(Fault::Control));
+            let joining = Some(JoinWord::Serve(ServedTurns { turns, ..ServedTurns::default() }));
+            let payload = Payload::of(More { joining, ..More::default() });
+            assert_eq!(Payload::parse(&to_bytes::<Payload>(&payload)), Err(Fault::Unfillable));
         }
     }
 

@@ -231,6 +231,11 @@ impl Mesh {
         self.told_master.filter(|_| self.is_member())
     }
 
+    /// Whether the master that the game knows of is gone, and the next one isn't agreed on.
+    pub fn is_electing(&self) -> bool {
+        self.master.is_none() || self.master != self.told_master
+    }
+
     pub fn is_master(&self) -> bool {
         self.is_member() && self.master == Some(self.me.0)
     }

@@ -3,6 +3,7 @@
 use core::net::{IpAddr, SocketAddr};
 
 use super::{MAX_ADDRESSES, MAX_NAME_BYTES, MAX_PLAYERS};
+use crate::wire::packet::{Below, Counted, Text, packet};
 
 /// A set of players: a bit each.
 pub type Players = u16;
@@ -20,79 +21,80 @@ pub fn is_dialable(address: SocketAddr) -> bool {
     address.port() != 0 && !ip.is_unspecified() && !ip.is_multicast() && !is_broadcast
 }
 
-/// Someone in the game.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
-    /// The player's number in the game, below [`MAX_PLAYERS`].
-    pub player: u8,
-    /// Counts joinings over the whole game, to tell players who had the same number apart.
-    pub joined: u32,
-    pub name: String,
-    /// The addresses to reach the player at, the likeliest first.
-    pub addresses: Vec<SocketAddr>,
-}
+pub(super) type Player = Below<MAX_PLAYERS>;
+pub(super) type Name = Text<8, MAX_NAME_BYTES>;
+/// The addresses of a player.
+pub(super) type Addresses = Counted<SocketAddr, 8, MAX_ADDRESSES>;
 
-/// Why a player left the game, or never got in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum LeaveReason {
-    /// It left by itself.
-    Left = 0,
-    /// It was silent for too long.
-    Lost = 1,
-    /// The master removed it.
-    Kicked = 2,
-    /// It and another player couldn't reach each other.
-    Unreachable = 3,
-    /// It broke the protocol.
-    Violation = 4,
-    /// Fewer than half of the players could still reach each other here: the game goes on elsewhere.
-    Minority = 5,
-    /// The game has no free place.
-    Full = 6,
-    /// The game has begun and takes nobody in any more.
-    Started = 7,
-    /// The two speak different protocols.
-    Mismatch = 8,
-    /// Nobody answered, or the peer that answered is gone.
-    NoAnswer = 9,
-    /// This peer closed it.
-    Closed = 10,
-}
-
-impl LeaveReason {
-    pub const ALL: [LeaveReason; 11] = {
-        use LeaveReason::*;
-        [Left, Lost, Kicked, Unreachable, Violation, Minority, Full, Started, Mismatch, NoAnswer, Closed]
-    };
-
-    pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(number)).copied()
+packet! {
+    /// Someone in the game.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Member {
+        /// The player's number in the game, below [`MAX_PLAYERS`].
+        pub player: Player,
+        /// Counts joinings over the whole game, to tell players who had the same number apart.
+        pub joined: u32,
+        pub name: Name,
+        /// The addresses to reach the player at, the likeliest first.
+        pub addresses: Addresses,
     }
 }
 
-/// The agreed start of a game.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
-    pub seed: u64,
-    /// The countdown in microseconds.
-    pub countdown: u32,
-    /// The players at the time of the agreement: the same for all, even if some leave later. The master fills it in with
-    /// the proposal.
-    pub players: Players,
+packet! {
+    /// Why a player left the game, or never got in.
+    pub enum LeaveReason: u8 {
+        /// It left by itself.
+        Left = 0,
+        /// It was silent for too long.
+        Lost = 1,
+        /// The master removed it.
+        Kicked = 2,
+        /// It and another player couldn't reach each other.
+        Unreachable = 3,
+        /// It broke the protocol.
+        Violation = 4,
+        /// Fewer than half of the players could still reach each other here: the game goes on elsewhere.
+        Minority = 5,
+        /// The game has no free place.
+        Full = 6,
+        /// The game has begun and takes nobody in any more.
+        Started = 7,
+        /// The two speak different protocols.
+        Mismatch = 8,
+        /// Nobody answered, or the peer that answered is gone.
+        NoAnswer = 9,
+        /// This peer closed it.
+        Closed = 10,
+    }
 }
 
-/// The roster that all peers agree on.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Roster {
-    /// In rising order of the players' numbers.
-    pub members: Vec<Member>,
-    /// How many players there may be.
-    pub places: u8,
-    /// Whether players may join after the start.
-    pub late: bool,
-    pub start: Option<Start>,
-    /// The members of the previous roster that left: player, joining, reason.
-    pub left: Vec<(u8, u32, LeaveReason)>,
+packet! {
+    /// The agreed start of a game.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Start {
+        pub seed: u64,
+        /// The countdown in microseconds.
+        pub countdown: u32,
+        /// The players at the time of the agreement: the same for all, even if some leave later. The master fills it in with
+        /// the proposal.
+        pub players: Players,
+    }
+}
+
+packet! {
+    /// The roster that all peers agree on.
+    #[derive(Clone, Debug, PartialEq, Eq, Default)]
+    pub struct Roster {
+        /// In rising order of the players' numbers.
+        pub members: Counted<Member, 8, MAX_PLAYERS>,
+        /// How many players there may be.
+        pub places: u8,
+        /// Whether players may join after the start.
+        pub late: bool,
+        pub start: Option<Start>,
+        /// The members of the previous roster that left: player, joining, reason.
+        pub left: Counted<(Player, u32, LeaveReason), 8, MAX_PLAYERS>,
+    }
 }
 
 impl Roster {
@@ -123,12 +125,8 @@ impl Roster {
     /// Whether a peer's roster could be one.
     pub fn is_valid(&self) -> bool {
         let rising = self.members.windows(2).all(|pair| pair[0].player < pair[1].player);
-        let fine = |member: &Member| {
-            usize::from(member.player) < MAX_PLAYERS
-                && member.name.len() <= MAX_NAME_BYTES
-                && member.addresses.len() <= MAX_ADDRESSES
-        };
-        rising && self.members.iter().all(fine) && self.members.len() <= usize::from(self.places)
+        let places = usize::from(self.places);
+        rising && self.members.len() <= places && places <= MAX_PLAYERS
     }
 }
 

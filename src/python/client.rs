@@ -20,7 +20,7 @@ use super::log::{Level, log, log_end};
 use super::reconnect::{AT_ONCE, Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
 use super::server::Server;
-use super::settings::{Given, Settings};
+use super::settings::{Given, Made, Settings};
 use super::setup::{entropy, open_driver, random, skip_seed};
 use super::stats::ConnectionStats;
 use super::time::{self, Clock, Latency};
@@ -343,15 +343,14 @@ impl Client {
         ghosts: Option<&Bound<'py, PyAny>>,
         protocol: &Py<Protocol>,
     ) -> PyResult<Settings<'py>> {
-        let protocol = protocol.get();
-        let made = match ghosts {
-            Some(given) => {
-                let ghosts = argument("ghosts", given, "a dict of ghost classes or None")?;
-                made_classes(&ghosts, &protocol.ghosts)?
-            }
-            None => Vec::new(),
-        };
-        Settings::new(given, CHUNK_MEMORY, protocol, made)
+        Settings::new(given, CHUNK_MEMORY, protocol.get(), Self::made_of(ghosts, protocol.get())?)
+    }
+
+    /// The classes that a client makes of the protocol's ghosts.
+    pub(super) fn made_of(ghosts: Option<&Bound<'_, PyAny>>, protocol: &Protocol) -> PyResult<Made> {
+        let Some(given) = ghosts else { return Ok(Vec::new()) };
+        let ghosts = argument("ghosts", given, "a dict of ghost classes or None")?;
+        made_classes(&ghosts, &protocol.ghosts)
     }
 
     fn dial(
@@ -475,10 +474,10 @@ impl Client {
     pub(super) fn hosted<'py>(
         py: Python<'py>,
         protocol: Py<Protocol>,
-        given: Given<'py>,
+        (given, made): (Given<'py>, Made),
         (peer, seat): (&Endpoint, Seat),
     ) -> PyResult<Self> {
-        let mut settings = Self::settings(given, None, &protocol)?;
+        let mut settings = Settings::new(given, CHUNK_MEMORY, protocol.get(), made)?;
         settings.share_network_with(py, peer);
         let driver = peer.with(|_, driver| driver.open_hosted(false, driver.local_address()))?;
         let reconnect = Some((Tokens::Seat(seat), AT_ONCE));

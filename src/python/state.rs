@@ -123,6 +123,7 @@ impl State {
             refusals: self.refusals.counters,
             hooks: self.hooks.counters(),
             connections: host.connection_counters(),
+            hosting: self.carrier.session.hosting_counters(),
             calls: self.calls.now(),
         }
     }

@@ -6,6 +6,9 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::wire::packet::Part;
+use crate::wire::{BitReader, BitSink, ReadError};
+
 /// The letters of codes: no vowels, and none that is easily taken for another.
 const LETTERS: &[u8; 19] = b"BCDFGHJKLMNPQRSTVWX";
 
@@ -52,6 +55,19 @@ impl LobbyCode {
     }
 }
 
+impl Part for LobbyCode {
+    type Value = LobbyCode;
+
+    fn write<S: BitSink>(value: &LobbyCode, sink: &mut S) {
+        sink.packed(&value.0);
+    }
+
+    fn read(reader: &mut BitReader<'_>) -> Result<LobbyCode, ReadError> {
+        Self::from_bytes(<[u8; CODE_LETTERS]>::read(reader)?)
+            .ok_or(ReadError::OutOfRange { offset: 0, span: 0 })
+    }
+}
+
 impl fmt::Display for LobbyCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(core::str::from_utf8(&self.0).unwrap_or_default())
@@ -92,8 +108,7 @@ mod tests {
     #[test]
     fn all_letters_are_drawn() {
         let mut drawn = std::collections::BTreeSet::new();
-        (0..1000u64)
-            .for_each(|n| drawn.extend(*LobbyCode::random(n.wrapping_mul(0x9E37_79B9_7F4A_7C15)).bytes()));
+        (0..1000u64).for_each(|n| drawn.extend(LobbyCode::random(n.wrapping_mul(0x9E37_79B9_7F4A_7C15)).0));
         assert_eq!(drawn.len(), LETTERS.len());
     }
 }

@@ -2,54 +2,46 @@
 //!
 //! Promises: only peers with the session's key can write one that is accepted; a reply is as long as its probe.
 
-use super::bytes::{Fields, MAGIC};
+use super::bytes::MAGIC;
 use super::secrets::{TAG_BYTES, same, short_tag};
+use crate::wire::packet::{from_bytes, packet, to_bytes};
 
-const PROBE_BYTES: usize = 2 + 8 + 4 + TAG_BYTES;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum ProbeKind {
-    /// Asks whether the other peer is there.
-    Ask = 0x41,
-    /// The reply, with the probe's number.
-    Reply = 0x42,
-    /// Chooses this path; only the leading side sends it.
-    Take = 0x43,
-    /// The other side takes this path too.
-    Taken = 0x44,
+packet! {
+    pub(super) enum ProbeKind: u8 {
+        /// Asks whether the other peer is there.
+        Ask = 0x41,
+        /// The reply, with the probe's number.
+        Reply = 0x42,
+        /// Chooses this path; only the leading side sends it.
+        Take = 0x43,
+        /// The other side takes this path too.
+        Taken = 0x44,
+    }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Probe {
-    pub(super) kind: ProbeKind,
-    pub(super) session: u64,
-    pub(super) number: u32,
+packet! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(super) struct Probe {
+        pub(super) kind: ProbeKind,
+        pub(super) session: u64,
+        pub(super) number: u32,
+    }
 }
 
 impl Probe {
     /// Writes the probe, marked as the leading side's or the other's: a peer doesn't accept its own.
     pub(super) fn write(&self, key: &[u8; 16], leads: bool, out: &mut Vec<u8>) {
         let start = out.len();
-        out.extend_from_slice(&[MAGIC, self.kind as u8]);
-        out.extend_from_slice(&self.session.to_le_bytes());
-        out.extend_from_slice(&self.number.to_le_bytes());
+        out.push(MAGIC);
+        out.extend(to_bytes::<Probe>(self));
         let tag = short_tag(key, &[b"probe", &[u8::from(leads)], &out[start..]]);
         out.extend_from_slice(&tag);
     }
 
     /// Reads a probe that isn't proven yet.
     pub(super) fn read(datagram: &[u8]) -> Option<Self> {
-        let mut fields = Fields((datagram.len() == PROBE_BYTES).then_some(datagram)?);
-        let [magic, kind] = fields.array()?;
-        let kind = match kind {
-            0x41 => ProbeKind::Ask,
-            0x42 => ProbeKind::Reply,
-            0x43 => ProbeKind::Take,
-            0x44 => ProbeKind::Taken,
-            _ => return None,
-        };
-        (magic == MAGIC).then_some(Probe { kind, session: fields.u64()?, number: fields.u32()? })
+        let (said, _) = datagram.strip_prefix(&[MAGIC])?.split_last_chunk::<TAG_BYTES>()?;
+        from_bytes::<Probe>(said).ok()
     }
 
     /// Whether the leading side, or the other, wrote it.

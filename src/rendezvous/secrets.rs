@@ -6,9 +6,10 @@ use core::net::SocketAddr;
 
 use ring::hmac::{Context, HMAC_SHA256, Key};
 
-use super::bytes::write_address;
+use super::bytes::Sendable;
 use crate::rng::Entropy;
 use crate::time::{Duration, Instant};
+use crate::wire::packet::to_bytes;
 
 /// Bytes of a cookie, and of a probe's tag.
 pub(super) const TAG_BYTES: usize = 8;
@@ -93,9 +94,7 @@ impl Secrets {
     }
 
     fn cookie_of(&self, epoch: u64, address: SocketAddr) -> ShortTag {
-        let mut written = Vec::with_capacity(32);
-        write_address(Some(address), &mut written);
-        short_tag(&self.key, &[b"cookie", &epoch.to_le_bytes(), &written])
+        short_tag(&self.key, &[b"cookie", &epoch.to_le_bytes(), &to_bytes::<Sendable>(&address)])
     }
 }
 

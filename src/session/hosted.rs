@@ -3,9 +3,10 @@
 //!
 //! Promises: the application never gets a chunk with a world, and only the master's own server is dialled.
 
+use std::any::Any;
 use std::sync::Arc;
 
-use super::hosting::{Agreed, Hosting, News, Transfer, WorldBytes, WorldId};
+use super::hosting::{Agreed, Hosting, HostingCounters, News, Transfer, WorldBytes, WorldId};
 use super::peer_links::pass_of;
 use super::peers::PeerPart;
 use crate::endpoint::{Host, PeerHandle};
@@ -31,6 +32,12 @@ fn id_in(label: &str) -> Option<WorldId> {
 }
 
 impl PeerPart {
+    /// The counters of a hosted game.
+    pub fn hosting_counters(&self) -> Option<HostingCounters> {
+        let core: &dyn Any = self.core.as_deref()?;
+        Some(core.downcast_ref::<Hosting>()?.counters())
+    }
+
     /// What the hosted game needs next.
     pub fn poll_hosted(&mut self) -> Option<News> {
         self.core::<Hosting>()?.poll_news()
@@ -96,7 +103,7 @@ impl PeerPart {
         let agreed = Agreed {
             epoch: self.mesh.epoch(),
             me: self.mesh.me(),
-            master: self.mesh.master(),
+            master: self.mesh.master().filter(|_| !self.mesh.is_electing()),
             others: self.connected(),
         };
         let mut transfers = Vec::new();

@@ -29,6 +29,7 @@ pub use view::{ClientView, PastTick, PastView, Playing, View};
 
 use core::net::SocketAddr;
 
+use self::hosting::HostingCounters;
 use self::timing::Features;
 use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle, Rooms};
 use crate::netcode;
@@ -112,6 +113,11 @@ impl Session {
     /// Its part in a game without a server.
     pub fn peers(&mut self) -> Option<&mut PeerPart> {
         self.peers.as_deref_mut()
+    }
+
+    /// The counters of a game that the peers host.
+    pub fn hosting_counters(&self) -> Option<HostingCounters> {
+        self.peers.as_ref()?.hosting_counters()
     }
 
     /// The endpoint, for queries.

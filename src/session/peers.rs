@@ -73,7 +73,7 @@ pub struct PeerPart {
     /// The wall clock at the newest instant at which it was read: a suspended machine's monotonic clock stands still.
     unix: (Instant, UnixSeconds),
     config: PeerConfig,
-    core: Option<Box<dyn Carried>>,
+    pub(super) core: Option<Box<dyn Carried>>,
     /// The kind of game, and the settings that must be the same on all sides.
     kind: &'static str,
     settings: Vec<Setting>,

@@ -27,6 +27,7 @@ mod narrow;
 mod narrow_cells;
 pub mod node;
 pub mod order;
+pub mod packet;
 mod plain;
 pub mod properties;
 pub mod property;

@@ -1,4 +1,4 @@
-"""Holds the table of docs/fields.md to what there is."""
+"""Holds the pages on fields to what there is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tickwire import fields
 
-PAGE = (Path(__file__).parents[2] / "docs" / "fields.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "".join((DOCS / name).read_text("utf-8") for name in ("fields.md", "converters.md"))
 
 
 def test_every_field_is_on_the_page() -> None:

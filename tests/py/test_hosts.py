@@ -406,6 +406,28 @@ def test_only_protocols_of_hosted_games_have_clients() -> None:
         _ = peer.client
 
 
+class DrawnHunter(Hunter):
+    def on_spawned(self) -> None:
+        self.sprite = f"sprite of {self.name}"
+
+
+def test_players_make_their_own_ghost_classes_at_every_host() -> None:
+    party = Party(2, preset="4g", ghosts={Hunter: DrawnHunter})
+    third = party.add(ghosts={Hunter: DrawnHunter})
+    party.run(3)
+    host = party.seats[0]
+    for seat in (host, third):
+        drawn = seat.player.client.world.objects(DrawnHunter)
+        assert sorted(hunter.sprite for hunter in drawn) == ["sprite of p0", "sprite of p1", "sprite of p2"]
+    (before,) = [hunter for hunter in third.player.client.world.objects(DrawnHunter) if hunter.name == "p2"]
+    host.leave()
+    party.run(TIMEOUT + 2)
+    assert third.player.client.world.mine(DrawnHunter) is before
+    with pytest.raises((TypeError, ValueError, tw.errors.GhostError)) as mistake:
+        party.add(ghosts={Score: DrawnHunter})
+    assert "ghosts" in str(mistake.value)
+
+
 def test_a_game_that_a_player_hosts_is_no_lockstep_or_rollback_game() -> None:
     party = Party(1, preset="4g")
     peer = party.seats[0].peer

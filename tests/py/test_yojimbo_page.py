@@ -1,4 +1,4 @@
-"""Holds docs/yojimbo.md to what there is."""
+"""Holds the pages on yojimbo to what there is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import tickwire as tw
 
-PAGE = (Path(__file__).parents[2] / "docs" / "yojimbo.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "".join((DOCS / name).read_text("utf-8") for name in ("yojimbo.md", "yojimbo_calls.md"))
 
 
 def test_every_call_is_on_the_page() -> None:

@@ -524,6 +524,7 @@ fn two() -> Game {
 fn lies_are_faults_and_harm_nobody() {
     use tickwire::lockstep::Fault;
     use tickwire::lockstep::entry::TurnEntry;
+    use tickwire::wire::ReadError;
     let mut game = two();
     let now = game.now;
     let peer = game.peers[0].as_mut().unwrap();
@@ -536,16 +537,17 @@ fn lies_are_faults_and_harm_nobody() {
             writer.bits(0, 1);
             writer.bits(u64::from(ack as u8), 8);
             writer.bits(0, 1);
-            writer.bits(entries.len() as u64, 4);
+            writer.bool(!entries.is_empty());
             if !entries.is_empty() {
                 writer.bits(u64::from(first as u8), 8);
+                writer.bits(entries.len() as u64, 4);
             }
             entries.iter().for_each(|entry| entry(&mut writer));
             more(&mut writer);
             writer.into_bytes()
         };
     use tickwire::wire::BitSink;
-    let empty: &dyn Fn(&mut BitWriter) = &|writer| writer.bits(0, 4);
+    let empty: &dyn Fn(&mut BitWriter) = &|writer| writer.bits(0, 3);
     let none: &dyn Fn(&mut BitWriter) = &|writer| writer.bits(0, 1);
     let mut says = |payload: Vec<u8>| peer.read(now, 1, &payload);
     assert_eq!(says(payload(turn + 60, 0, &[], none)), Err(Fault::Ack { turn: turn + 60 }));
@@ -555,7 +557,7 @@ fn lies_are_faults_and_harm_nobody() {
         writer.bits(1, 1);
         writer.bits(1, 6);
         writer.bits(0, 5);
-        writer.bits(0, 3);
+        writer.bits(0, 2);
     };
     assert_eq!(says(payload(0, turn, &[other], none)), Err(Fault::Rewritten { turn }));
     let huge: &dyn Fn(&mut BitWriter) = &|writer| {
@@ -564,7 +566,10 @@ fn lies_are_faults_and_harm_nobody() {
         writer.bits(1, 1);
         writer.bits(1000, 10);
     };
-    assert_eq!(says(payload(0, turn + 1, &[huge], none)), Err(Fault::TooLarge { bytes: 1000 }));
+    assert_eq!(
+        says(payload(0, turn + 1, &[huge], none)),
+        Err(Fault::Read(ReadError::OutOfRange { offset: 1000, span: 480 }))
+    );
     // Commands in the name of another, who doesn't leave; and of one who doesn't exist.
     for (player, fault) in [(2, Fault::Forged { player: 2 }), (9, Fault::Stranger { player: 9 })] {
         let copies: &dyn Fn(&mut BitWriter) = &|writer| {
@@ -574,7 +579,7 @@ fn lies_are_faults_and_harm_nobody() {
             writer.bits(player, 4);
             writer.bits(u64::from((turn + 1) as u8), 8);
             writer.bits(1, 4);
-            writer.bits(0, 4);
+            writer.bits(0, 3);
             writer.bits(0, 2);
         };
         assert_eq!(says(payload(0, 0, &[], copies)), Err(fault));
@@ -591,7 +596,7 @@ fn lies_are_faults_and_harm_nobody() {
     let counters = peer.counters();
     assert_eq!(counters.gaps, 1);
     assert_eq!(peer.read(now, 9, &[0; 9]), Err(Fault::Stranger { player: 9 }));
-    assert_eq!(TurnEntry::default().bits(), 4);
+    assert_eq!(TurnEntry::default().bits(), 3);
     // A pace from one whose part it isn't changes nothing, and all others agree on that.
     game.run(5.0);
     assert!(game.turns().iter().all(|turn| *turn > 75), "{:?}", game.turns());

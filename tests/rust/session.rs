@@ -13,7 +13,7 @@ use tickwire::transport::chunks::{BytesSource, ChunkEvent};
 use tickwire::transport::{ChannelConfig, ChannelKind, ConnectionConfig, Protocol, SendOptions};
 
 use crate::endpoint::ms;
-use crate::pair::{DIALLED, number, protocol_with};
+use crate::pair::{DIALLED, blob, number, protocol_with};
 
 use std::sync::Arc;
 
@@ -224,6 +224,37 @@ fn whatever_may_change_a_session_changes_its_version() {
     assert_eq!(world.client.version(), version);
     world.client.transmit(world.now, &mut world.out);
     assert_ne!(world.client.version(), version);
+}
+
+#[test]
+fn messages_that_a_channel_refuses_leave_a_room_as_it_was() {
+    let mut world = World::new();
+    world.ticks(5);
+    taken(&mut world.server);
+    let now = world.now;
+    let everybody = world.server.rooms().everybody().clone();
+    let keyed = |key| SendOptions { key, ..SendOptions::default() };
+    let mut unknown_type = number(2);
+    unknown_type.message_type = 7;
+    let bad = [
+        ("too large", 2, blob(2, 200_000), 1),
+        ("no such key", 2, number(2), 4),
+        ("a channel of chunks", 1, number(2), 0),
+        ("no such channel", 9, number(2), 0),
+        ("no such message type", 2, unknown_type, 1),
+    ];
+    for (what, channel, message, key) in bad {
+        for retain_bytes in [None, Some(10_000)] {
+            let messages = [(number(1), keyed(0)), (message.clone(), keyed(key))];
+            let to = ToRoom { channel, messages: &messages, exclude: None, retain_bytes };
+            let refused = everybody.send(now, world.server.change(), to);
+            assert!(matches!(refused, Err(RoomError::Send(SendError::Channel(_)))), "{what}: {refused:?}");
+        }
+    }
+    world.ticks(5);
+    taken(&mut world.client);
+    assert_eq!(taken(&mut world.client).inbox.records().len(), 0, "the first of them wasn't sent either");
+    assert_eq!(everybody.forget(2, None), 0, "nothing was kept");
 }
 
 #[test]

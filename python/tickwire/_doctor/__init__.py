@@ -1,5 +1,4 @@
-"""``tickwire doctor``: examines whether this machine, and the path to a server, are fit for Tickwire, and
-says what to change."""
+"""``tickwire doctor``: examines this machine and the path to a server, and recommends changes."""
 
 from tickwire._doctor.findings import Finding, Verdict
 from tickwire._doctor.machine import examine_machine

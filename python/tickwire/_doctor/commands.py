@@ -53,7 +53,7 @@ def run(parsed: argparse.Namespace) -> int:
 
 
 def report(findings: Iterable[Finding], quiet: bool) -> list[Finding]:
-    """Prints each finding as it is made, and returns all of them."""
+    """Prints each finding at once, and returns all findings."""
     found = []
     for one in findings:
         found.append(one)

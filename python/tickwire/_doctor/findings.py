@@ -9,7 +9,7 @@ __all__ = ["Finding", "Verdict"]
 
 
 class Verdict(enum.Enum):
-    """How good or bad it is."""
+    """The verdict on one examined thing."""
 
     FINE = "fine"
     NOTE = "note"
@@ -22,7 +22,7 @@ class Verdict(enum.Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was examined."""
+    """The result for one examined thing."""
 
     subject: str
     verdict: Verdict

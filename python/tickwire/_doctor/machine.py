@@ -33,7 +33,7 @@ OLDEST_NOW = 1_704_067_200
 
 
 def examine_machine() -> Iterator[Finding]:
-    """Everything that needs no network but the machine's own."""
+    """Examines everything that needs no network."""
     yield _versions()
     yield _loopback("IPv4 loopback", "127.0.0.1:0", Verdict.BROKEN)
     yield _loopback("IPv6 loopback", "[::1]:0", Verdict.NOTE)
@@ -101,7 +101,7 @@ def buffer(direction: str, setting: str, granted: int) -> Finding:
 
 
 def clock(read: Callable[[], float], resolution: float) -> Finding:
-    """Whether a clock never goes back, and how fine it is."""
+    """Examines a clock: whether it ever goes back, and its resolution."""
     before, finest = read(), float("inf")
     for _ in range(20_000):
         now = read()
@@ -123,7 +123,7 @@ def clock(read: Callable[[], float], resolution: float) -> Finding:
 
 
 def sleep(pause: Callable[[float], None] = time.sleep) -> Finding:
-    """How late sleeps end, which delays a loop at 60 ticks a second."""
+    """Measures how late sleeps end, because this delays a loop at 60 ticks a second."""
     late = []
     for _ in range(50):
         started = time.perf_counter()
@@ -140,7 +140,7 @@ def sleep(pause: Callable[[float], None] = time.sleep) -> Finding:
 
 
 def wall_clock(now: float) -> Finding:
-    """Whether the wall clock can be right: connect tokens expire by it."""
+    """Examines whether the wall clock can be right, because connect tokens expire by this clock."""
     text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
     if now < OLDEST_NOW:
         return Finding(
@@ -161,7 +161,7 @@ def _numpy() -> Finding:
 
 
 def extras(requirements: Sequence[str]) -> Iterator[Finding]:
-    """Which optional packages are installed. ``dev`` is for developers of Tickwire."""
+    """Lists the installed optional packages. ``dev`` is for developers of Tickwire."""
     wanted: dict[str, list[str]] = {}
     for requirement in requirements:
         name = re.match(r"[A-Za-z0-9._-]+", requirement)

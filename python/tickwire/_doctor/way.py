@@ -1,4 +1,4 @@
-"""Examines the way to a server: its name, its port, what fits through, and whether a Tickwire server
+"""Examines the path to a server: the name, the port, the packet size, and whether a Tickwire server
 answers."""
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def examine_way(to: str, protocol: tw.Protocol | None = None, key: bytes | None 
 
     Args:
         to: ``HOST:PORT``.
-        protocol: with it, a connection is made: a Tickwire server answers nobody else.
-        key: the server's private key; None: that of development mode.
+        protocol: makes a connection with this protocol. A Tickwire server answers only its own protocol.
+        key: the server's private key; None: the key of development mode.
 
     Raises:
-        ValueError: ``to`` is no name and port.
+        ValueError: ``to`` isn't a name and a port.
     """
     try:
         started = time.perf_counter()
@@ -80,8 +80,8 @@ def _is_broken(finding: Finding) -> bool:
 
 
 def _port_and_size(address: tw.Address) -> Iterator[Finding]:
-    """Sends datagrams as large as netcode's that mustn't be fragmented, and listens for complaints. The
-    server drops them: they are no packets."""
+    """Sends unfragmentable datagrams as large as netcode's, and waits for errors. The server drops the
+    datagrams, because they aren't packets."""
     family = socket.AF_INET6 if address.is_ipv6 else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.settimeout(REPLY_TIME)
@@ -123,7 +123,7 @@ def _port_and_size(address: tw.Address) -> Iterator[Finding]:
 
 
 def path_mtu(known: int, headers: int) -> Finding:
-    """Whether netcode's largest packets fit through, by the path MTU that the system knows of now."""
+    """Examines whether netcode's largest packets fit the path MTU that the system knows."""
     needed = MAX_DATAGRAM + headers
     if known < needed:
         return Finding(
@@ -160,7 +160,7 @@ def _server(address: tw.Address, protocol: tw.Protocol, key: bytes | None) -> Fi
 
 
 def refusal(reason: tw.DisconnectReason) -> Finding:
-    """Explains why no connection came up."""
+    """Explains why there is no connection."""
     match reason:
         case tw.DisconnectReason.SERVER_FULL:
             return Finding("server", Verdict.WARNING, "it answered: it is full", "raise its max_clients")

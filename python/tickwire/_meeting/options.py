@@ -147,7 +147,7 @@ def _second_port(text: str) -> int | None:
 
 
 def _key(text: str) -> bytes:
-    """Reads the key from a file: in an argument, the list of processes would show it."""
+    """Reads the key from a file. The list of processes would show a key in an argument."""
     try:
         digits = Path(text).read_text("ascii").strip()
         key = bytes.fromhex(digits)
@@ -161,7 +161,7 @@ def _key(text: str) -> bytes:
 
 
 def _argument(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """An argument type whose ValueErrors argparse prints as they are."""
+    """Makes an argument type whose ValueErrors argparse prints unchanged."""
 
     def convert(text: str) -> Any:
         try:

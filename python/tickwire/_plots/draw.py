@@ -16,7 +16,7 @@ SENT, RECEIVED, LOST = "#1f77b4", "#2ca02c", "#d62728"
 
 
 def draw_series(series: Series, title: str, path: Path) -> None:
-    """Writes a PNG.
+    """Writes a PNG file.
 
     Raises:
         OSError: it can't be written.

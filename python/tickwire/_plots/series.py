@@ -53,7 +53,7 @@ def series_of(datagrams: Iterable[Datagram], step: float | None = None) -> Serie
     """The series of a capture's datagrams.
 
     Args:
-        step: seconds of a step; None: what fits the capture, at least a tenth of a second.
+        step: seconds of a step; None: a step that fits the capture, at least a tenth of a second.
 
     Raises:
         ValueError: there are no datagrams, or too many steps.

@@ -23,7 +23,7 @@ _Counters = Mapping[str, int]
 
 
 class LiveLine:
-    """One line of a terminal that is written over with each refresh."""
+    """One line of a terminal, which each refresh overwrites."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -59,7 +59,7 @@ def lost_share(counters: _Counters, direction: str) -> float:
 
 
 def summary(counters: _Counters, seconds: float) -> str:
-    """All counts that are not 0, both directions side by side."""
+    """All counts above 0, with both directions side by side."""
     lines = [f"{seconds:.1f} s, {counters['clients.admitted']:,} clients", f"{'':<18}{'up':>16}{'down':>16}"]
     names = [name.removeprefix("up.") for name in counters if name.startswith("up.")]
     for name in names:

@@ -169,10 +169,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def parse(arguments: argparse.Namespace) -> Options:
-    """The options that the arguments give. Looks up the server's name, if it has one.
+    """Returns the options, and looks up the server's name if it has one.
 
     Raises:
-        ValueError: they contradict each other, or the name is not found.
+        ValueError: the options contradict each other, or the name is not found.
     """
     seed = arguments.seed
     return Options(
@@ -191,7 +191,8 @@ def parse(arguments: argparse.Namespace) -> Options:
 
 
 def _conditions(arguments: argparse.Namespace, direction: str) -> tw.Conditions:
-    """The preset's, changed by the options for both directions, then by those for this one."""
+    """The conditions of the preset, changed first by the options for both directions and then by the
+    options for this direction."""
     conditions = tw.Conditions()
     if arguments.preset is not None:
         up, down = tw.Conditions.preset(arguments.preset)
@@ -225,7 +226,7 @@ def _has_rate(arguments: argparse.Namespace, direction: str) -> bool:
 
 
 def _listen(text: str) -> tw.Address:
-    """Our own address, which may have a name too, like localhost:5000."""
+    """The proxy's own address. It may have a name, such as localhost:5000."""
     try:
         return tw.Address(text)
     except ValueError as error:
@@ -241,7 +242,7 @@ def _listen(text: str) -> tw.Address:
 
 
 def _server(text: str, listen: tw.Address) -> tw.Address:
-    """The server's address; of several that its name has, one of the family of ours."""
+    """The server's address. If the name has several addresses, it is one of the proxy's address family."""
     try:
         return tw.Address(text)
     except ValueError:
@@ -254,7 +255,7 @@ def _server(text: str, listen: tw.Address) -> tw.Address:
 
 
 def _argument(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """An argument type whose ValueErrors argparse prints as they are."""
+    """Makes an argument type whose ValueErrors argparse prints unchanged."""
 
     def convert(text: str) -> Any:
         try:
@@ -266,7 +267,7 @@ def _argument(parse: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def _whole(low: int, high: int) -> Callable[[str], int]:
-    """An argument type: a whole number from ``low`` to ``high``."""
+    """Makes an argument type for whole numbers from ``low`` to ``high``."""
 
     def convert(text: str) -> int:
         if not (text.isascii() and text.isdigit() and low <= int(text) <= high):

@@ -56,7 +56,8 @@ def number(text: str) -> float:
 def pair(
     first: Callable[[str], float], second: Callable[[str], float], example: str, default: str | None = None
 ) -> Callable[[str], tuple[float, float]]:
-    """A parser of two amounts with a colon between; the second may be left out if it has a default."""
+    """Makes a parser for two amounts with a colon between them. The second amount may be left out if it has
+    a default."""
 
     def parse(text: str) -> tuple[float, float]:
         left, colon, right = text.partition(":")

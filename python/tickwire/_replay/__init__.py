@@ -1,1 +1,1 @@
-"""The ``tickwire replay`` command: shows a recording of a match, or where two of them differ."""
+"""The ``tickwire replay`` command: shows a recording of a match, or the difference between two recordings."""

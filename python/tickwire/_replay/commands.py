@@ -14,7 +14,7 @@ from tickwire.lockstep import Turn
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares what the command takes."""
+    """Declares the command's arguments."""
     parser.add_argument("file", type=Path, metavar="FILE", help="a recording of a match")
     parser.add_argument(
         "other", type=Path, nargs="?", metavar="OTHER", help="another recording to compare with"

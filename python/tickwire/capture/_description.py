@@ -1,6 +1,6 @@
 """A protocol's canonical description (:attr:`tickwire.Protocol.description`), as tables for the dissector.
 
-It is the text that the protocol's hash is made of, so whatever both sides must agree on is in it. Its
+The protocol's hash is made from this text, so it contains everything that both sides must agree on. Its
 grammar is in ``src/transport/framing/STANDARD.md``, "Protocol hash".
 """
 
@@ -129,7 +129,7 @@ def _property(text: _Text, condition: str, class_: Table) -> None:
 
 
 def word_ranges(kind: Table) -> list[tuple[int, str]] | None:
-    """The last word and the metric of each of a kind's words; None if it has none and goes whole."""
+    """The last word and the metric of each word of a kind; None if it has no words and is sent whole."""
     rotation = [(3, "choice")]
     match kind["kind"]:
         case "bool":
@@ -173,7 +173,7 @@ def word_ranges(kind: Table) -> list[tuple[int, str]] | None:
 
 
 def _delta(kind: Table, several: bool) -> Table:
-    """How far a value of this kind reaches where it is written against a baseline."""
+    """The range of a value of this kind against a baseline."""
     if kind["kind"] == "optional":
         return {"optional": _delta(kind["item"], several)}
     if kind["kind"] == "message":
@@ -214,7 +214,7 @@ def _field(text: _Text) -> Table:
 
 
 def _filter(name: str) -> str:
-    """The form of a name in a display filter."""
+    """A name in the form of a display filter."""
     return re.sub(r"[^A-Za-z0-9_]", "_", name)
 
 
@@ -420,7 +420,7 @@ class _Text:
         return self.integer()
 
     def name(self) -> str:
-        """A name after its length in bytes, and a space if there is one."""
+        """Reads a name that follows its length in bytes, and an optional space."""
         length = self.integer()
         self.expect(":")
         name = self._bytes[self._at : self._at + length].decode()
@@ -430,7 +430,7 @@ class _Text:
         return name
 
     def member(self) -> str:
-        """The name of a member; its value, which follows, is skipped."""
+        """Reads the name of a member, and skips the value that follows."""
         name = self.name()
         self.expect("=")
         self.integer()

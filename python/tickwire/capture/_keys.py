@@ -1,4 +1,4 @@
-"""The secrets with which a capture can be opened and replayed: the file that ``Capture(keys=...)`` writes."""
+"""The secrets to open and replay a capture: the file that ``Capture(keys=...)`` writes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read_keys(path: str | PathLike[str]) -> list[EndpointKeys]:
 
     Raises:
         OSError: the file can't be read.
-        KeysError: naming what is wrong with the file.
+        KeysError: the file is invalid. The error names the problem.
     """
     text = Path(path).read_text("utf-8", errors="replace")
     if _HEX_KEY.fullmatch(text.strip()):
@@ -69,6 +69,6 @@ def _endpoint(line: str) -> EndpointKeys:
 
 
 def opener(keys: list[EndpointKeys]) -> PacketOpener:
-    """An opener with all of these keys, and that of development mode."""
+    """Makes an opener with all of these keys and the key of development mode."""
     private = {one.key for one in keys if one.key is not None} | {DEVELOPMENT_KEY}
     return PacketOpener(keys=sorted(private), tokens=[one.token for one in keys if one.token is not None])

@@ -1,8 +1,8 @@
 """The layout of packets: tables for the dissector.
 
 The norm is the text of the standards (netcode 1.02, reliable 1.0, and
-``src/transport/framing/STANDARD.md`` for what is inside). That these tables say the same as the native
-code is tested: with the pinned packets that bind that code, and with packets it has just sent.
+``src/transport/framing/STANDARD.md`` for what is inside). Tests compare these tables with the native code,
+by the pinned packets of that code and by packets that it has just sent.
 """
 
 from __future__ import annotations
@@ -239,7 +239,7 @@ def filters() -> list[dict[str, str]]:
 
 
 def table() -> dict[str, object]:
-    """All of it, for the dissector."""
+    """The whole layout, for the dissector."""
     return {
         "version": VERSION,
         "tag_bytes": TAG_BYTES,

@@ -1,4 +1,4 @@
-"""Feeds a capture back into an endpoint: the same datagrams at the same times, and so the same events."""
+"""Replays a capture into an endpoint: the same datagrams at the same times give the same events."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ class Replay:
         self._advance(self._started)
 
     def __iter__(self) -> Iterator[float]:
-        """Seconds since the endpoint's start, each time after what arrived then was delivered."""
+        """Yields the seconds since the endpoint's start, each time after the datagrams of this time were
+        delivered."""
         now = self._started
         waiting = False
         for datagram in read_capture(self._capture):

@@ -22,7 +22,7 @@ MAX_ROWS = 200
 
 
 class TopApp(App[None]):
-    """A table of all connections; ends with what went wrong, if something did, in :attr:`failure`."""
+    """A table of all connections. When it ends, :attr:`failure` has the error, if there was one."""
 
     TITLE = "tickwire top"
     CSS = "#headline { height: 3; padding: 0 1; } DataTable { height: 1fr; }"
@@ -55,7 +55,7 @@ class TopApp(App[None]):
         self.show()
 
     def on_data_table_header_selected(self, chosen: DataTable.HeaderSelected) -> None:
-        """A click on a column sorts by it, a second one the other way round."""
+        """Sorts by the clicked column. A second click reverses the order."""
         column = COLUMNS[chosen.column_index]
         self.reverse = not self.reverse if column is self.column else column.largest_first
         self.column = column
@@ -96,7 +96,7 @@ class TopApp(App[None]):
 
 
 def run(watcher: Watcher, make: Callable[[Watcher], TopApp] = TopApp) -> str | None:
-    """Shows until it is quit; returns what went wrong, if something did."""
+    """Shows the table until the user quits. Returns the error, if there was one."""
     app = make(watcher)
     app.run()
     return app.failure

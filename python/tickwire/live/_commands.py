@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Watches until it is quit; returns the exit code."""
+    """Watches until the user quits, and returns the exit code."""
     try:
         key = read_key(parsed.key_file)
         if not parsed.once:

@@ -17,7 +17,7 @@ def read_key(path: str | PathLike[str]) -> bytes:
 
     Raises:
         OSError: the file can't be read.
-        ValueError: it has no key.
+        ValueError: the file has no key.
     """
     text = Path(path).read_text("utf-8", errors="replace").strip()
     if not _HEX_KEY.fullmatch(text):

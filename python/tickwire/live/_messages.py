@@ -1,4 +1,4 @@
-"""A stats port's messages: its own small protocol, over Tickwire itself."""
+"""The messages of a stats port. It has its own small protocol, over Tickwire itself."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Queue:
 
 @tw.message
 class Row:
-    """A client, in the words of :class:`tickwire.connections.ConnectionStats`."""
+    """A client, with the names of :class:`tickwire.connections.ConnectionStats`."""
 
     present: bool
     """False: the slot's client is gone, and the rest is empty."""

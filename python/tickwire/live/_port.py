@@ -1,4 +1,4 @@
-"""The stats port of a server: where ``tickwire top`` looks."""
+"""The stats port of a server, to which ``tickwire top`` connects."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class StatsPort:
 
 
 def _costs(server: tw.Server) -> dict[str, int]:
-    """The bits that each class of ghosts has cost."""
+    """The bits sent for each class of ghosts."""
     if not server.protocol.ghosts:
         return {}
     try:

@@ -16,7 +16,7 @@ SPARK = 12
 
 @dataclass(frozen=True)
 class Column:
-    """A column: what it shows, and what it is sorted by."""
+    """A column, with the value that it shows and the value that it is sorted by."""
 
     title: str
     show: Callable[[Watched, Watcher], str]
@@ -88,13 +88,13 @@ COLUMNS: tuple[Column, ...] = (
 
 
 def sorted_clients(watcher: Watcher, column: Column, reverse: bool) -> list[Watched]:
-    """All clients in the order of a column, equal ones by their slot."""
+    """All clients in the order of a column. Clients with equal values are sorted by slot."""
     by_slot = sorted(watcher.clients.values(), key=lambda client: client.slot)
     return sorted(by_slot, key=column.key, reverse=reverse)
 
 
 def cells(client: Watched, watcher: Watcher) -> list[str]:
-    """A client's row."""
+    """The cells of a client's row."""
     return [column.show(client, watcher) for column in COLUMNS]
 
 
@@ -127,7 +127,7 @@ def headline(watcher: Watcher, column: Column, reverse: bool, most: int) -> str:
 
 
 def text(watcher: Watcher, column: Column, reverse: bool) -> str:
-    """The whole view as plain text, for terminals that aren't."""
+    """The whole view as plain text, for output that isn't a terminal."""
     clients = sorted_clients(watcher, column, reverse)
     rows = [[column.title for column in COLUMNS], *(cells(client, watcher) for client in clients)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(COLUMNS))]

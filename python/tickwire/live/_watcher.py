@@ -27,7 +27,7 @@ class History:
     values: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))
 
     def sparkline(self, width: int) -> str:
-        """The last ones as bars from 0 to the largest of them."""
+        """The newest values as bars, from 0 to the largest value."""
         shown = list(self.values)[-width:]
         top = max(shown, default=0.0)
         bars = "▁▂▃▄▅▆▇█"
@@ -49,7 +49,7 @@ class Watched:
 
     @property
     def queued(self) -> int:
-        """Messages that wait on all channels."""
+        """The number of waiting messages on all channels."""
         return sum(channel.queued for channel in self.row.channels)
 
     def take(self, row: Row) -> None:
@@ -62,11 +62,11 @@ class Watched:
 
 
 class Watcher:
-    """A connection to a stats port. :meth:`poll` it some times a second.
+    """A connection to a stats port. Call :meth:`poll` several times a second.
 
     Args:
-        address: of the stats port.
-        key: what its ``key_file`` has.
+        address: the address of the stats port.
+        key: the key from the port's ``key_file``.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Watcher:
         self.clients: dict[int, Watched] = {}
 
     def poll(self) -> None:
-        """Takes what arrived.
+        """Takes what has arrived.
 
         Raises:
             WatchError: there is no answer, or the connection ended.
@@ -102,7 +102,7 @@ class Watcher:
             raise WatchError(self._words_of(tw.DisconnectReason.REQUEST_TIMED_OUT))
 
     def close(self) -> None:
-        """Leaves."""
+        """Ends the connection."""
         self._client.close()
 
     def _take(self, slot: int, row: Row) -> None:

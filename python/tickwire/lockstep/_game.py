@@ -201,7 +201,7 @@ class Lockstep:
                 self._core.vote(now, player, True)
 
     def _take_world(self) -> None:
-        """Loads a world that another player sent: to join, or to be healed."""
+        """Loads a world from another player, to join the game or to heal a desync."""
         loaded = self._worlds.take()
         if loaded is None:
             return
@@ -301,15 +301,15 @@ class Lockstep:
 
     @property
     def joining(self) -> bool:
-        """Whether this player joins the running game and doesn't take part yet. Once the world has
-        arrived, :meth:`turns` returns the turns that the others have run.
+        """Whether this player joins the running game and doesn't take part yet. After the world has
+        arrived, :meth:`turns` returns the turns that the other players have run.
         """
         if self._is_late and not self._core.joining and self._me in self._core.players:
             self._is_late = False
         return self._is_late
 
     def ask_again(self) -> None:
-        """Asks again to be let in, after :class:`JoinRefused`."""
+        """Tries to join again, after :class:`JoinRefused`."""
         self._core.ask_again(self._peer.time)
 
     @property
@@ -319,15 +319,16 @@ class Lockstep:
 
     @property
     def progress(self) -> float:
-        """The share of the newest turn's time that is over, 0 to 1: show the world between its states before
-        and after that turn.
+        """The share of the newest turn's time that has passed, 0 to 1. Use it to draw the world between its
+        states before and after this turn.
         """
         length = self._core.length
         return min(1.0, max(0.0, 1 - (self._core.due - self._peer.time) / length)) if length else 1.0
 
     @property
     def pace(self) -> tuple[int, int]:
-        """Sub-turns in a turn, and turns between giving a command and running it."""
+        """The number of sub-turns in a turn, and the number of turns between giving a command and running
+        it."""
         return self._core.pace
 
     @property
@@ -365,8 +366,8 @@ class Lockstep:
         self._core.set_speed(round(percent / 10))
 
     def vote(self, player: int, out: bool = True) -> None:
-        """Votes a player out, or takes the vote back. If more than half of the other players vote so,
-        the game continues without the player.
+        """Votes a player out, or takes the vote back. If more than half of the other players agree, the
+        game continues without the player.
 
         Raises:
             ValueError: no other player has this number.
@@ -391,11 +392,12 @@ class Lockstep:
         return struct.pack("<i", self.turn) + self._random.state + saved(self._save)
 
     def load_state(self, state: bytes) -> None:
-        """Loads another player's world. :meth:`turns` then returns the turns since that world once more,
+        """Loads another player's world. After that, :meth:`turns` returns the turns since this world again,
         and checks start again.
 
         Raises:
-            ValueError: there is no ``load``, or the state's turn isn't kept any more or didn't run here.
+            ValueError: there is no ``load``, or the state's turn is no longer kept, or didn't run on this
+            machine.
         """
         if self._load is None:
             raise ValueError("load must be given for load_state()")

@@ -1,4 +1,4 @@
-"""Matches that were recorded."""
+"""Recorded matches."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def saved(save: Callable[[], bytes]) -> bytes:
 
 
 class Recorder:
-    """Writes a match to a file as it is played; without a path it writes nothing."""
+    """Writes a running match to a file. Without a path, it writes nothing."""
 
     def __init__(self, path: str | Path | None, settings: tuple[int, int, int, int, bytes, bytes]) -> None:
         self._file = None
@@ -52,7 +52,7 @@ class Recorder:
         return self._file is not None
 
     def note(self, turn: Any) -> None:
-        """A turn begins; the one before it had no check."""
+        """Records that a turn begins. The previous turn had no check."""
         self.flush()
         self._unwritten = turn
 
@@ -68,7 +68,7 @@ class Recorder:
             self._file.write(recording_snapshot(turn, random, state))
 
     def begin_with(self, turn: int, random: bytes, state: bytes) -> None:
-        """Begins anew, with a world that another player sent."""
+        """Starts a new recording, with a world from another player."""
         self._unwritten = None
         if self._file is not None:
             self._file.seek(self._begin)
@@ -166,7 +166,7 @@ class Recording:
         """Reads the bytes of a file, like :meth:`read`.
 
         Raises:
-            RecordingError: it isn't a recording, or isn't complete; names the byte.
+            RecordingError: the data isn't a recording, or isn't complete; the error names the byte.
         """
         must_be_bytes("data", data)
         try:
@@ -186,8 +186,9 @@ class Recording:
         return float(sum(it[1] * self.step * 10 / it[3] for it, _ in self._turns))
 
     def raw_turns(self) -> list[Any]:
-        """All turns as they are in the file: number, steps, delay, speed in 10 %, whether paused, masks of
-        the players and of the ones who left, and the commands' bytes with the player's number.
+        """All turns as they are in the file: number, steps, delay, speed in 10 %, whether the game is
+        paused, masks of the players and of the players who left, and the bytes of commands with the
+        player's number.
         """
         return [it for it, _ in self._turns]
 

@@ -53,7 +53,7 @@ class Joined:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class JoinRefused:
-    """This player can't join the running game, or gets no world to heal its own."""
+    """This player can't join the running game, or gets no world to heal a desync."""
 
     reason: str
     """Why, as a sentence."""
@@ -186,7 +186,7 @@ class Objects:
         return [(name, given[name]) for name in self.array_names]
 
     def difference(self, class_: int, number: int, field: int | None, mine: Any, theirs: Any) -> Difference:
-        """What the core found, by names."""
+        """The differences that the core found, by name."""
         if class_ == 0:
             names: tuple[str, ...] = ("count", "crc")
             kind = "commands"

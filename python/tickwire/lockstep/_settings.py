@@ -1,4 +1,4 @@
-"""What a match is given, in groups: its pace, its saved worlds, its recording."""
+"""The settings of a match: its pace, its saved worlds, its recording."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _RANDOM = 32
 
 
 class Worlds:
-    """Sends and takes worlds."""
+    """Sends and receives worlds."""
 
     def __init__(
         self,
@@ -83,8 +83,8 @@ class Worlds:
             self._core.refuse(now, to.number, UNSENT)
 
     def take(self) -> tuple[int, Callable[[], tuple[bytes, bytes] | None]] | None:
-        """A world that came and was asked for: its turn, and what loads it. That gives the generator's state
-        and the world's bytes, or None if it can't be loaded.
+        """Returns a requested world that has arrived: its turn, and a function that loads it. The function
+        returns the generator's state and the world's bytes, or None if the world can't be loaded.
         """
         while (came := self._core.take_state(self._peer)) is not None:
             # A world that nobody asked for replaces none.
@@ -120,5 +120,5 @@ class Worlds:
         return turn, load
 
     def keep(self) -> None:
-        """Puts back what :meth:`take` gave."""
+        """Puts back a world from :meth:`take`."""
         self._came = self._kept

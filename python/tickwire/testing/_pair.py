@@ -29,7 +29,7 @@ class Collected:
     """``(slot, channel, tag, delivered)``, as in the columns of :class:`tickwire.columns.Notifications`."""
 
     def take(self, inbox: Inbox[Any]) -> None:
-        """Adds what an inbox has."""
+        """Adds the contents of an inbox."""
         self.events += inbox.events
         self.messages += inbox.messages
         self.latest += inbox.latest

@@ -1,4 +1,4 @@
-"""A virtual internet with a game on it: servers, clients, a script, one loop."""
+"""A simulation of a game in virtual time: servers, clients, and one loop."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ class Simulation(Generic[_P]):
         return f"<Simulation of seed {self.seed} at {self.now:.3f} seconds>"
 
     def _known(self, endpoint: Server | Client) -> Address:
-        """Its address, if it is one of this simulation's."""
+        """The endpoint's address, if the endpoint belongs to this simulation."""
         place = self._places.get(endpoint)
         if place is None:
             raise ValueError(

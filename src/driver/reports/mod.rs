@@ -14,6 +14,7 @@ use super::DriverCounters;
 use crate::calls::CallCounters;
 use crate::endpoint::ConnectionCounters;
 use crate::netcode::Counters;
+use crate::session::hosting::HostingCounters;
 use crate::transport::PacketCounters;
 use crate::transport::chunks::ChunkCounters;
 
@@ -86,6 +87,8 @@ pub struct Counted {
     pub hooks: HookCounters,
     /// Counts of connections and refusals.
     pub connections: ConnectionCounters,
+    /// Counts of a game that peers host.
+    pub hosting: Option<HostingCounters>,
     /// Counts of calls and requests.
     pub calls: CallCounters,
 }
@@ -103,7 +106,8 @@ impl Counted {
         let carry = self.driver.carry.iter().flat_map(|carry| carry.iter()).map(of("carrying"));
         let local = self.driver.local.iter().flat_map(|local| local.iter()).map(of("local"));
         let hosted = self.driver.hosted.iter().flat_map(|hosted| hosted.iter()).map(of("hosted"));
-        let driver = driver.chain(carry).chain(local).chain(hosted);
+        let hosting = self.hosting.iter().flat_map(|hosting| hosting.iter()).map(of("hosting"));
+        let driver = driver.chain(carry).chain(local).chain(hosted).chain(hosting);
         let core = driver.chain(core).chain(chunks).chain(connections);
         let above = refusals.chain(self.hooks.iter().map(of("hooks")));
         core.chain(above).chain(self.calls.iter().map(of("calls")))

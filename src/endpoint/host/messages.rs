@@ -38,7 +38,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// Why no peer can be sent one of them.
+    /// Why no peer can be sent one of them. Nothing was queued then.
     pub fn send_all(
         &mut self,
         now: Instant,
@@ -46,6 +46,7 @@ impl Host {
         channel: usize,
         messages: &[(Message, SendOptions)],
     ) -> Result<Vec<PeerHandle>, SendError> {
+        self.check(channel, messages)?;
         let mut left_out = Vec::new();
         for peer in peers {
             let mut each = messages.iter();
@@ -55,6 +56,16 @@ impl Host {
             }
         }
         Ok(left_out)
+    }
+
+    /// Checks that a channel takes each of these messages, if it has room.
+    pub(in crate::endpoint) fn check(
+        &self,
+        channel: usize,
+        messages: &[(Message, SendOptions)],
+    ) -> Result<(), SendError> {
+        let protocol = self.protocol();
+        Ok(messages.iter().try_for_each(|(it, options)| protocol.check(channel, it, options.key))?)
     }
 
     /// Queues opaque bits for a peer on a payload channel; their notification has this `tag`.

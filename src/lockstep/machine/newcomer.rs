@@ -9,7 +9,7 @@ use crate::lockstep::fault::Fault;
 use crate::lockstep::joining::{
     JoinRefusal, JoinWord, LoadState, RanTurn, ServedTurns, StateHead, TurnPlace,
 };
-use crate::lockstep::packet::Payload;
+use crate::lockstep::packet::{More, Payload};
 use crate::lockstep::remote::RemotePlayer;
 use crate::lockstep::schedule;
 use crate::time::{Duration, Instant};
@@ -143,9 +143,9 @@ impl Lockstep {
             return Ok(());
         }
         self.counters.payloads_received += 1;
-        let payload = Payload::read(payload)?;
+        let payload = Payload::parse(payload)?;
         let Some(newcomer) = self.newcomer.as_mut() else { return Ok(()) };
-        match payload.joining {
+        match payload.more.joining {
             Some(JoinWord::Serve(served))
                 if served.attempt == newcomer.attempt && newcomer.helper.is_none_or(|it| it == player) =>
             {
@@ -229,7 +229,7 @@ impl Lockstep {
             }
             self.remotes[at].next_send = now + ASK_EVERY;
             let joining = Some(JoinWord::Refuse { attempt: newcomer.attempt, reason });
-            return Some(Payload { joining, ..Payload::default() });
+            return Some(Payload::of(More { joining, ..More::default() }));
         }
         if newcomer.helper.is_some() && now - newcomer.heard > MAX_SILENCE {
             newcomer.begin_anew();
@@ -243,8 +243,9 @@ impl Lockstep {
         let agreed = newcomer.agreed;
         let have = newcomer.has_world.then(|| LoadState { place: newcomer.place(turn), ran: turn, agreed });
         newcomer.said = have;
-        let word = JoinWord::Ask { attempt: newcomer.attempt, clock: clock(now), heals: false, have };
-        Some(Payload { joining: Some(word), ..Payload::default() })
+        let joining =
+            Some(JoinWord::Ask { attempt: newcomer.attempt, clock: clock(now), heals: false, have });
+        Some(Payload::of(More { joining, ..More::default() }))
     }
 
     /// Takes what stands in front of a world that came from a player, which the game has loaded. Whether it is one that was

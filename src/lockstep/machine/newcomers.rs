@@ -8,7 +8,7 @@ use crate::lockstep::entry::{Control, TurnEntry};
 use crate::lockstep::joining::{
     JoinRefusal, JoinWord, LoadState, RanTurn, ServedTurns, StateHead, TurnPlace,
 };
-use crate::lockstep::packet::Payload;
+use crate::lockstep::packet::{More, Payload};
 use crate::lockstep::remote::RemotePlayer;
 use crate::time::{Duration, Instant};
 
@@ -310,7 +310,7 @@ impl Lockstep {
     /// A payload to one who doesn't play.
     pub(super) fn guest_payload(&mut self, now: Instant, player: u8, room: usize) -> Option<Payload> {
         let joining = Some(self.guest_word(now, player, room)?);
-        Some(Payload { joining, ..Payload::default() })
+        Some(Payload::of(More { joining, ..More::default() }))
     }
 
     /// Turns between the one in which all hear of a newcomer and the one from which on it counts: the same for all.

@@ -2,14 +2,15 @@
 
 use super::Lockstep;
 use crate::lockstep::config::{MAX_PLAYERS, TurnNumber, members};
-use crate::lockstep::entry::TurnEntry;
 use crate::lockstep::joining::JoinWord;
 use crate::lockstep::packet::{
-    CopiedEntries, HEADER_BITS, LogQuery, LogReply, MAX_ENTRIES, MAX_FIELDS, MAX_ROWS, Payload, near,
+    CopiedRun, DepartureWord, HEADER_BITS, LogQuery, LogReply, MAX_ENTRIES, MAX_FIELDS, MAX_ROWS, More,
+    Payload, Run, near,
 };
 use crate::lockstep::remote::coded;
 use crate::time::{Duration, Instant};
 use crate::wire::BitWriter;
+use crate::wire::packet::Part;
 
 /// Bits reserved for the parts after the entries.
 const MORE_BITS: usize = 64;
@@ -26,8 +27,7 @@ impl Lockstep {
     /// Writes what a player lacks, in at most `bits` bits. False if there is nothing to send.
     pub fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {
         let at = usize::from(player);
-        let me = self.config.me;
-        if at >= MAX_PLAYERS || player == me {
+        if at >= MAX_PLAYERS || player == self.config.me {
             return false;
         }
         let is_fresh = self.newcomers.fresh >> player & 1 == 1;
@@ -42,66 +42,77 @@ impl Lockstep {
         if self.config.players >> player & 1 == 0 {
             return false;
         }
-        let mut payload = self.header(player);
         if self.departures.frozen >> player & 1 == 1 {
-            if bits < HEADER_BITS + MORE_BITS + MAX_PLAYERS * WORD_BITS
-                || core::mem::take(&mut self.answers[at]) == 0
-            {
+            let has_room = bits >= HEADER_BITS + MORE_BITS + MAX_PLAYERS * WORD_BITS;
+            if !has_room || core::mem::take(&mut self.answers[at]) == 0 {
                 return false;
             }
-            payload.departures = self.departures.words(player, self.turn, &self.remotes, u16::MAX);
-            return self.send(payload, at, writer);
+            let departures = self.departures.words(player, self.turn, &self.remotes, u16::MAX);
+            let more = More { departures, ..More::default() };
+            return self.send(Payload { more, ..self.header(player) }, at, writer);
         }
         let leavers = self.departures.frozen.count_ones() as usize * WORD_BITS;
-        let Some(whole) = bits.checked_sub(HEADER_BITS + MORE_BITS + leavers) else { return false };
-        payload.joining = self.healing_word(now, player).or_else(|| self.guest_word(now, player, whole));
+        let room = bits.checked_sub(HEADER_BITS + MORE_BITS + leavers);
+        let payload = room.and_then(|room| self.payload(now, player, room));
+        payload.is_some_and(|payload| self.send(payload, at, writer))
+    }
+
+    /// What a player who takes part lacks, in at most `room` bits besides header and departures. None if there is
+    /// nothing to send.
+    fn payload(&mut self, now: Instant, player: u8, mut room: usize) -> Option<Payload> {
+        let at = usize::from(player);
+        let mut payload = self.header(player);
+        payload.more.joining = self.healing_word(now, player).or_else(|| self.guest_word(now, player, room));
         let remote = &self.remotes[at];
-        if now < remote.next_send && payload.joining.is_none() {
-            return false;
+        if now < remote.next_send && payload.more.joining.is_none() {
+            return None;
         }
-        let taken = payload.joining.as_ref().map_or(0, JoinWord::bits);
-        let mut room = whole.saturating_sub(taken);
+        room = room.saturating_sub(payload.more.joining.as_ref().map_or(0, JoinWord::bits));
         // Resent until all have long gone on without the player.
         let is_new = |it: &u8| self.departures.out(*it).is_none_or(|out| out > self.turn - 100);
-        payload.against = members(self.departures.against()).filter(is_new).fold(0, |all, it| all | 1 << it);
-        payload.departures =
+        payload.more.against =
+            members(self.departures.against()).filter(is_new).fold(0, |all, it| all | 1 << it);
+        payload.more.departures =
             self.departures.words(player, self.turn, &self.remotes, core::mem::take(&mut self.answers[at]));
-        let newest = self.remotes[usize::from(me)].have;
+        let newest = self.remotes[usize::from(self.config.me)].have;
         let lacking = newest - remote.acked;
         let from = remote.rest.filter(|turn| *turn > remote.acked).unwrap_or(remote.acked + 1);
         // One that still loads takes nothing but the turns that it is served.
         let newest = if self.departures.loading >> player & 1 == 1 { from - 1 } else { newest };
-        (payload.first, payload.entries) = self.entries(me, from, newest, &mut room);
-        let next = from + payload.entries.len() as TurnNumber;
+        payload.own = self.run(self.config.me, from, newest, &mut room);
+        let next = from + payload.own.entries.len() as TurnNumber;
         let rest = (next <= newest).then_some(next);
-        for word in &payload.departures {
-            let Some(theirs) = remote.departures[usize::from(word.player)] else { continue };
-            let from = near(theirs.have, self.turn) + 1;
-            room = room.saturating_sub(16);
-            let newest = self.remotes[usize::from(word.player)].have;
-            let (first, entries) = self.entries(word.player, from, newest, &mut room);
-            if !entries.is_empty() && payload.copies.len() < MAX_ENTRIES {
-                payload.copies.push(CopiedEntries { player: word.player, first, entries });
-            }
-        }
-        payload.question = self.checks.question(player).filter(|_| room > 60);
+        payload.more.copies = self.copies(player, &payload.more.departures, &mut room);
+        payload.more.question = self.checks.question(player).filter(|_| room > 60);
         room = room.saturating_sub(60);
         if let Some((turn, query)) = self.remotes[at].question.take_if(|_| room > 200) {
-            payload.answer = Some((turn, self.reply(turn, query, room)));
+            payload.more.answer = Some((turn, self.reply(turn, query, room)));
         }
-        let has_news = lacking > 0
-            || self.said[at] != self.remotes[at].have
-            || payload.waiting
-            || payload.question.is_some()
-            || payload.answer.is_some()
-            || payload.joining.is_some()
-            || !payload.departures.is_empty()
-            || payload.against != 0;
+        let more = &payload.more;
+        let has_news = lacking > 0 || self.said[at] != self.remotes[at].have || payload.waiting;
+        let has_news = has_news || *more != More::default();
         let fast =
-            payload.waiting || rest.is_some() || payload.question.is_some() || !payload.departures.is_empty();
+            payload.waiting || rest.is_some() || more.question.is_some() || !more.departures.is_empty();
         let again = if fast { self.config.step } else { self.config.resend.unwrap_or(self.length) };
         (self.remotes[at].next_send, self.remotes[at].rest) = (now + again, rest);
-        has_news && self.send(payload, at, writer)
+        has_news.then_some(payload)
+    }
+
+    /// The data of departing players that a player lacks, by its reports on them.
+    fn copies(&self, player: u8, words: &[DepartureWord], room: &mut usize) -> Vec<CopiedRun> {
+        let mut copies = Vec::new();
+        for &DepartureWord { player: leaver, .. } in words {
+            let Some(theirs) = self.remotes[usize::from(player)].departures[usize::from(leaver)] else {
+                continue;
+            };
+            *room = room.saturating_sub(16);
+            let (from, newest) = (near(theirs.have, self.turn) + 1, self.remotes[usize::from(leaver)].have);
+            let run = self.run(leaver, from, newest, room);
+            if !run.entries.is_empty() && copies.len() < MAX_ENTRIES {
+                copies.push(CopiedRun { player: leaver, run });
+            }
+        }
+        copies
     }
 
     /// How long the connections' acks may wait for the next payload, one of which goes each turn.
@@ -130,13 +141,7 @@ impl Lockstep {
     }
 
     /// A player's entries from a turn on, as many as fit.
-    fn entries(
-        &self,
-        of: u8,
-        from: TurnNumber,
-        newest: TurnNumber,
-        room: &mut usize,
-    ) -> (u8, Vec<TurnEntry>) {
+    fn run(&self, of: u8, from: TurnNumber, newest: TurnNumber, room: &mut usize) -> Run {
         let remote = &self.remotes[usize::from(of)];
         let mut entries = Vec::new();
         let mut turn = from;
@@ -146,12 +151,12 @@ impl Lockstep {
             entries.push(entry.clone());
             turn += 1;
         }
-        (from as u8, entries)
+        Run { first: from as u8, entries }
     }
 
     fn send(&mut self, payload: Payload, at: usize, writer: &mut BitWriter) -> bool {
         let before = writer.bit_len();
-        payload.write(writer);
+        <Payload as Part>::write(&payload, writer);
         self.said[at] = self.remotes[at].have;
         self.counters.payloads_sent += 1;
         self.counters.bytes_sent += (writer.bit_len() - before).div_ceil(8) as u64;

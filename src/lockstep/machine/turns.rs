@@ -3,8 +3,8 @@
 use super::{Lockstep, LockstepEvent, StartedTurn, Waiting};
 use crate::lockstep::LogRow;
 use crate::lockstep::checks::{COMMANDS_CLASS, DRAW_CLASS, MAX_OBJECTS, MAX_WORDS, TurnLog};
-use crate::lockstep::config::{MAX_COMMANDS, MAX_ENTRY_BYTES, TurnNumber, members};
-use crate::lockstep::entry::{Control, MAX_BACK, MAX_CHECKS, TurnCheck, TurnEntry};
+use crate::lockstep::config::{MAX_COMMANDS, MAX_ENTRY_BYTES, Pace, TurnNumber, members};
+use crate::lockstep::entry::{Control, MAX_BACK, MAX_CHECKS, PastChecks, TurnCheck, TurnEntry};
 use crate::lockstep::joining::RanTurn;
 use crate::lockstep::remote::{RemotePlayer, decoded};
 use crate::lockstep::schedule;
@@ -108,8 +108,8 @@ impl Lockstep {
                 && let Ok(back) = u8::try_from(turn - newest)
                 && (1..=MAX_BACK).contains(&back)
             {
-                entry.back = back;
-                entry.checks = self.unsent.drain(..).map(|(_, check)| check.crc).collect();
+                let crcs = self.unsent.drain(..).map(|(_, check)| check.crc).collect();
+                entry.checks = PastChecks { back, crcs };
             }
             self.remotes[me].push(now, entry);
             for (player, remote) in self.remotes.iter_mut().enumerate() {
@@ -129,42 +129,14 @@ impl Lockstep {
         };
         let mut started = StartedTurn { turn, players, left: before & !players, ..StartedTurn::default() };
         started.joined = self.came(turn, players);
-        let mut newcomer = None;
         let plays = self.newcomer.is_none();
         if players >> self.decider & 1 == 0 {
             self.decider = players.trailing_zeros() as u8;
         }
-        let mut worst: Option<f64> = None;
-        let mut asked = None;
-        for player in members(if turn < 0 { 0 } else { players }) {
-            let remote = &self.remotes[usize::from(player)];
-            let Some(entry) = remote.entry(turn) else { continue };
-            started.commands.extend(entry.commands.iter().map(|command| (player, command.clone())));
-            match entry.control {
-                Some(Control::Pace(pace)) if player == self.decider => asked = Some(pace),
-                Some(Control::Pace(_)) => self.counters.forged_pace += 1,
-                Some(Control::Pause(paused)) => self.paused = paused,
-                Some(Control::Speed(speed)) => self.speed = speed,
-                Some(Control::Join(joins)) if player == self.decider => newcomer = Some(joins),
-                Some(Control::Join(_)) => self.counters.forged_pace += 1,
-                None => {}
-            }
-            if player != self.config.me
-                && plays
-                && let Some(arrived) = remote.arrived(turn)
-            {
-                let ms = (self.due - arrived).as_secs_f64() * 1e3 - (arrived - self.due).as_secs_f64() * 1e3;
-                worst = Some(worst.map_or(ms, |worst| worst.min(ms)));
-                self.remotes[usize::from(player)].note_margin(ms);
-            }
-        }
-        self.given = given(&started);
-        if let Some(worst) = worst {
-            self.adapter.note(worst);
-            if stalled {
-                self.counters.stalls += 1;
-                self.counters.stalled_us += (-worst * 1e3).max(0.0) as u64;
-            }
+        let givers = if turn < 0 { 0 } else { players };
+        let (asked, newcomer) = self.take_given(turn, givers, &mut started);
+        if plays {
+            self.note_margins(turn, givers, stalled);
         }
         let entry = |player| self.remotes[usize::from(player)].entry(turn).cloned().unwrap_or_default();
         self.newcomers.record(turn, RanTurn { players, entries: members(players).map(entry).collect() });
@@ -194,6 +166,49 @@ impl Lockstep {
         started.steps = if self.paused { 0 } else { self.pace.steps };
         (started.delay, started.speed, started.paused) = (self.pace.delay, self.speed, self.paused);
         started
+    }
+
+    /// Takes the commands and controls of a turn that starts; returns the pace that the deciding player asks for, and the
+    /// newcomer that it lets in.
+    fn take_given(
+        &mut self,
+        turn: TurnNumber,
+        players: u16,
+        started: &mut StartedTurn,
+    ) -> (Option<Pace>, Option<u8>) {
+        let (mut asked, mut newcomer) = (None, None);
+        for player in members(players) {
+            let Some(entry) = self.remotes[usize::from(player)].entry(turn) else { continue };
+            started.commands.extend(entry.commands.iter().map(|command| (player, command.clone())));
+            match entry.control {
+                Some(Control::Pace(pace)) if player == self.decider => asked = Some(pace),
+                Some(Control::Join(joins)) if player == self.decider => newcomer = Some(joins),
+                Some(Control::Pace(_) | Control::Join(_)) => self.counters.forged_pace += 1,
+                Some(Control::Pause(paused)) => self.paused = paused,
+                Some(Control::Speed(speed)) => self.speed = speed,
+                None => {}
+            }
+        }
+        self.given = given(started);
+        (asked, newcomer)
+    }
+
+    /// Notes how early the others' data for a turn was here.
+    fn note_margins(&mut self, turn: TurnNumber, players: u16, stalled: bool) {
+        let mut worst: Option<f64> = None;
+        for player in members(players & !(1 << self.config.me)) {
+            let remote = &mut self.remotes[usize::from(player)];
+            let Some(arrived) = remote.arrived(turn) else { continue };
+            let ms = (self.due - arrived).as_secs_f64() * 1e3 - (arrived - self.due).as_secs_f64() * 1e3;
+            worst = Some(worst.map_or(ms, |worst| worst.min(ms)));
+            remote.note_margin(ms);
+        }
+        let Some(worst) = worst else { return };
+        self.adapter.note(worst);
+        if stalled {
+            self.counters.stalls += 1;
+            self.counters.stalled_us += (-worst * 1e3).max(0.0) as u64;
+        }
     }
 
     /// Milliseconds by which this player runs ahead of the others, on average.

@@ -11,7 +11,7 @@ use crate::python::errors::{BadWorldError, not_connected};
 use crate::python::log::{Level, log};
 use crate::python::reconnect::Seat;
 use crate::python::server::Server;
-use crate::python::settings::{Debugging, Given, Tuning};
+use crate::python::settings::{Debugging, Given, Made, Tuning};
 use crate::python::setup::entropy;
 use crate::rendezvous::member_address;
 use crate::session::PeerPart;
@@ -39,15 +39,22 @@ struct Serving {
     seated: Vec<(u8, u32)>,
 }
 
-/// Takes the settings of a hosted game's servers and client from those of a peer.
+/// The settings of a hosted game's servers and client.
+pub(super) struct HostedSettings<'py> {
+    settings: Bound<'py, PyDict>,
+    made: Made,
+}
+
+/// Takes the settings of a hosted game from those of a peer; None if the game isn't hosted.
 pub(super) fn settings_of<'py>(
     py: Python<'py>,
     given: Option<&Bound<'py, PyDict>>,
+    ghosts: Option<&Bound<'py, PyAny>>,
     protocol: &Protocol,
-) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let settings = PyDict::new(py);
+) -> PyResult<Option<HostedSettings<'py>>> {
+    let (settings, made) = (PyDict::new(py), Client::made_of(ghosts, protocol)?);
     let Some(given) = given.filter(|_| protocol.is_hosted()) else {
-        return Ok(protocol.is_hosted().then_some(settings));
+        return Ok(protocol.is_hosted().then_some(HostedSettings { settings, made }));
     };
     for name in SETTINGS {
         if let Some(value) = given.get_item(name)?.filter(|value| !value.is_none()) {
@@ -67,7 +74,7 @@ pub(super) fn settings_of<'py>(
     if given.contains("transfers")? {
         given.del_item("transfers")?;
     }
-    Ok(Some(settings))
+    Ok(Some(HostedSettings { settings, made }))
 }
 
 /// Replaces an object of settings by one with these changes; a wrong one is refused by its user.
@@ -86,10 +93,11 @@ holds!(HostedGame: client, settings, serving);
 holds!(Serving: server);
 
 impl HostedGame {
-    pub(super) fn new<'py>(py: Python<'py>, peer: &Endpoint, settings: Bound<'py, PyDict>) -> PyResult<Self> {
+    pub(super) fn new<'py>(py: Python<'py>, peer: &Endpoint, hosted: HostedSettings<'py>) -> PyResult<Self> {
+        let HostedSettings { settings, made } = hosted;
         let seat = Seat::default();
         let given = Given::new(py, "Peer", Some(settings.clone()))?;
-        let client = Client::hosted(py, peer.protocol.clone_ref(py), given, (peer, seat.clone()))?;
+        let client = Client::hosted(py, peer.protocol.clone_ref(py), (given, made), (peer, seat.clone()))?;
         Ok(HostedGame {
             client: Py::new(py, client)?,
             seat,

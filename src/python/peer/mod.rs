@@ -14,7 +14,7 @@ use pyo3::IntoPyObjectExt;
 pub(crate) use self::events::{
     GameEnded, HostChanged, MasterChanged, Player, PlayerJoined, PlayerLeft, Started,
 };
-use self::hosted::HostedGame;
+use self::hosted::{HostedGame, HostedSettings};
 use self::open::{Opening, open};
 pub(crate) use self::path::PlayerPath;
 use super::client::Client;
@@ -63,9 +63,10 @@ impl Peer {
         #[within(1, MAX_PLAYERS as u8)] players: u8,
         #[truth] late_joining: bool,
         key: Option<&Bound<'py, PyAny>>,
+        ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let hosted = hosted::settings_of(py, settings.as_ref(), protocol.get())?;
+        let hosted = hosted::settings_of(py, settings.as_ref(), ghosts, protocol.get())?;
         let given = Given::new(py, "Peer.host", settings)?;
         let rendezvous = given.settings("rendezvous")?;
         let settings = Self::settings(given, &protocol)?;
@@ -84,9 +85,10 @@ impl Peer {
         protocol: Py<Protocol>,
         name: &str,
         key: Option<&Bound<'py, PyAny>>,
+        ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let hosted = hosted::settings_of(py, settings.as_ref(), protocol.get())?;
+        let hosted = hosted::settings_of(py, settings.as_ref(), ghosts, protocol.get())?;
         let given = Given::new(py, "Peer.join", settings)?;
         let meeting = given.settings::<Rendezvous>("rendezvous")?;
         let meeting = meeting.get();
@@ -274,7 +276,7 @@ impl Peer {
         Ok(settings)
     }
 
-    fn over<'py>(py: Python<'py>, endpoint: Endpoint, hosted: Option<Bound<'py, PyDict>>) -> PyResult<Self> {
+    fn over<'py>(py: Python<'py>, endpoint: Endpoint, hosted: Option<HostedSettings<'py>>) -> PyResult<Self> {
         static PEERS: AtomicU64 = AtomicU64::new(0);
         let hosted = hosted.map(|settings| HostedGame::new(py, &endpoint, settings)).transpose()?;
         Ok(Peer {

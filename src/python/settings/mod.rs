@@ -88,6 +88,9 @@ pub(super) fn replaced<'py>(
     settings.get_type().call((), Some(&all))
 }
 
+/// The classes that a client makes of the protocol's ghosts, by their places there.
+pub(super) type Made = Vec<(usize, Py<PyType>)>;
+
 /// The settings of an endpoint: a server, a client or a peer.
 pub(super) struct Settings<'py> {
     pub(super) tuning: Bound<'py, Tuning>,
@@ -96,8 +99,7 @@ pub(super) struct Settings<'py> {
     /// Received messages, with tables for the classes that come as columns.
     pub(super) pending: Pending,
     pub(super) arrivals: Arrivals,
-    /// The classes that a client makes of the protocol's ghosts.
-    pub(super) made: Vec<(usize, Py<PyType>)>,
+    pub(super) made: Made,
     pub(super) network: Option<VirtualNetwork>,
     /// The network as Python's object.
     pub(super) simulated: Option<Py<SimulatedNetwork>>,
@@ -134,7 +136,7 @@ impl<'py> Settings<'py> {
         given: Given<'py>,
         chunk_memory: u64,
         protocol: &Protocol,
-        made: Vec<(usize, Py<PyType>)>,
+        made: Made,
     ) -> PyResult<Self> {
         let py = given.left.py();
         let tuning: Bound<'py, Tuning> = given.settings("tuning")?;

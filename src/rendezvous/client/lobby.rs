@@ -175,7 +175,7 @@ impl Lobby {
 
     /// Handles an answer other than an introduction; false if nobody asked.
     pub(super) fn handle(&mut self, now: Instant, from: SocketAddr, number: u32, answer: Answer) -> bool {
-        if let Answer::Observed(seen) = answer {
+        if let Answer::Observed { seen } = answer {
             let is_answer = self.line.handle_observed(from, number, seen);
             if is_answer {
                 self.ask_all(now);
@@ -206,14 +206,14 @@ impl Lobby {
                     self.events.push_back(RendezvousEvent::Registered { code, outside: seen });
                 }
             }
-            Answer::Refused(refusal) if of_hosted => {
+            Answer::Refused { why: refusal } if of_hosted => {
                 self.line.note_answered(now, None);
                 let fault = Some(MeetingFault::Refused(refusal));
                 let ask_at = now + REGISTER_INTERVAL;
                 self.hosted.as_mut().into_iter().for_each(|it| (it.ask_at, it.fault) = (ask_at, fault));
                 self.events.push_back(RendezvousEvent::NotRegistered(refusal));
             }
-            Answer::Refused(refusal) => {
+            Answer::Refused { why: refusal } => {
                 let Some(place) = of_join.filter(|place| !self.joins[*place].is_introduced) else {
                     return false;
                 };

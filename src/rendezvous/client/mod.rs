@@ -216,16 +216,16 @@ impl RendezvousClient {
         datagram: &'a [u8],
         says: &mut Says,
     ) -> Handled<'a> {
-        if let Some(packet) = RelayPacket::read(datagram) {
-            return self.handle_relay(now, from, packet, says);
+        if let Some((packet, carried)) = RelayPacket::read(datagram) {
+            return self.handle_relay(now, from, (packet, carried), says);
         }
         if Probe::read(datagram).is_some() {
             self.handle_probe(now, from, datagram, says);
             return Handled::Taken;
         }
         match Answer::read(datagram) {
-            Some((number, Answer::Introduction(introduction))) if from == self.lobby.line.server => {
-                self.handle_introduction(now, number, introduction, datagram);
+            Some((number, Answer::Introduction { peer })) if from == self.lobby.line.server => {
+                self.handle_introduction(now, number, peer, datagram);
             }
             answer => {
                 let taken = answer.is_some_and(|(number, it)| self.lobby.handle(now, from, number, it));
@@ -239,13 +239,13 @@ impl RendezvousClient {
         &mut self,
         now: Instant,
         from: SocketAddr,
-        packet: RelayPacket<'a>,
+        (packet, carried): (RelayPacket, &'a [u8]),
         says: &mut Says,
     ) -> Handled<'a> {
         let channel = match packet {
             RelayPacket::Challenge { channel, .. }
             | RelayPacket::Bound { channel }
-            | RelayPacket::Data { channel, .. } => Some(channel),
+            | RelayPacket::Data { channel } => Some(channel),
             RelayPacket::Bind { .. } => None,
         };
         let is_its = |line: &&mut Line| Some(line.relay.channel) == channel && line.relay.relay == from;
@@ -262,14 +262,14 @@ impl RendezvousClient {
                     attempt.add_relay(now, address);
                 }
             }
-            RelayPacket::Data { payload, .. } if payload.first() == Some(&MAGIC) => {
+            RelayPacket::Data { .. } if carried.first() == Some(&MAGIC) => {
                 let address = line.relay.address();
-                self.handle_probe(now, address, payload, says);
+                self.handle_probe(now, address, carried, says);
             }
-            RelayPacket::Data { payload, .. } => {
+            RelayPacket::Data { .. } => {
                 line.used = now;
                 let from = line.relay.address();
-                return Handled::Relayed(self.known_as(from), payload);
+                return Handled::Relayed(self.known_as(from), carried);
             }
             RelayPacket::Bind { .. } => {}
         }

@@ -87,6 +87,9 @@ impl RelayLine {
     }
 
     pub(super) fn wrap(&self, payload: &[u8], out: &mut Datagrams) {
-        out.push_with(self.relay, |out| RelayPacket::Data { channel: self.channel, payload }.write(out));
+        out.push_with(self.relay, |out| {
+            RelayPacket::Data { channel: self.channel }.write(out);
+            out.extend_from_slice(payload);
+        });
     }
 }

@@ -5,7 +5,7 @@
 use core::net::SocketAddr;
 
 use super::candidates::Ourselves;
-use crate::rendezvous::messages::{Asked, Request, Sighting, write_observe};
+use crate::rendezvous::messages::{Asked, Request, Sighting};
 use crate::rendezvous::secrets::{ShortTag, TAG_BYTES};
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
@@ -111,7 +111,8 @@ impl ServerLine {
         };
         self.observe_tries += 1;
         self.observe_at = now + OBSERVE_INTERVAL;
-        out.push_with(second, |out| write_observe(self.observe_number, out));
+        let (number, cookie, request) = (self.observe_number, [0; TAG_BYTES], Request::Observe);
+        out.push_with(second, |out| Asked { number, cookie, request }.write(out));
     }
 
     pub(super) fn next_deadline(&self) -> Instant {

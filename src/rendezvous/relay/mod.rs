@@ -142,8 +142,8 @@ impl RelayServer {
         out: &mut Datagrams,
     ) {
         self.sweep(now);
-        match RelayPacket::read(datagram) {
-            Some(RelayPacket::Data { channel, .. }) => self.forward(now, from, channel, datagram, out),
+        match RelayPacket::read(datagram).map(|(packet, _)| packet) {
+            Some(RelayPacket::Data { channel }) => self.forward(now, from, channel, datagram, out),
             Some(RelayPacket::Bind { cookie, token }) if self.secrets.proves(now, from, &cookie) => {
                 self.bind(now, unix, from, token, out);
             }

@@ -6,6 +6,7 @@
 
 use crate::rendezvous::secrets::{hmac, same};
 use crate::time::UnixSeconds;
+use crate::wire::packet::{from_bytes, packet, to_bytes};
 
 /// The key that a rendezvous server and its relays share.
 pub type RelayKey = [u8; 32];
@@ -16,9 +17,14 @@ const MAC_BYTES: usize = 16;
 /// Bytes of a relay token.
 pub const TOKEN_BYTES: usize = BODY_BYTES + MAC_BYTES;
 
-/// A relay token as bytes, opaque to a peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RelayToken([u8; TOKEN_BYTES]);
+packet! {
+    /// A relay token, opaque to a peer.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct RelayToken { bytes: [u8; TOKEN_BYTES] }
+}
+
+/// Its terms in bytes, with expiry in seconds.
+type Terms = (u64, bool, u64, u32);
 
 /// The contents of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,49 +42,32 @@ impl RelayToken {
     pub fn new(key: &RelayKey, terms: RelayTerms) -> Self {
         let mut bytes = [0; TOKEN_BYTES];
         let (body, mac) = bytes.split_at_mut(BODY_BYTES);
-        body[..8].copy_from_slice(&terms.channel.to_le_bytes());
-        body[8] = u8::from(terms.side);
-        body[9..17].copy_from_slice(&terms.expires.0.to_le_bytes());
-        body[17..].copy_from_slice(&terms.bytes_per_second.to_le_bytes());
+        let RelayTerms { channel, side, expires, bytes_per_second } = terms;
+        body.copy_from_slice(&to_bytes::<Terms>(&(channel, side, expires.0, bytes_per_second)));
         mac.copy_from_slice(&hmac(key, &[b"relay", body])[..MAC_BYTES]);
-        RelayToken(bytes)
-    }
-
-    pub(in crate::rendezvous) fn from_bytes(bytes: [u8; TOKEN_BYTES]) -> Self {
-        RelayToken(bytes)
+        RelayToken { bytes }
     }
 
     /// The token's bytes, as shown to a relay.
     pub fn to_bytes(&self) -> [u8; TOKEN_BYTES] {
-        self.0
-    }
-
-    pub(in crate::rendezvous) fn bytes(&self) -> &[u8; TOKEN_BYTES] {
-        &self.0
+        self.bytes
     }
 
     /// The channel of the token, unverified.
     pub(in crate::rendezvous) fn channel(&self) -> u64 {
         let mut channel = [0; 8];
-        channel.copy_from_slice(&self.0[..8]);
+        channel.copy_from_slice(&self.bytes[..8]);
         u64::from_le_bytes(channel)
     }
 
     /// The token's terms; None unless it was signed with the key.
     pub(in crate::rendezvous) fn open(&self, key: &RelayKey) -> Option<RelayTerms> {
-        let (body, mac) = self.0.split_at(BODY_BYTES);
-        if !same(mac, &hmac(key, &[b"relay", body])[..MAC_BYTES]) || body[8] > 1 {
+        let (body, mac) = self.bytes.split_at(BODY_BYTES);
+        if !same(mac, &hmac(key, &[b"relay", body])[..MAC_BYTES]) {
             return None;
         }
-        let mut fields = crate::rendezvous::bytes::Fields(body);
-        let channel = fields.u64()?;
-        let side = fields.u8()? == 1;
-        Some(RelayTerms {
-            channel,
-            side,
-            expires: UnixSeconds(fields.u64()?),
-            bytes_per_second: fields.u32()?,
-        })
+        let (channel, side, expires, bytes_per_second) = from_bytes::<Terms>(body).ok()?;
+        Some(RelayTerms { channel, side, expires: UnixSeconds(expires), bytes_per_second })
     }
 }
 
@@ -92,9 +81,9 @@ mod tests {
         let token = RelayToken::new(&[1; 32], terms);
         assert_eq!((token.open(&[1; 32]), token.open(&[2; 32])), (Some(terms), None));
         for bit in 0..8 * TOKEN_BYTES {
-            let mut bytes = *token.bytes();
+            let mut bytes = token.to_bytes();
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(RelayToken::from_bytes(bytes).open(&[1; 32]), None, "bit {bit}");
+            assert_eq!(RelayToken { bytes }.open(&[1; 32]), None, "bit {bit}");
         }
     }
 }

@@ -16,7 +16,7 @@ use core::net::SocketAddr;
 
 pub use games::GAME_LIFETIME;
 
-use super::messages::{Answer, Asked, GAMES_A_PAGE, Introduction, LobbyRefusal, Request, read_observe};
+use super::messages::{Answer, Asked, GAMES_A_PAGE, GameInfo, Introduction, LobbyRefusal, Request, Sighting};
 use super::relay::{RelayKey, RelayTerms, RelayToken};
 use super::secrets::Secrets;
 use crate::rng::Entropy;
@@ -149,10 +149,13 @@ impl RendezvousServer {
         out: &mut Datagrams,
     ) {
         self.sweep(now);
-        if observe(from, datagram, out) {
+        let Some(Asked { number, cookie, request }) = Asked::read(datagram) else {
+            return self.counters.malformed += 1;
+        };
+        if request == Request::Observe {
+            observe(from, datagram, out);
             return self.counters.observed += 1;
         }
-        let Some((number, cookie)) = Asked::peek(datagram) else { return self.counters.malformed += 1 };
         if !self.secrets.proves(now, from, &cookie) {
             self.counters.challenged += 1;
             let cookie = self.secrets.cookie(now, from);
@@ -162,51 +165,63 @@ impl RendezvousServer {
         if !self.asks.charge(now, from) {
             return self.counters.over_rate += 1;
         }
-        let Some(asked) = Asked::read(datagram) else { return self.counters.malformed += 1 };
-        let answer = match asked.request {
+        let answer = match request {
             Request::Register { secret, info, sighting } => {
-                let sighting = sighting.plausible(from);
-                let before = self.games.len();
-                let Self { games, secrets, .. } = self;
-                match games.put(now, from, secret, info, sighting, || secrets.draw_u64()) {
-                    Ok(code) => {
-                        let is_new = u64::from(self.games.len() > before);
-                        self.counters.registered += is_new;
-                        self.counters.refreshed += 1 - is_new;
-                        Answer::Registered { code, seen: from }
-                    }
-                    Err(no_place) => {
-                        self.counters.server_full += u64::from(no_place == NoPlace::Server);
-                        self.counters.source_full += u64::from(no_place == NoPlace::Source);
-                        Answer::Refused(LobbyRefusal::ServerFull)
-                    }
-                }
+                Some(self.register(now, from, secret, info, sighting.plausible(from)))
             }
             Request::Unregister { secret } => {
                 let before = self.games.len();
                 self.games.remove(&secret);
-                return self.counters.unregistered += (before - self.games.len()) as u64;
+                self.counters.unregistered += (before - self.games.len()) as u64;
+                None
             }
             Request::List { protocol_id, first } => {
                 self.counters.listed += 1;
                 let (total, games) = self.games.listed(protocol_id, usize::from(first), GAMES_A_PAGE);
-                Answer::Games { total: u16::try_from(total).unwrap_or(u16::MAX), first, games }
+                Some(Answer::Games { total: u16::try_from(total).unwrap_or(u16::MAX), first, games })
+            }
+            Request::Join { .. } if !self.guesses.has_room(now, from) => {
+                self.counters.guessing += 1;
+                None
             }
             Request::Join { code, protocol_id, nonce, sighting } => {
-                if !self.guesses.has_room(now, from) {
-                    return self.counters.guessing += 1;
-                }
-                let sighting = sighting.plausible(from);
                 match self.look_up(now, from, code, protocol_id) {
                     Ok(game) => {
                         let game = game.clone();
-                        return self.introduce(asked.number, &game, from, sighting, &nonce, unix, out);
+                        self.introduce(number, &game, from, sighting.plausible(from), &nonce, unix, out);
+                        None
                     }
-                    Err(refusal) => Answer::Refused(refusal),
+                    Err(why) => Some(Answer::Refused { why }),
                 }
             }
+            Request::Observe => None,
         };
-        out.push_with(from, |out| answer.write(asked.number, &[], out));
+        answer.into_iter().for_each(|answer| out.push_with(from, |out| answer.write(number, &[], out)));
+    }
+
+    fn register(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        secret: [u8; 16],
+        info: GameInfo,
+        sighting: Sighting,
+    ) -> Answer {
+        let before = self.games.len();
+        let Self { games, secrets, .. } = self;
+        match games.put(now, from, secret, info, sighting, || secrets.draw_u64()) {
+            Ok(code) => {
+                let is_new = u64::from(self.games.len() > before);
+                self.counters.registered += is_new;
+                self.counters.refreshed += 1 - is_new;
+                Answer::Registered { code, seen: from }
+            }
+            Err(no_place) => {
+                self.counters.server_full += u64::from(no_place == NoPlace::Server);
+                self.counters.source_full += u64::from(no_place == NoPlace::Source);
+                Answer::Refused { why: LobbyRefusal::ServerFull }
+            }
+        }
     }
 
     fn look_up(
@@ -239,7 +254,7 @@ impl RendezvousServer {
         number: u32,
         game: &Game,
         joiner: SocketAddr,
-        sighting: super::Sighting,
+        sighting: Sighting,
         nonce: &[u8; 16],
         unix: UnixSeconds,
         out: &mut Datagrams,
@@ -272,15 +287,15 @@ impl RendezvousServer {
         };
         let for_host =
             Introduction { session, key, leads: false, outside: joiner, sighting, relay: relay(false) };
-        out.push_with(game.host, |out| Answer::Introduction(for_host).write(0, &game.secret, out));
-        out.push_with(joiner, |out| Answer::Introduction(for_joiner).write(number, nonce, out));
+        out.push_with(game.host, |out| Answer::Introduction { peer: for_host }.write(0, &game.secret, out));
+        out.push_with(joiner, |out| Answer::Introduction { peer: for_joiner }.write(number, nonce, out));
     }
 }
 
 /// Tells a peer the address that this port sees; false if the datagram isn't that question. A second port does nothing
 /// else.
 pub fn observe(from: SocketAddr, datagram: &[u8], out: &mut Datagrams) -> bool {
-    let Some(number) = read_observe(datagram) else { return false };
-    out.push_with(from, |out| Answer::Observed(from).write(number, &[], out));
+    let Some(Asked { number, request: Request::Observe, .. }) = Asked::read(datagram) else { return false };
+    out.push_with(from, |out| Answer::Observed { seen: from }.write(number, &[], out));
     true
 }

@@ -22,6 +22,7 @@ use self::worlds::{WorldInfo, Worlds};
 use super::{Carried, Setting};
 use crate::mesh::{MAX_PLAYERS, Players, bit};
 use crate::store::Bucket;
+use crate::store::counters::counters;
 use crate::time::{Duration, Instant};
 use crate::transport::chunks::ContentHash;
 use crate::wire::BitWriter;
@@ -57,6 +58,7 @@ pub struct Agreed {
     pub epoch: u32,
     /// This player, once it is in the game.
     pub me: Option<u8>,
+    /// None while the players elect another one.
     pub master: Option<u8>,
     /// The other players that are connected.
     pub others: Players,
@@ -82,8 +84,8 @@ pub enum News {
 /// How far a master is in hosting the game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// It asks the others for their worlds, since then.
-    Asking { since: Instant },
+    /// It asks the others for their worlds, and waits for the answers until then.
+    Asking { until: Instant },
     /// It waits for a world from a player.
     Fetching { id: WorldId, player: u8, until: Instant },
     /// The layer above makes a server of a world, which was saved then.
@@ -130,12 +132,26 @@ pub struct Hosting {
     former: Option<u8>,
     /// There was a host before.
     had_host: bool,
-    /// The world that was handed to the master.
-    handed: Option<WorldId>,
+    /// The world that was handed to a new host.
+    handed: Option<(u8, WorldId)>,
     transfers: VecDeque<Transfer>,
     news: VecDeque<News>,
     malformed: u64,
     refused: u64,
+}
+
+counters! {
+    /// Counters of what the other players sent in vain.
+    pub struct HostingCounters {
+        /// Notes that can't be read.
+        malformed_notes,
+        /// Notes about an earlier host.
+        stale_notes,
+        /// Notes about a host that isn't known here yet.
+        early_notes,
+        /// Worlds that no trusted hash names, that are too large, or that can't be loaded.
+        refused_worlds,
+    }
 }
 
 impl Hosting {
@@ -172,9 +188,10 @@ impl Hosting {
         is_master && matches!(self.phase, Some(Phase::Running { .. }))
     }
 
-    /// Notes and worlds that were malformed or refused.
-    pub fn refused(&self) -> u64 {
-        self.malformed + self.refused
+    pub fn counters(&self) -> HostingCounters {
+        let (stale_notes, early_notes) = self.notes.dropped();
+        let (malformed_notes, refused_worlds) = (self.malformed, self.refused);
+        HostingCounters { malformed_notes, stale_notes, early_notes, refused_worlds }
     }
 
     /// The next world to send.
@@ -200,13 +217,18 @@ impl Hosting {
                 *told = Some(read);
             }
         }
-        match (agreed.me, agreed.master) {
-            (Some(me), Some(master)) if me == master => self.lead(now, me, is_host),
-            (Some(_), Some(master)) => {
-                self.phase = None;
-                self.follow(now, master);
-            }
-            _ => {}
+        let Some(me) = agreed.me.filter(|_| agreed.master.is_some() || self.had_host) else { return };
+        if agreed.master.is_none() {
+            self.phase = self.phase.filter(|phase| !matches!(phase, Phase::Running { .. }));
+        }
+        // While the players vote, the likely winner already asks for the newest world.
+        let likely = || self.others().next().map_or(me, |lowest| lowest.min(me));
+        let leader = agreed.master.unwrap_or_else(likely);
+        if leader == me {
+            self.lead(now, me, is_host);
+        } else {
+            self.phase = None;
+            self.follow(now, leader);
         }
     }
 
@@ -214,43 +236,51 @@ impl Hosting {
         self.notes.set_epoch(agreed.epoch);
         // A master that is voted for once more goes on as it is.
         let stays = agreed.me.is_some() && agreed.me == agreed.master;
-        self.phase = self.phase.filter(|phase| stays && matches!(phase, Phase::Running { .. }));
+        self.phase = self.phase.filter(|phase| match phase {
+            Phase::Asking { .. } | Phase::Fetching { .. } => true,
+            Phase::Beginning { .. } => false,
+            Phase::Running { .. } => stays,
+        });
         self.former = self.host.take().or(self.former);
         self.worlds.begin_epoch();
-        self.told = Default::default();
-        self.failed = 0;
-        self.handed = None;
+        // The answers during the vote still hold.
+        for note in &mut self.told {
+            *note = note.take().filter(|note| matches!(note, Note::Member(_)));
+        }
         self.saves = Saves { next_at: self.saves.next_at, ..Saves::default() };
     }
 
     // --- the other players --------------------------------------------------------------------------------
 
-    fn follow(&mut self, now: Instant, master: u8) {
-        let Some(Note::Host(note)) = self.told[usize::from(master)].clone() else {
-            return self.answer(master);
+    /// Follows the master, or the likely next one.
+    fn follow(&mut self, now: Instant, leader: u8) {
+        let Some(Note::Host(note)) = self.told[usize::from(leader)].clone() else {
+            return self.answer(leader);
         };
-        for (id, known) in note.saved.iter().filter(|(id, _)| id.0 == self.agreed.epoch) {
-            if !self.worlds.has_heard(*id) {
-                self.worlds.hear(*id, *known);
+        if self.agreed.master.is_some() {
+            for (id, known) in note.saved.iter().filter(|(id, _)| id.0 == self.agreed.epoch) {
+                if !self.worlds.has_heard(*id) {
+                    self.worlds.hear(*id, *known);
+                }
+            }
+            if note.is_running {
+                let age = note.base.map(|(_, saved)| now - saved);
+                return self.note_host(leader, age);
             }
         }
-        if note.is_running {
-            let age = note.base.map(|(_, saved)| now - saved);
-            return self.note_host(master, age);
-        }
-        self.answer(master);
-        let wanted = note.wanted.filter(|id| self.handed != Some(*id));
+        self.answer(leader);
+        let wanted = note.wanted.filter(|id| self.handed != Some((leader, *id)));
         if let Some((id, world)) = wanted.and_then(|id| Some((id, self.worlds.held(id)?.clone()))) {
-            self.handed = Some(id);
-            self.transfers.push_back(Transfer { player: master, id, world });
+            self.handed = Some((leader, id));
+            self.transfers.push_back(Transfer { player: leader, id, world });
         }
     }
 
-    /// Tells a new master which worlds there are, as far as is known here.
-    fn answer(&mut self, master: u8) {
+    /// Reports to the next host which worlds this player has, or has heard of.
+    fn answer(&mut self, leader: u8) {
         if self.had_host {
             let note = Note::Member(self.worlds.named()).write();
-            self.notes.say(master, &note);
+            self.notes.say(leader, &note);
         }
     }
 
@@ -258,6 +288,10 @@ impl Hosting {
         if self.host.replace(host) == Some(host) {
             return;
         }
+        for note in &mut self.told {
+            *note = note.take().filter(|note| matches!(note, Note::Host(_)));
+        }
+        self.failed = 0;
         // The same as before never stopped.
         if self.former.take() != Some(host) && self.had_host {
             self.news.push_back(News::Changed { host, age });
@@ -268,13 +302,13 @@ impl Hosting {
     // --- the master ---------------------------------------------------------------------------------------
 
     fn lead(&mut self, now: Instant, me: u8, is_host: bool) {
-        let first = Phase::Asking { since: now };
+        let first = Phase::Asking { until: now + ANSWER_TIMEOUT };
         match *self.phase.get_or_insert(first) {
             // The first host has nobody to ask.
-            Phase::Asking { .. } if !self.had_host && self.agreed.epoch <= 1 => self.begin(None),
-            Phase::Asking { since } => {
+            Phase::Asking { .. } if !self.had_host && self.agreed.epoch <= 1 => self.begin(now, None, None),
+            Phase::Asking { until } => {
                 let asked = self.others().all(|player| self.told[usize::from(player)].is_some());
-                if asked || now >= since + ANSWER_TIMEOUT {
+                if asked || now >= until {
                     self.choose(now);
                 }
             }
@@ -318,16 +352,9 @@ impl Hosting {
 
     /// Goes on with the newest world, or fetches it.
     fn choose(&mut self, now: Instant) {
-        let told = self.told.iter().zip(0_u8..);
-        let reports = told.filter_map(|(note, player)| match note {
-            Some(Note::Member(worlds)) => Some((player, worlds)),
-            _ => None,
-        });
-        let players = self.agreed.others.count_ones() + 1;
-        for (id, known) in self.worlds.trusted(self.agreed.epoch, reports, players) {
+        for (id, known) in self.trusted() {
             if let Some(world) = self.worlds.held(id).cloned() {
-                self.phase = Some(Phase::Beginning { base: Some((id, known.saved)) });
-                return self.news.push_back(News::Begin { world: Some(world) });
+                return self.begin(now, Some((id, known.saved)), Some(world));
             }
             let has = |player: &u8| match &self.told[usize::from(*player)] {
                 Some(Note::Member(worlds)) => {
@@ -342,12 +369,17 @@ impl Hosting {
                 return;
             }
         }
-        self.begin(None);
+        self.begin(now, None, None);
     }
 
-    fn begin(&mut self, base: Option<(WorldId, Instant)>) {
+    /// Makes a server with this world, once this player is the master.
+    fn begin(&mut self, now: Instant, base: Option<(WorldId, Instant)>, world: Option<WorldBytes>) {
+        if self.agreed.master.is_none() {
+            self.phase = Some(Phase::Asking { until: now });
+            return;
+        }
         self.phase = Some(Phase::Beginning { base });
-        self.news.push_back(News::Begin { world: None });
+        self.news.push_back(News::Begin { world });
     }
 
     /// The layer above hosts the game, or can't load the world: an older one follows then.
@@ -424,22 +456,24 @@ impl Hosting {
     /// A world came from a player.
     pub fn handle_world(&mut self, player: u8, id: WorldId, world: WorldBytes) {
         let is_asked = matches!(self.phase, Some(Phase::Fetching { id: asked, .. }) if asked == id);
-        let known = if is_asked { self.known_by_others(id) } else { None };
+        let trusted = if is_asked { self.trusted() } else { Vec::new() };
+        let known = trusted.into_iter().find(|(other, _)| *other == id).map(|(_, known)| known);
         let is_from_host = id.0 == self.agreed.epoch && self.agreed.master == Some(player);
         let is_fine =
             world.bytes.len() <= MAX_WORLD_BYTES && self.worlds.take(id, world, known, is_from_host);
         self.refused += u64::from(!is_fine);
     }
 
-    fn known_by_others(&self, id: WorldId) -> Option<WorldInfo> {
+    /// The worlds that may be continued, the newest first: those of all hosts that are gone.
+    fn trusted(&self) -> Vec<(WorldId, WorldInfo)> {
         let told = self.told.iter().zip(0_u8..);
         let reports = told.filter_map(|(note, player)| match note {
             Some(Note::Member(worlds)) => Some((player, worlds)),
             _ => None,
         });
         let players = self.agreed.others.count_ones() + 1;
-        let trusted = self.worlds.trusted(self.agreed.epoch, reports, players);
-        trusted.into_iter().find(|(other, _)| *other == id).map(|(_, known)| known)
+        let next_epoch = self.agreed.epoch.saturating_add(u32::from(self.agreed.master.is_none()));
+        self.worlds.trusted(next_epoch, reports, players)
     }
 }
 
@@ -463,6 +497,8 @@ impl Carried for Hosting {
         let place = usize::from(player);
         if place < MAX_PLAYERS {
             self.told[place] = None;
+            self.failed &= !bit(player);
+            self.handed = self.handed.filter(|(to, _)| *to != player);
             (self.saves.sending[place], self.saves.has[place]) = (None, None);
         }
         if self.host == Some(player) {

@@ -9,9 +9,8 @@ use crate::limits::MAX_PAYLOAD;
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::direct_tables::DirectTables;
-use crate::transport::error::{ConfigError, SendError};
+use crate::transport::error::ConfigError;
 use crate::transport::framing::CloseReason;
-use crate::transport::message::Message;
 use crate::transport::outlet::Outlet;
 use crate::transport::packet::{AckEndpointConfig, HeaderKind, numbered};
 use crate::transport::protocol::{MAX_CONTROL_BYTES, Protocol};
@@ -62,14 +61,6 @@ pub(super) trait Framing: Debug + Send + Sync {
         _detail: Option<&str>,
     ) -> Option<Vec<u8>> {
         None
-    }
-
-    /// Checks a message before it is queued.
-    ///
-    /// # Errors
-    /// Why this framing can't send it.
-    fn check(&self, _protocol: &Protocol, _channel: usize, _message: &Message) -> Result<(), SendError> {
-        Ok(())
     }
 
     /// Packets that only code above the transport can read.

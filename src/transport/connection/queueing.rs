@@ -21,9 +21,8 @@ impl Connection {
         message: Message,
         options: SendOptions,
     ) -> Result<(), SendError> {
-        let payload =
-            self.parts.protocol.channels().get(channel).is_some_and(|config| config.kind.is_payload());
-        if payload { Err(SendError::WrongKind) } else { self.submit(now, channel, message, options) }
+        self.parts.protocol.check(channel, &message, options.key)?;
+        self.submit(now, channel, message, options)
     }
 
     /// Queues opaque bits on a payload channel. Their notification has this `tag`.
@@ -38,11 +37,7 @@ impl Connection {
         payload: Encoded,
         tag: u32,
     ) -> Result<(), SendError> {
-        let messages =
-            self.parts.protocol.channels().get(channel).is_some_and(|config| !config.kind.is_payload());
-        if messages {
-            return Err(SendError::WrongKind);
-        }
+        self.parts.protocol.check_payload(channel, payload.max_bits())?;
         let message = Message::new(0, payload);
         self.submit(now, channel, message, SendOptions { key: 0, tag, notify: true })
     }
@@ -54,13 +49,6 @@ impl Connection {
         message: Message,
         options: SendOptions,
     ) -> Result<(), SendError> {
-        let channels = self.parts.streams.len();
-        if channel >= channels {
-            return Err(SendError::NoChannel { channel, channels });
-        }
-        self.parts.protocol.check_bytes(channel, message.encoded.max_bits().div_ceil(8))?;
-        self.framing.check(&self.parts.protocol, channel, &message)?;
-        self.parts.protocol.check_type(channel, message.message_type)?;
         let sending = self.parts.streams.sending(channel).ok_or(SendError::WrongKind)?;
         let replaced = sending.send(Submission { message, at: now, options })?;
         self.parts.outbound.open_tick(now);

@@ -24,6 +24,7 @@ use cost::ChannelCost;
 use text::{describe, hash};
 
 use super::error::{ConfigError, SendError};
+use super::message::Message;
 use crate::wire::Schema;
 
 /// Message types a protocol may have: type ids are 16 bits in the inbox.
@@ -168,17 +169,43 @@ impl Protocol {
         self.yojimbo().map(|config| config.channel(channel)).unwrap_or_default()
     }
 
-    /// Checks that a channel would take a message of at most this many bits, if it has room.
+    /// Checks that a channel takes a message, if it has room.
+    pub(crate) fn check(&self, channel: usize, message: &Message, key: u32) -> Result<(), SendError> {
+        self.check_message(channel, message.encoded.max_bits(), key)?;
+        if let Some(config) = self.yojimbo().filter(|config| config.is_block(message.message_type)) {
+            config.check_block(channel, &self.channels[channel].kind, message)?;
+        }
+        let known = usize::from(message.message_type) < self.messages.len();
+        if known && self.takes(channel, message.message_type) {
+            return Ok(());
+        }
+        let kind = self.channels[channel].kind.name();
+        Err(SendError::WrongType { message_type: message.message_type, kind })
+    }
+
+    /// Checks that a channel takes a message of at most this many bits, if it has room.
     pub(crate) fn check_message(&self, channel: usize, max_bits: usize, key: u32) -> Result<(), SendError> {
-        match self.channels[channel].kind {
+        match self.channel(channel)?.kind {
             ChannelKind::Payload { .. } | ChannelKind::Chunks => Err(SendError::WrongKind),
             ChannelKind::Latest { keys } if key as usize >= keys => Err(SendError::NoKey { key, keys }),
             _ => self.check_bytes(channel, max_bits.div_ceil(8)),
         }
     }
 
+    /// Checks that a channel takes a payload of at most this many bits, if it has room.
+    pub(crate) fn check_payload(&self, channel: usize, max_bits: usize) -> Result<(), SendError> {
+        if !self.channel(channel)?.kind.is_payload() {
+            return Err(SendError::WrongKind);
+        }
+        self.check_bytes(channel, max_bits.div_ceil(8))
+    }
+
+    fn channel(&self, channel: usize) -> Result<&ChannelConfig, SendError> {
+        self.channels.get(channel).ok_or(SendError::NoChannel { channel, channels: self.channels.len() })
+    }
+
     /// Checks that a channel allows a message of this many bytes.
-    pub(crate) fn check_bytes(&self, channel: usize, bytes: usize) -> Result<(), SendError> {
+    fn check_bytes(&self, channel: usize, bytes: usize) -> Result<(), SendError> {
         let max_bytes = self.channels[channel].max_message_bytes;
         let packet = self.yojimbo().map(|yojimbo| (yojimbo.max_packet_bytes, yojimbo.max_message_bytes()));
         match packet {
@@ -188,16 +215,6 @@ impl Protocol {
             }
             _ => Err(SendError::TooLarge { bytes, max_bytes }),
         }
-    }
-
-    /// Checks that a channel carries messages of a type; payloads have none.
-    pub(crate) fn check_type(&self, channel: usize, message_type: u16) -> Result<(), SendError> {
-        let kind = &self.channels[channel].kind;
-        let known = usize::from(message_type) < self.messages.len();
-        if kind.is_payload() || kind.is_chunks() || (known && self.takes(channel, message_type)) {
-            return Ok(());
-        }
-        Err(SendError::WrongType { message_type, kind: kind.name() })
     }
 
     /// Whether packets are held until the application can read them: there are opaque message types, and the framing

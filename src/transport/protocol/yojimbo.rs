@@ -5,7 +5,8 @@ use core::fmt;
 
 use super::channel::{ChannelConfig, ChannelKind, MAX_WINDOW};
 use crate::limits::MAX_PAYLOAD;
-use crate::transport::error::ConfigError;
+use crate::transport::error::{ConfigError, SendError};
+use crate::transport::message::Message;
 use crate::transport::packet::{
     AckEndpointConfig, FRAGMENT_HEADER_SIZE, Header, HeaderKind, MAX_FRAGMENTS, ReassemblyConfig,
 };
@@ -169,6 +170,32 @@ impl YojimboConfig {
     /// Whether messages of this type carry a block.
     pub(crate) fn is_block(&self, message_type: u16) -> bool {
         self.block_types.contains(&message_type)
+    }
+
+    /// Checks that a channel takes a message with a block.
+    pub(super) fn check_block(
+        &self,
+        channel: usize,
+        kind: &ChannelKind,
+        message: &Message,
+    ) -> Result<(), SendError> {
+        let settings = self.channel(channel);
+        if !settings.blocks {
+            return Err(SendError::BlocksDisabled);
+        }
+        let bytes = message.block.as_ref().map_or(0, |block| block.len());
+        let max_bytes = settings.max_block_bytes;
+        if bytes == 0 || bytes > max_bytes {
+            return Err(SendError::Block { bytes, max_bytes });
+        }
+        let reliable = matches!(kind, ChannelKind::Reliable { .. });
+        let beside = if reliable { bytes.min(settings.block_fragment_bytes) } else { bytes };
+        let bytes = message.encoded.max_bits().div_ceil(8) + beside;
+        let (max_bytes, max_packet_bytes) = (self.max_message_bytes(), self.max_packet_bytes);
+        if bytes > max_bytes {
+            return Err(SendError::Packet { bytes, max_bytes, max_packet_bytes });
+        }
+        Ok(())
     }
 }
 

@@ -87,7 +87,8 @@ fn a_cookie_that_was_guessed_or_is_of_another_address_proves_nothing() {
         server.handle_datagram(at(0), UNIX, source(n), &question, &mut out);
     }
     let (_, challenge) = out.iter().next().unwrap();
-    question[cookie.clone()].copy_from_slice(&challenge[cookie]);
+    // Behind the number and what answer it is.
+    question[cookie].copy_from_slice(&challenge[7..15]);
     server.handle_datagram(at(0), UNIX, source(1), &question, &mut out);
     let counters = server.counters();
     assert_eq!((counters.challenged, counters.registered), (10_001, 0));
@@ -344,9 +345,10 @@ fn random_and_cut_datagrams_are_dropped_and_never_panic() {
             bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte = n as u8);
         });
         if let Some(kind) = bytes.get_mut(1) {
-            *kind =
-                [0x11, 0x13, 0x14, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x31, 0x32, 0x33, 0x34, 0x41, 0x43]
-                    [rng.below(15) as usize];
+            *kind = [0x11, 0x21, 0x31, 0x32, 0x33, 0x34, 0x41, 0x43][rng.below(8) as usize];
+        }
+        if let Some(kind) = bytes.get_mut([6, 14][rng.below(2) as usize]) {
+            *kind = rng.below(8) as u8;
         }
         bytes.truncate(rng.below(2 + bytes.len() as u64) as usize);
         bytes.first_mut().into_iter().for_each(|first| *first = MAGIC);

@@ -19,16 +19,15 @@ use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::congestion::RoundTrip;
 use crate::transport::direct_tables::DirectTables;
-use crate::transport::error::SendError;
 use crate::transport::framing::Fault;
 use crate::transport::framing::native::ReadContext;
 use crate::transport::framing::yojimbo::{self, Item};
 use crate::transport::ledger::acks::RttSampling;
-use crate::transport::message::{Message, Prefix};
+use crate::transport::message::Prefix;
 use crate::transport::outlet::Outlet;
 use crate::transport::parts::{Desync, Fragment};
 use crate::transport::peer_pace::PeerPace;
-use crate::transport::protocol::{ChannelKind, Protocol};
+use crate::transport::protocol::Protocol;
 use crate::transport::stream::WindowViolation;
 use crate::transport::stream::external::Fill;
 use std::sync::Arc;
@@ -182,30 +181,6 @@ impl Framing for Yojimbo {
         }
         self.accept(parts, now, incoming);
         apply(parts, &mut self.items).map(|()| true)
-    }
-
-    fn check(&self, protocol: &Protocol, channel: usize, message: &Message) -> Result<(), SendError> {
-        let Some(config) = protocol.yojimbo() else { return Ok(()) };
-        if !config.is_block(message.message_type) {
-            return Ok(());
-        }
-        let settings = protocol.yojimbo_channel(channel);
-        if !settings.blocks {
-            return Err(SendError::BlocksDisabled);
-        }
-        let bytes = message.block.as_ref().map_or(0, |block| block.len());
-        let max_bytes = settings.max_block_bytes;
-        if bytes == 0 || bytes > max_bytes {
-            return Err(SendError::Block { bytes, max_bytes });
-        }
-        let reliable = matches!(protocol.channels()[channel].kind, ChannelKind::Reliable { .. });
-        let beside = if reliable { bytes.min(settings.block_fragment_bytes) } else { bytes };
-        let bytes = message.encoded.max_bits().div_ceil(8) + beside;
-        let (max_bytes, max_packet_bytes) = (config.max_message_bytes(), config.max_packet_bytes);
-        if bytes > max_bytes {
-            return Err(SendError::Packet { bytes, max_bytes, max_packet_bytes });
-        }
-        Ok(())
     }
 
     fn held(&self) -> Option<&UnreadPackets> {
