@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::super::class::{Classes, GhostClass};
 use super::super::coding::{
     AGE_BITS, Coder, Decoder, GhostList, Guess, Layout, Listing, MAX_PACKETS, MAX_READ_ENTRIES, MAX_RECORDS,
-    Models, Motion, Note, OLDER_TICKS, Off, Op, Place, READ_TICKS, Sample, States, Trail,
+    Models, Motion, Note, OLDER_TICKS, Off, Op, Place, READ_TICKS, Sample, States,
 };
 use super::super::packet::Violation;
 use super::Mirror;

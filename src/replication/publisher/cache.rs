@@ -66,7 +66,6 @@ pub(super) struct Cache {
     costs: Vec<u16>,
     /// For coded classes: for each property with words its prediction, then its words' residuals.
     residuals: Vec<u64>,
-    coded: bool,
     motion: Motion,
     /// Updates that several clients get in a row.
     pub(super) runs: Runs,
@@ -91,7 +90,6 @@ impl Cache {
             arena: Vec::new(),
             costs: Vec::new(),
             residuals: Vec::new(),
-            coded: class.coded,
             motion: Motion::new(class),
             runs: Runs::default(),
             tick: 0,

@@ -182,8 +182,9 @@ fn a_coded_packet_overtaken_by_any_many_is_read_or_sent_again() {
                 publisher.handle_notification(ONE, record, arrives);
             }
             // The first ones change with what is late, and then not for long.
-            let changes =
-                |row: &u32| if *row < 8 { [250, 1_000].contains(&now) } else { (now + row) % 32 == 0 };
+            let changes = |row: &u32| {
+                if *row < 8 { [250, 1_000].contains(&now) } else { (now + row).is_multiple_of(32) }
+            };
             for row in (0..ROWS).filter(|row| now < 2_000 && changes(row)) {
                 cells[row as usize] = rng.below(1 << 32) as u32;
             }
