@@ -207,7 +207,7 @@ impl Encoder {
     }
 }
 
-/// The cost of what leaves so many 256ths of a range, in units of 2^-16 bits, rounded down.
+/// The cost of what leaves this many 256ths of a range, in units of 2^-16 bits, rounded down.
 const COSTS: [u32; 257] = {
     // 2^16 * log2(256 / n) by repeated squaring, one bit of the logarithm each time.
     let mut costs = [8 << 16; 257];

@@ -14,7 +14,7 @@ use super::super::coding::{
 use super::super::packet::Violation;
 use super::Mirror;
 use super::ghosts::{Against, Ghosts};
-use super::source::RecordSource;
+use super::source::{CodedSource, RecordSource};
 use super::staged::{Staged, StagedOp};
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
@@ -226,7 +226,7 @@ fn past_end() -> Violation {
 }
 
 /// A coder, as the source of the records of a section.
-pub(super) struct Coded<'s, 'a> {
+struct Coded<'s, 'a> {
     decoder: &'s mut Decoder<'a>,
     layout: Layout,
     motion: &'s Motion,
@@ -300,9 +300,10 @@ impl Coded<'_, '_> {
             }
         }
     }
+}
 
-    /// Reads the words of an update's properties; without states, skips them.
-    pub(super) fn read(
+impl CodedSource for Coded<'_, '_> {
+    fn read(
         &mut self,
         class: &GhostClass,
         mask: u64,
@@ -353,11 +354,6 @@ impl Coded<'_, '_> {
         }
         self.most = off.most();
         Ok(())
-    }
-
-    /// Skips the words of an update's properties.
-    pub(super) fn pass_over(&mut self, class: &GhostClass, mask: u64, depth: u8) -> Result<(), Violation> {
-        self.read(class, mask, depth, None)
     }
 }
 

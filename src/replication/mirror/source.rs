@@ -1,6 +1,7 @@
 //! The sources of records' properties: plain bits, or a coder.
 
 use super::super::class::GhostClass;
+use super::super::coding::States;
 use super::super::packet::Violation;
 use crate::wire::BitReader;
 
@@ -18,6 +19,21 @@ pub(super) trait RecordSource {
         mask: u64,
         read: impl FnOnce(&mut BitReader<'_>) -> Result<R, Violation>,
     ) -> Result<R, Violation>;
+}
+
+/// A payload positioned at the properties of a coded record.
+pub(super) trait CodedSource: RecordSource {
+    /// Reads the words of an update's properties, which has this many states before the base; without states, skips them.
+    ///
+    /// # Errors
+    /// As those of [`RecordSource::created`].
+    fn read(
+        &mut self,
+        class: &GhostClass,
+        mask: u64,
+        run: u8,
+        into: Option<(States<'_>, &mut [u64])>,
+    ) -> Result<(), Violation>;
 }
 
 /// Plain bits, without a coder.

@@ -15,9 +15,8 @@ use super::super::coding::{MAX_RUN, States};
 use super::super::form::Form;
 use super::super::lives::Lives;
 use super::super::packet::{Audience, Base, Violation};
-use super::coded::Coded;
 use super::pages::Pages;
-use super::source::{Plain, RecordSource};
+use super::source::{CodedSource, Plain, RecordSource};
 use super::staged::{Staged, StagedOp};
 use crate::wire::{BitReader, MaskWords, Narrow};
 
@@ -243,7 +242,7 @@ impl Ghosts {
         id: usize,
         Against { tick, base }: Against,
         mask: u64,
-        source: &mut Coded<'_, '_>,
+        source: &mut impl CodedSource,
         staged: &mut Staged,
     ) -> Result<(), Violation> {
         let Base::UpTo { tick: newest, past, run } = base else { return Err(Violation::Form) };
@@ -255,7 +254,7 @@ impl Ghosts {
         let known = known.is_some_and(|(page, at)| page.states.up_to(at, (newest, past), words, older));
         if !known {
             stage_skip((self.id_of_class, id), (tick, last), staged)?;
-            source.pass_over(&self.class, with_words, run)?;
+            source.read(&self.class, with_words, run, None)?;
             return self.read_bodies(mask, source, staged);
         }
         let ((past, ahead), newest) = (base.ages(tick), &mut *self.newest);
