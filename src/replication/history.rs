@@ -4,13 +4,14 @@
 //! used. States are stored by their place in the row's ring and then by row: if all rows change each tick, they are
 //! written and read as one run of memory, and a place that no row has reached takes none.
 
-use super::row_words::RowWords;
+use super::form::Form;
 use crate::store::ones;
 
 /// The states of all rows at one place of their rings.
 #[derive(Clone, Debug)]
 struct Place {
-    words: RowWords,
+    /// As the form stores them.
+    states: Vec<u32>,
     /// From which tick each held.
     since: Vec<u32>,
 }
@@ -18,10 +19,10 @@ struct Place {
 impl Place {
     /// With room for this many rows.
     #[inline]
-    fn reserved(&mut self, rows: usize, width: usize) -> &mut Self {
+    fn reserved(&mut self, rows: usize, size: usize) -> &mut Self {
         if self.since.len() < rows {
             self.since.resize(rows, 0);
-            self.words.grow(rows * width);
+            self.states.resize(rows * size, 0);
         }
         self
     }
@@ -46,8 +47,9 @@ impl Ring {
 /// The replaced states of all rows.
 #[derive(Clone, Debug)]
 pub(super) struct History {
-    /// Words of a state.
+    /// Words of a state, and how they are stored.
     width: usize,
+    form: Form,
     places: Box<[Place]>,
     rings: Vec<Ring>,
 }
@@ -55,8 +57,8 @@ pub(super) struct History {
 impl History {
     /// For states of this many words, `depth` per row.
     pub(super) fn new(width: usize, narrow: bool, depth: u8) -> Self {
-        let places = (0..depth).map(|_| Place { words: RowWords::new(narrow), since: Vec::new() }).collect();
-        History { width, places, rings: Vec::new() }
+        let places = (0..depth).map(|_| Place { states: Vec::new(), since: Vec::new() }).collect();
+        History { width, form: Form::new(width, narrow), places, rings: Vec::new() }
     }
 
     /// Makes room for rows below `rows`.
@@ -72,7 +74,7 @@ impl History {
     /// Remembers what rows from `first` on had, a bit each: `words` are theirs, and `since` the ticks from which they held.
     #[inline]
     pub(super) fn push(&mut self, first: usize, rows: u64, since: &[u32], words: &[u64]) {
-        let (depth, all, width) = (self.places.len(), self.rings.len(), self.width);
+        let (depth, all, width, form) = (self.places.len(), self.rings.len(), self.width, self.form);
         let count = rows.count_ones() as usize;
         let run = rows & rows.wrapping_add(1) == 0;
         let rings = &mut self.rings[first..];
@@ -80,16 +82,17 @@ impl History {
             return;
         }
         if run && rings[1..count].iter().all(|ring| *ring == rings[0]) {
-            let place = self.places[usize::from(rings[0].next)].reserved(all, width);
+            let place = self.places[usize::from(rings[0].next)].reserved(all, form.size());
             place.since[first..][..count].copy_from_slice(&since[..count]);
-            place.words.store(first * width, &words[..count * width]);
+            form.store(&words[..count * width], &mut place.states[first * form.size()..]);
             rings[..count].iter_mut().for_each(|ring| ring.push(depth));
             return;
         }
         for row in ones(rows) {
-            let place = self.places[usize::from(rings[row].next)].reserved(all, width);
+            let place = self.places[usize::from(rings[row].next)].reserved(all, form.size());
             place.since[first + row] = since[row];
-            place.words.store((first + row) * width, &words[row * width..][..width]);
+            let state = &mut place.states[(first + row) * form.size()..];
+            form.store(&words[row * width..][..width], state);
             rings[row].push(depth);
         }
     }
@@ -127,54 +130,55 @@ impl History {
 
     /// Bytes of memory of all states.
     pub(super) fn bytes(&self) -> usize {
-        self.places.iter().map(|place| place.words.bytes() + place.since.capacity() * 4).sum()
+        self.places.iter().map(|place| (place.states.capacity() + place.since.capacity()) * 4).sum()
     }
 
-    /// As [`History::words_at`], of a row that has changed in each tick since, this many times; false if it hasn't.
+    /// The place of the last replaced state, or of this many before it.
     #[inline]
-    pub(super) fn words_since(&self, row: usize, tick: u32, changes: u32, words: &mut [u64]) -> bool {
-        let ring = self.rings[row];
-        if changes > ring.len.into() {
-            return false;
-        }
-        // At most as many places as there are.
-        let (at, back) = (usize::from(ring.next), changes as usize);
-        let place = &self.places[if at >= back { at - back } else { at + self.places.len() - back }];
-        let holds = place.since[row] == tick;
-        if holds {
-            place.words.load(row * self.width, words);
-        }
-        holds
+    fn place(&self, row: usize, back: usize) -> Option<&Place> {
+        let (ring, depth) = (self.rings[row], self.places.len());
+        // At most as many as there are places.
+        let at = usize::from(ring.next) + if usize::from(ring.next) > back { 0 } else { depth };
+        (back < ring.len.into()).then(|| &self.places[at - back - 1])
+    }
+
+    #[inline]
+    fn state<'p>(&self, place: &'p Place, row: usize) -> &'p [u32] {
+        let size = self.form.size();
+        &place.states[row * size..][..size]
+    }
+
+    /// The state that the row had at `tick`, as the form stores it; None if it is forgotten, or there was none. One that has changed
+    /// in each of this many ticks since is found at once.
+    #[inline]
+    pub(super) fn state_at(&self, row: usize, tick: u32, changes: u32) -> Option<&[u32]> {
+        let likely =
+            self.place(row, (changes as usize).wrapping_sub(1)).filter(|place| place.since[row] == tick);
+        let place = likely.or_else(|| {
+            let mut each = (0..).map_while(|back| self.place(row, back));
+            each.find(|place| place.since[row] <= tick)
+        })?;
+        Some(self.state(place, row))
+    }
+
+    /// The last replaced state, or this many before it; None if it is forgotten.
+    #[inline]
+    pub(super) fn state_back(&self, row: usize, back: u8) -> Option<&[u32]> {
+        Some(self.state(self.place(row, back.into())?, row))
+    }
+
+    /// How the words of states are stored.
+    pub(super) fn form(&self) -> Form {
+        self.form
     }
 
     /// Gives the words that the row had at `tick`; false when these are forgotten, or it had none.
     #[inline]
     pub(super) fn words_at(&self, row: usize, tick: u32, words: &mut [u64]) -> bool {
-        let (depth, ring) = (self.places.len(), self.rings[row]);
-        let mut at = usize::from(ring.next);
-        for _ in 0..ring.len {
-            at = at.checked_sub(1).unwrap_or(depth - 1);
-            let place = &self.places[at];
-            if place.since[row] <= tick {
-                place.words.load(row * self.width, words);
-                return true;
-            }
-        }
-        false
-    }
-}
-
-impl History {
-    /// Gives the words of the last replaced state, or this many before it; false when these are forgotten.
-    #[inline]
-    pub(super) fn words_back(&self, row: usize, back: u8, words: &mut [u64]) -> bool {
-        let (depth, ring) = (self.places.len(), self.rings[row]);
-        if back >= ring.len {
-            return false;
-        }
-        let at = (usize::from(ring.next) + depth - 1 - usize::from(back)) % depth;
-        self.places[at].words.load(row * self.width, words);
-        true
+        self.state_at(row, tick, 0).is_some_and(|state| {
+            self.form.load(state, words);
+            true
+        })
     }
 }
 
@@ -199,20 +203,15 @@ mod tests {
                 [11, 12, 14, 15, 19, 25].map(|tick| at(&history, 0, tick).map(|words| words[0])),
                 [None, Some(12), Some(12), Some(15), Some(15), Some(20)]
             );
-            let since = |tick, changes| {
-                let mut words = [0; 2];
-                history.words_since(0, tick, changes, &mut words).then_some(words[0])
-            };
+            let first = |history: &History, state: &[u32]| history.form.word(state, 0);
             let found = [(20, 1), (15, 2), (12, 3), (10, 4), (15, 1), (16, 2), (20, u32::MAX)];
             assert_eq!(
-                found.map(|(tick, changes)| since(tick, changes)),
-                [Some(20), Some(15), Some(12), None, None, None, None],
-                "of a row that changed in each tick since"
+                found.map(|(tick, changes)| history.state_at(0, tick, changes).map(|it| first(&history, it))),
+                [Some(20), Some(15), Some(12), None, Some(15), Some(15), Some(20)],
+                "whether or not it changed in each tick since"
             );
-            let back = |history: &History, row, back| {
-                let mut words = [0; 2];
-                history.words_back(row, back, &mut words).then_some(words[0])
-            };
+            let back =
+                |history: &History, row, back| history.state_back(row, back).map(|it| first(history, it));
             assert_eq!([0, 1, 2, 3].map(|i| back(&history, 0, i)), [Some(20), Some(15), Some(12), None]);
             assert_eq!((at(&history, 1, 25), back(&history, 1, 0)), (None, None), "the other row had none");
             history.reserve(9);

@@ -8,7 +8,8 @@
 use core::ops::Range;
 
 use super::super::class::GhostClass;
-use super::rotation::{Quaternion, Reach, Turn};
+use super::super::form::Form;
+use super::rotation::{Quaternion, Reach, turn_on};
 use super::track::go_on;
 use crate::wire::{Metric, Property, WordRange};
 
@@ -18,37 +19,35 @@ const STEP: i64 = 16;
 /// Nothing goes on for more ticks than these.
 const MAX_AHEAD: u16 = 255;
 
-/// The states to predict from, the newest first: rows of `width` words.
+/// The states to predict from.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::replication) struct States<'s> {
-    pub(in crate::replication) rows: &'s [u64],
-    pub(in crate::replication) width: usize,
-    /// How many states there are before the newest.
-    pub(in crate::replication) run: u8,
+    pub(in crate::replication) newest: &'s [u64],
+    /// Those before it, the next one first, as the form stores them.
+    pub(in crate::replication) older: &'s [&'s [u32]],
+    pub(in crate::replication) form: Form,
     /// Ticks from each to the next, and from the newest on.
     pub(in crate::replication) past: u16,
     pub(in crate::replication) ahead: u16,
 }
 
-impl<'s> States<'s> {
-    fn of(self, back: usize, words: &Range<usize>) -> &'s [u64] {
-        &self.rows[back * self.width..][words.clone()]
-    }
-
-    /// How many states before the newest count.
-    fn back(self) -> usize {
-        if self.ahead > MAX_AHEAD { 0 } else { self.run.into() }
+impl States<'_> {
+    /// As many words from one on, as many states before the newest.
+    #[inline]
+    fn words<const N: usize>(self, back: usize, at: usize) -> Option<[u64; N]> {
+        match back.checked_sub(1) {
+            None => self.newest.get(at..)?.first_chunk().copied(),
+            Some(back) => self.form.words(self.older.get(back)?, at),
+        }
     }
 
     /// Whether a property is more likely to go on than to stay, by its last two steps.
     pub(in crate::replication) fn is_moving(self, property: &Property, words: &Range<usize>) -> bool {
-        if self.run < 2 {
-            return self.run > 0;
-        }
-        let [newest, older, oldest] = [0, 1, 2].map(|back| self.of(back, words));
+        let &[first, second, ..] = self.older else { return !self.older.is_empty() };
         let (mut stay, mut go) = (0u64, 0u64);
-        for (i, range) in property.words().iter().enumerate() {
-            let (step, before) = (distance(range, newest[i], older[i]), distance(range, older[i], oldest[i]));
+        for (range, at) in property.words().iter().zip(words.clone()) {
+            let [older, oldest] = [first, second].map(|state| self.form.word(state, at));
+            let (step, before) = (distance(range, self.newest[at], older), distance(range, older, oldest));
             stay = stay.saturating_add(step.unsigned_abs());
             go = go.saturating_add(step.wrapping_sub(before).unsigned_abs());
         }
@@ -108,26 +107,28 @@ impl Motion {
         goes: bool,
         guessed: &mut [u64],
     ) -> Guess {
-        let newest = states.of(0, &words);
-        guessed.copy_from_slice(newest);
+        guessed.copy_from_slice(&states.newest[words.clone()]);
         let rotation = self.rotations[i];
-        let mut guess = Guess { rotation: None, largest: rotation.map_or(0, |(at, _)| newest[at]) };
-        let back = states.back();
-        if !goes || back == 0 {
+        let mut guess = Guess { rotation: None, largest: rotation.map_or(0, |(at, _)| guessed[at]) };
+        if !goes || states.older.is_empty() || states.ahead > MAX_AHEAD {
             return guess;
         }
-        let turned = rotation.map_or(0..0, |(at, _)| at..at + 4);
+        let (ages, turned) = ((states.past, states.ahead), rotation.map_or(0..0, |(at, _)| at..at + 4));
         for (at, (range, guessed)) in property.words().iter().zip(&mut *guessed).enumerate() {
             if turned.contains(&at) || !goes_on(range) {
                 continue;
             }
-            let was = |i: usize| STEP * range.behind(states.of(i, &words)[at], newest[at]);
-            let moved = go_on(back, (states.past, states.ahead), STEP, was);
-            *guessed = range.moved_by(newest[at], (moved + STEP / 2).div_euclid(STEP));
+            let newest = *guessed;
+            let was = |i: usize| {
+                let [word] = states.words(i, words.start + at)?;
+                Some(STEP * range.behind(word, newest))
+            };
+            let moved = go_on(ages, STEP, was);
+            *guessed = range.moved_by(newest, (moved + STEP / 2).div_euclid(STEP));
         }
         if let Some((at, reach)) = rotation {
-            let of = |i: usize| reach.quaternion(&states.of(i, &words)[at..]);
-            if let Some(turned) = Turn::new(of, back).go_on(reach, (states.past, states.ahead)) {
+            let of = |i: usize| Some(reach.quaternion(states.words(i, words.start + at)?));
+            if let Some(turned) = turn_on(reach, ages, of) {
                 guess = Guess { rotation: Some(turned), largest: turned.largest() };
                 guessed[at] = guess.largest;
                 reach.levels(turned, guess.largest, &mut guessed[at + 1..]);
@@ -144,7 +145,7 @@ impl Motion {
         let largest = guessed[at];
         if largest != guess.largest {
             let levels = [guess.largest, guessed[at + 1], guessed[at + 2], guessed[at + 3]];
-            let rotation = guess.rotation.unwrap_or_else(|| reach.quaternion(&levels));
+            let rotation = guess.rotation.unwrap_or_else(|| reach.quaternion(levels));
             reach.levels(rotation, largest, &mut guessed[at + 1..]);
         }
     }

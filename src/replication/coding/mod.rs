@@ -24,10 +24,10 @@ pub(super) use guess::{Guess, Motion, States};
 pub(super) use heads::{Op, Place, STRIDE};
 pub(super) use note::Note;
 pub(super) use samples::{
-    AGE_BITS, GhostList, KEPT_TICKS, Listing, MAX_ENTRIES, MAX_PACKETS, Models, OLDER_TICKS, READ_TICKS,
-    Sample,
+    AGE_BITS, GhostList, KEPT_TICKS, Listing, MAX_ENTRIES, MAX_PACKETS, MAX_READ_ENTRIES, Models,
+    OLDER_TICKS, READ_TICKS, Sample,
 };
-pub(super) use track::{MAX_RUN, MAX_STEPS, WINDOW};
+pub(super) use track::{MAX_RUN, MAX_STEPS};
 pub(super) use words::{Layout, Off, Trail};
 
 /// Bits of a probability, and its minimum: no decision takes more than 8 bits.
@@ -110,8 +110,6 @@ pub(super) struct Encoder {
     /// Bytes that no carry can change any more. The first is always 0 and isn't sent.
     bytes: Vec<u8>,
     shifts: usize,
-    /// The cost so far in units of 2^-16 bits, each decision rounded down.
-    spent: u64,
 }
 
 /// A position to return to.
@@ -123,7 +121,6 @@ pub(super) struct Mark {
     pending: usize,
     bytes: usize,
     shifts: usize,
-    spent: u64,
     decisions: usize,
 }
 
@@ -132,7 +129,7 @@ impl Encoder {
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         (self.low, self.range, self.cache, self.pending) = (0, u32::MAX, 0, 1);
-        (self.shifts, self.spent) = (0, 0);
+        self.shifts = 0;
     }
 
     /// Starts a section with these models.
@@ -158,22 +155,22 @@ impl Encoder {
         8 * (self.shifts + 1)
     }
 
-    /// The cost so far in units of 2^-16 bits, at most the true size.
+    /// The cost so far in units of 2^-16 bits, at most the true size: what is left of the range says it.
     pub(super) fn spent(&self) -> u64 {
-        self.spent
+        ((8 * self.shifts as u64) << 16) + u64::from(COSTS[(self.range >> 24) as usize + 1])
     }
 
     pub(super) fn mark(&self) -> Mark {
-        let Encoder { low, range, cache, pending, shifts, spent, .. } = *self;
+        let Encoder { low, range, cache, pending, shifts, .. } = *self;
         let (bytes, decisions) = (self.bytes.len(), self.decisions.len());
-        Mark { low, range, cache, pending, bytes, shifts, spent, decisions }
+        Mark { low, range, cache, pending, bytes, shifts, decisions }
     }
 
     /// Returns to a mark of this section.
     pub(super) fn restore(&mut self, mark: Mark) {
-        let Mark { low, range, cache, pending, bytes, shifts, spent, decisions } = mark;
+        let Mark { low, range, cache, pending, bytes, shifts, decisions } = mark;
         (self.low, self.range, self.cache, self.pending) = (low, range, cache, pending);
-        (self.shifts, self.spent) = (shifts, spent);
+        self.shifts = shifts;
         self.bytes.truncate(bytes);
         self.decisions.truncate(decisions);
     }
@@ -210,7 +207,7 @@ impl Encoder {
     }
 }
 
-/// The cost of a decision, by its probability in 256ths, in units of 2^-16 bits, rounded down.
+/// The cost of what leaves this many 256ths of a range, in units of 2^-16 bits, rounded down.
 const COSTS: [u32; 257] = {
     // 2^16 * log2(256 / n) by repeated squaring, one bit of the logarithm each time.
     let mut costs = [8 << 16; 257];
@@ -241,15 +238,12 @@ impl Coder for Encoder {
         // A class has fewer than 2^31 models.
         self.decisions.push((at as u32) << 1 | u32::from(bit));
         let bound = (self.range >> SCALE) * one;
-        let taken = if bit {
+        if bit {
             self.range = bound;
-            one
         } else {
             self.low += u64::from(bound);
             self.range -= bound;
-            (1 << SCALE) - one
-        };
-        self.spent += u64::from(COSTS[taken.div_ceil(1 << (SCALE - 8)) as usize]);
+        }
         self.refill();
         bit
     }
@@ -258,7 +252,6 @@ impl Coder for Encoder {
     fn raw_few(&mut self, value: u32, bits: u32) -> u32 {
         self.range >>= bits;
         self.low += u64::from(self.range) * u64::from(value);
-        self.spent += u64::from(bits) << 16;
         self.refill();
         value
     }

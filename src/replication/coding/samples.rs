@@ -18,12 +18,14 @@ pub(in crate::replication) const OLDER_TICKS: u32 = 15;
 /// How long a writer keeps samples, in ticks.
 pub(in crate::replication) const KEPT_TICKS: u32 = (1 << AGE_BITS) + OLDER_TICKS;
 
-/// How long a reader keeps them: a packet that overtook others by up to a round trip is still acked.
-pub(in crate::replication) const READ_TICKS: u32 = 8 * KEPT_TICKS;
+/// How long a reader keeps them. A writer takes a packet for lost if it was acked too late for all that it names to be kept.
+pub(in crate::replication) const READ_TICKS: u32 = 2 * KEPT_TICKS;
 
-/// A writer names a tick while the packets of it and of the later ticks have at most this many entries. Readers keep twice as
-/// many.
+/// A writer names a tick while the packets of it and of the later ticks have at most this many entries.
 pub(in crate::replication) const MAX_ENTRIES: usize = 1 << 20;
+
+/// A reader keeps at most this many.
+pub(in crate::replication) const MAX_READ_ENTRIES: usize = 2 * MAX_ENTRIES;
 
 /// A tick of more packets isn't named.
 pub(in crate::replication) const MAX_PACKETS: usize = 64;
@@ -67,12 +69,18 @@ impl Listing {
     }
 
     /// Adds a ghost, with the trails that its words had; nothing of one that wasn't listed.
-    pub(in crate::replication) fn push(&mut self, id: u32, trails: &[Trail]) -> &mut [Trail] {
+    pub(in crate::replication) fn push(&mut self, id: u32, trails: &[Trail]) {
         let start = self.trails.len();
         self.ids.push(id);
         self.notes.push(Note::default());
         self.trails.extend_from_slice(trails);
         self.trails.resize(start + self.words, Trail::default());
+    }
+
+    /// The trails of the last one's words.
+    #[inline]
+    pub(in crate::replication) fn trails(&mut self) -> &mut [Trail] {
+        let start = self.trails.len() - self.words;
         &mut self.trails[start..]
     }
 
@@ -214,7 +222,7 @@ impl Frequencies {
         Frequencies { seen: vec![[0; 2]; layout.count()], ones: vec![1 << (SCALE - 1); layout.count()] }
     }
 
-    /// Adds a sample, or takes it back.
+    /// Adds a sample, or takes it back. Its models are unknown until they are found again.
     fn count(&mut self, counts: &[Count], adds: bool) {
         for Count { model, seen } in counts {
             let sums = &mut self.seen[*model as usize];
@@ -222,13 +230,25 @@ impl Frequencies {
                 // At most 16 samples are named.
                 *sum = if adds { *sum + u32::from(*seen) } else { *sum - u32::from(*seen) };
             }
-            let [zeros, ones] = sums.map(u64::from);
-            let one = ((ones + 1) << SCALE) / (zeros + ones + 2);
-            // Fits 16 bits.
-            self.ones[*model as usize] = one.clamp(LEAST.into(), (1 << SCALE) - u64::from(LEAST)) as u16;
+            self.ones[*model as usize] = UNKNOWN;
+        }
+    }
+
+    /// Finds the models of a sample that are unknown.
+    fn find(&mut self, counts: &[Count]) {
+        for model in counts.iter().map(|count| count.model as usize) {
+            if self.ones[model] == UNKNOWN {
+                let [zeros, ones] = self.seen[model].map(u64::from);
+                let one = ((ones + 1) << SCALE) / (zeros + ones + 2);
+                // Fits 16 bits.
+                self.ones[model] = one.clamp(LEAST.into(), (1 << SCALE) - u64::from(LEAST)) as u16;
+            }
         }
     }
 }
+
+/// Stands for a probability that isn't known: none is so low.
+const UNKNOWN: u16 = 0;
 
 /// The models of packets that name the same ticks.
 #[derive(Debug)]
@@ -254,10 +274,10 @@ impl Models {
         let before = core::mem::take(&mut self.named);
         let left = before.iter().filter(|sample| !is_in(named, sample)).map(|sample| (sample, false));
         let entered = named.iter().filter(|sample| !is_in(&before, sample)).map(|sample| (sample, true));
-        for (sample, adds) in left.chain(entered) {
-            for (class, sample) in self.classes.iter_mut().zip(&sample.classes) {
-                class.count(&sample.counts, adds);
-            }
+        let changes: Vec<_> = left.chain(entered).collect();
+        for (class, i) in self.classes.iter_mut().zip(0..) {
+            changes.iter().for_each(|(sample, adds)| class.count(&sample.classes[i].counts, *adds));
+            changes.iter().for_each(|(sample, _)| class.find(&sample.classes[i].counts));
         }
         self.named = named.to_vec();
     }

@@ -1,5 +1,7 @@
+use super::track::WINDOW;
 use super::*;
 use crate::replication::class::{Condition, GhostClass};
+use crate::replication::form::Form;
 use crate::replication::packet::{Audience, Base};
 use crate::rng::{Entropy, Rng};
 use crate::wire::{Kind, Properties, Property, Schema};
@@ -172,10 +174,14 @@ fn rotation(property: &Property, numbers: [f32; 4]) -> [u64; 4] {
     words
 }
 
-fn predict(class: &GhostClass, states: States<'_>, largest: u64) -> [u64; 4] {
-    let (motion, property) = (Motion::new(class), &class.properties.each()[0]);
+/// Predicts a rotation from these states, the newest first, once it is known which component is the largest.
+fn predict(class: &GhostClass, rows: &[[u64; 4]], (past, ahead): (u16, u16), largest: u64) -> [u64; 4] {
+    let (motion, property, form) = (Motion::new(class), &class.properties.each()[0], Form::new(4, true));
+    let stored: Vec<[u32; 4]> = rows[1..].iter().map(|row| row.map(|word| word as u32)).collect();
+    let older: Vec<&[u32]> = stored.iter().map(|row| &row[..]).collect();
+    let states = States { newest: &rows[0], older: &older, form, past, ahead };
     let mut guessed = [0; 4];
-    let guess = motion.predict((0, property), 0..4, states, states.run > 0, &mut guessed);
+    let guess = motion.predict((0, property), 0..4, states, rows.len() > 1, &mut guessed);
     let predicted = guessed[0];
     guessed[0] = largest;
     motion.turn(0, guess, &mut guessed);
@@ -192,10 +198,9 @@ fn a_rotation_is_the_same_whatever_is_left_out() {
     for _ in 0..2000 {
         let mut each = || rng.below(2001) as f32 / 1000.0 - 1.0 + 1e-4;
         let words = rotation(property, [each(), each(), each(), each()]);
-        let states = States { rows: &words, width: 4, run: 0, past: 1, ahead: 1 };
-        assert_eq!(predict(&class, states, words[0]), words);
+        assert_eq!(predict(&class, &[words], (1, 1), words[0]), words);
         for other in (0..4).filter(|other| *other != words[0]) {
-            let turned = predict(&class, states, other);
+            let turned = predict(&class, &[words], (1, 1), other);
             let level = |words: &[u64], which: u64| {
                 words[1 + (which - u64::from(which > words[0])) as usize] as i64 - 255
             };
@@ -223,11 +228,11 @@ fn an_even_turn_goes_on() {
             let [x, y, z] = axis.map(|it| it / length * sine);
             rotation(property, [x, y, z, cosine])
         };
-        let rows: Vec<u64> = (0..WINDOW as i32).flat_map(|back| at(-back)).collect();
+        let rows: Vec<_> = (0..WINDOW as i32).map(|back| at(-back)).collect();
         let ahead = 1 + rng.below(6) as u16;
-        let states = States { rows: &rows, width: 4, run: MAX_RUN, past: 1, ahead };
-        let (expected, guessed) = (at(ahead.into()), predict(&class, states, at(ahead.into())[0]));
-        changed += usize::from(expected[0] != rows[0]);
+        let expected = at(ahead.into());
+        let guessed = predict(&class, &rows, (1, ahead), expected[0]);
+        changed += usize::from(expected[0] != rows[0][0]);
         let each = expected[1..].iter().zip(&guessed[1..]).map(|(a, b)| a.abs_diff(*b));
         off[each.max().unwrap().min(4) as usize] += 1;
     }
@@ -239,7 +244,7 @@ fn an_even_turn_goes_on() {
 #[test]
 fn numbers_go_on() {
     let to = |ahead: u16, past: u16, were: &dyn Fn(i64) -> i64| {
-        track::go_on(MAX_RUN.into(), (past, ahead), 16, |i| 16 * were(i as i64))
+        track::go_on((past, ahead), 16, |i| (i < WINDOW).then(|| 16 * were(i as i64)))
     };
     assert_eq!([1, 2, 6].map(|ahead| to(ahead, 1, &|i| -5 * i)), [80, 160, 480]);
     assert_eq!([3, 6, 7].map(|ahead| to(ahead, 3, &|i| -6 * i)), [96, 192, 224]);
@@ -257,15 +262,15 @@ fn any_words_are_predicted() {
     let property = &class.properties.each()[0];
     let mut rng = Rng::seeded(6);
     for _ in 0..5000 {
-        let mut rows = [0; 4 * WINDOW];
+        let mut rows = [[0; 4]; WINDOW];
         let near = rng.chance(0.5);
-        for (i, word) in rows.iter_mut().enumerate() {
+        for (i, word) in rows.as_flattened_mut().iter_mut().enumerate() {
             let last = property.words()[i % 4].last();
             *word = if near && i % 4 > 0 { last - rng.below(9) } else { rng.below(last + 1) };
         }
         let (past, ahead) = (1 + rng.below(64) as u16, 1 + rng.below(300) as u16);
-        let states = States { rows: &rows, width: 4, run: rng.below(13) as u8, past, ahead };
-        let guessed = predict(&class, states, rng.below(4));
+        let rows = &rows[..=rng.below(13) as usize];
+        let guessed = predict(&class, rows, (past, ahead), rng.below(4));
         assert!(property.words().iter().zip(guessed).all(|(range, word)| word <= range.last()));
     }
     let far = 16 * i64::from(u32::MAX);
@@ -276,7 +281,7 @@ fn any_words_are_predicted() {
             let mut signs = || if rng.chance(0.5) { far } else { -far };
             let were: [i64; WINDOW] =
                 core::array::from_fn(|i| if seed % 2 == 0 { signs() } else { far * (i as i64 & 1) });
-            track::go_on(states, ages, 16, |i| were[i]);
+            track::go_on(ages, 16, |i| (i <= states).then(|| were[i]));
         }
     }
 }

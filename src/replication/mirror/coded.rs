@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use super::super::class::{Classes, GhostClass};
 use super::super::coding::{
-    AGE_BITS, Coder, Decoder, Guess, Layout, Listing, MAX_ENTRIES, MAX_PACKETS, MAX_RECORDS, Models, Motion,
-    Note, OLDER_TICKS, Off, Op, Place, READ_TICKS, Sample, States, Trail,
+    AGE_BITS, Coder, Decoder, GhostList, Guess, Layout, Listing, MAX_PACKETS, MAX_READ_ENTRIES, MAX_RECORDS,
+    Models, Motion, Note, OLDER_TICKS, Off, Op, Place, READ_TICKS, Sample, States,
 };
 use super::super::packet::Violation;
 use super::Mirror;
-use super::ghosts::Against;
-use super::source::{Bases, RecordSource};
+use super::ghosts::{Against, Ghosts};
+use super::source::{CodedSource, RecordSource};
 use super::staged::{Staged, StagedOp};
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
@@ -133,7 +133,7 @@ impl CodedReader {
         let mut entries = 0;
         let kept = self.ticks.iter().rev().take_while(|read| {
             entries += read.entries;
-            newest - read.tick < READ_TICKS && entries <= 2 * MAX_ENTRIES
+            newest - read.tick < READ_TICKS && entries <= MAX_READ_ENTRIES
         });
         let dropped = self.ticks.len() - kept.count();
         if let Some(last) = self.ticks.drain(..dropped).next_back() {
@@ -191,109 +191,118 @@ impl Mirror {
                 return Err(Violation::Class { class });
             };
             least = class + 1;
-            let of = ghosts.class();
-            let (allowed, capacity) = (of.updated_for_any(), of.capacity);
-            let layout = Layout::new(of);
-            let listed = models.listed(class as usize);
-            let mut place =
-                Place::new(tick, of.properties.each().len() as u32, of.is_chosen(), listed.notes());
-            listing.clear(of.properties.word_count());
+            let words = ghosts.class().properties.word_count();
+            listing.clear(words);
             created.clear();
-            created.resize(of.properties.word_count(), 0);
+            created.resize(words, 0);
             decoder.load(models.of(class as usize));
-            loop {
-                let Some((at, op)) = place.code(&mut decoder, None) else {
-                    if place.is_listed() {
-                        place.leave_list();
-                        continue;
-                    }
-                    break;
-                };
-                let (id, trails) = match place.is_listed() {
-                    false => (at, &[][..]),
-                    true => {
-                        let id = listed.ids.get(at as usize).ok_or(Violation::Form)?;
-                        (*id, listed.trails(at as usize))
-                    }
-                };
-                records += 1;
-                if decoder.is_beyond() || records > MAX_RECORDS {
-                    return Err(ReadError::PastEnd { needed: 1, remaining: 0 }.into());
-                }
-                if id >= capacity {
-                    return Err(Violation::Id { class, id });
-                }
-                let (place_in_list, at, decoder) = (at, id as usize, &mut decoder);
-                let ends = op == Some(Op::Destroy);
-                let trails = if ends { &mut [][..] } else { listing.push(id, trails) };
-                let (note, motion) = (place.note(place_in_list).copied(), &motions[class as usize]);
-                let (whole, deviated, most) = (false, 0, 0);
-                let mut source = Coded {
-                    decoder,
-                    layout,
-                    motion,
-                    note,
-                    whole,
-                    created,
-                    guessed,
-                    bodies,
-                    trails,
-                    deviated,
-                    most,
-                };
-                match op {
-                    None => return Err(Violation::Form),
-                    Some(Op::Update { mask, .. }) if mask == 0 || mask & !allowed != 0 => {
-                        return Err(Violation::Mask { class, mask });
-                    }
-                    Some(Op::Update { base, whole, mask }) => {
-                        source.whole = whole;
-                        ghosts.read_update(at, Against { tick, base }, mask, &mut source, staged)?;
-                        let (deviated, most) = (source.deviated, source.most);
-                        listing.note(Note::of_update(note, (tick, base, mask), (deviated, most)));
-                    }
-                    Some(Op::Create(audience)) => {
-                        ghosts.read_create(at, audience, &mut source, staged)?;
-                        let mask = ghosts.class().created(audience.group(ghosts.class()).into());
-                        listing.note(Note::of_create(mask, tick));
-                    }
-                    Some(Op::Destroy) => staged.push(class, at, StagedOp::Destroy),
-                }
-            }
+            let mut source = Coded {
+                decoder: &mut decoder,
+                layout: Layout::new(ghosts.class()),
+                motion: &motions[class as usize],
+                created,
+                guessed,
+                bodies,
+                listing,
+                note: None,
+                whole: false,
+                deviated: 0,
+                most: 0,
+            };
+            let listed = models.listed(class as usize);
+            source.read_section((class, ghosts), tick, listed, &mut records, staged)?;
             packet.keep(class as usize, decoder.seen(), listing);
         }
-        if decoder.is_beyond() {
-            return Err(ReadError::PastEnd { needed: 1, remaining: 0 }.into());
+        match decoder.left() {
+            0 if !decoder.is_beyond() => Ok(Some(packet)),
+            0 => Err(past_end()),
+            left => Err(Violation::Trailing { bits: left * 8 }),
         }
-        let left = decoder.left();
-        if left > 0 {
-            return Err(Violation::Trailing { bits: left * 8 });
-        }
-        Ok(Some(packet))
     }
 }
 
-/// A coder, as the source of a record's properties.
+fn past_end() -> Violation {
+    ReadError::PastEnd { needed: 1, remaining: 0 }.into()
+}
+
+/// A coder, as the source of the records of a section.
 struct Coded<'s, 'a> {
     decoder: &'s mut Decoder<'a>,
     layout: Layout,
     motion: &'s Motion,
-    /// What is known of the ghost, if it is listed.
-    note: Option<Note>,
-    /// Whether an update's words are whole.
-    whole: bool,
     created: &'s mut [u64],
     guessed: &'s mut Vec<u64>,
     bodies: &'s mut BitWriter,
-    /// Of the ghost's words.
-    trails: &'s mut [Trail],
-    /// What was read: the properties that don't do what is likely, and the most bits of a distance.
+    /// The ghosts so far; the last is the record's.
+    listing: &'s mut Listing,
+    /// What is known of the record's ghost, if it is listed.
+    note: Option<Note>,
+    /// Whether an update's words are whole.
+    whole: bool,
+    /// What was read of an update: the properties that don't do what is likely, and the most bits of a distance.
     deviated: u64,
     most: u32,
 }
 
 impl Coded<'_, '_> {
-    /// Reads the words of an update's properties; without states, skips them.
+    /// Reads a class's records.
+    fn read_section(
+        &mut self,
+        (class, ghosts): (u32, &mut Ghosts),
+        tick: u32,
+        listed: GhostList<'_>,
+        records: &mut usize,
+        staged: &mut Staged,
+    ) -> Result<(), Violation> {
+        let of = ghosts.class();
+        let (allowed, capacity) = (of.updated_for_any(), of.capacity);
+        let mut place = Place::new(tick, of.properties.each().len() as u32, of.is_chosen(), listed.notes());
+        loop {
+            let Some((at, op)) = place.code(self.decoder, None) else {
+                if !place.is_listed() {
+                    return Ok(());
+                }
+                place.leave_list();
+                continue;
+            };
+            let (id, trails) = match place.is_listed() {
+                false => (at, &[][..]),
+                true => (*listed.ids.get(at as usize).ok_or(Violation::Form)?, listed.trails(at as usize)),
+            };
+            *records += 1;
+            if self.decoder.is_beyond() || *records > MAX_RECORDS {
+                return Err(past_end());
+            }
+            if id >= capacity {
+                return Err(Violation::Id { class, id });
+            }
+            let (id, op) = (id as usize, op.ok_or(Violation::Form)?);
+            if op != Op::Destroy {
+                self.listing.push(id as u32, trails);
+            }
+            self.note = place.note(at).copied();
+            match op {
+                Op::Update { mask, .. } if mask == 0 || mask & !allowed != 0 => {
+                    return Err(Violation::Mask { class, mask });
+                }
+                Op::Update { base, whole, mask } => {
+                    (self.whole, self.deviated, self.most) = (whole, 0, 0);
+                    ghosts.read_coded_update(id, Against { tick, base }, mask, self, staged)?;
+                    let found = (self.deviated, self.most);
+                    self.listing.note(Note::of_update(self.note, (tick, base, mask), found));
+                }
+                Op::Create(audience) => {
+                    ghosts.read_create(id, audience, self, staged)?;
+                    let mask = ghosts.class().created(audience.group(ghosts.class()).into());
+                    self.listing.note(Note::of_create(mask, tick));
+                }
+                Op::Destroy => staged.push(class, id, StagedOp::Destroy),
+            }
+        }
+    }
+}
+
+impl CodedSource for Coded<'_, '_> {
     fn read(
         &mut self,
         class: &GhostClass,
@@ -320,8 +329,13 @@ impl Coded<'_, '_> {
                 let largest_at = self.motion.largest_at(i);
                 for (at, of) in property.words().iter().enumerate() {
                     let word = range.start + at;
-                    let residual =
-                        layout.code_residual(self.decoder, word, &mut off, &mut self.trails[word], 0);
+                    let residual = layout.code_residual(
+                        self.decoder,
+                        word,
+                        &mut off,
+                        &mut self.listing.trails()[word],
+                        0,
+                    );
                     if residual > of.last() {
                         return Err(ReadError::OutOfRange { offset: residual, span: of.last() }.into());
                     }
@@ -361,23 +375,6 @@ impl RecordSource for Coded<'_, '_> {
             self.created[range].copy_from_slice(words);
         }
         Ok(())
-    }
-
-    fn updated(
-        &mut self,
-        class: &GhostClass,
-        mask: u64,
-        depth: u8,
-        bases: Bases<'_>,
-        words: &mut [u64],
-    ) -> Result<(), Violation> {
-        let Bases { states: rows, past, ahead } = bases;
-        let states = States { rows, width: words.len(), run: depth, past, ahead };
-        self.read(class, mask, depth, Some((states, words)))
-    }
-
-    fn pass_over(&mut self, class: &GhostClass, mask: u64, depth: u8) -> Result<(), Violation> {
-        self.read(class, mask, depth, None)
     }
 
     fn others<R: Default>(

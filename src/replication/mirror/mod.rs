@@ -9,7 +9,6 @@
 
 mod coded;
 mod events;
-mod form;
 mod ghosts;
 mod names;
 mod pages;
@@ -198,12 +197,13 @@ impl Mirror {
                 {
                     continue;
                 }
-                let source = &mut Plain(reader);
                 match op {
                     Op::Update { base, mask } => {
-                        ghosts.read_update(at, Against { tick, base }, mask, source, staged)?;
+                        ghosts.read_update(at, Against { tick, base }, mask, reader, staged)?;
                     }
-                    Op::Create(audience) => ghosts.read_create(at, audience, source, staged)?,
+                    Op::Create(audience) => {
+                        ghosts.read_create(at, audience, &mut Plain(reader), staged)?;
+                    }
                     Op::Destroy => staged.push(class, at, StagedOp::Destroy),
                 }
             }

@@ -3,7 +3,7 @@
 //! Promises: a page is allocated when one of its ids is first used, and memory for states when one of its ghosts
 //! first has some, so that memory follows what arrived and not how high the ids are.
 
-use super::form::Form;
+use super::super::form::Form;
 use super::states::{PAGE, States};
 use crate::store::prefetch;
 

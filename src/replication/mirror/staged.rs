@@ -5,8 +5,8 @@
 
 use core::ops::Range;
 
+use super::super::form::Form;
 use super::super::packet::{Audience, Violation};
-use super::form::Form;
 use crate::wire::{BitReader, Properties};
 
 /// What a record does, once its packet was read.

@@ -7,7 +7,7 @@
 //! property, for every client that took them.
 
 use super::super::class::{GhostClass, MAX_GROUPS};
-use super::super::coding::{Motion, States, WINDOW};
+use super::super::coding::{MAX_RUN, Motion, States};
 use super::super::packet::Base;
 use super::super::table::Table;
 use super::runs::Runs;
@@ -66,13 +66,11 @@ pub(super) struct Cache {
     costs: Vec<u16>,
     /// For coded classes: for each property with words its prediction, then its words' residuals.
     residuals: Vec<u64>,
-    coded: bool,
     motion: Motion,
     /// Updates that several clients get in a row.
     pub(super) runs: Runs,
     tick: u32,
     // Scratch memory.
-    states: Box<[u64]>,
     /// Guesses of a coded class, or the residuals against what stays and what goes on.
     guesses: [Box<[u64]>; 2],
     base: Box<[u64]>,
@@ -92,11 +90,9 @@ impl Cache {
             arena: Vec::new(),
             costs: Vec::new(),
             residuals: Vec::new(),
-            coded: class.coded,
             motion: Motion::new(class),
             runs: Runs::default(),
             tick: 0,
-            states: vec![0; if class.coded { WINDOW * class.properties.word_count() } else { 0 }].into(),
             guesses: [lent(), lent()],
             base: lent(),
             older: lent(),
@@ -236,23 +232,19 @@ impl Cache {
         let since = match base {
             Base::Newest { .. } => table.turn(of, row).last - 1,
             Base::Named { baseline, .. } => baseline,
-            Base::UpTo { tick, .. } => tick,
+            Base::UpTo { tick, past, run } => return self.encode_coded(table, row, (tick, past, run), group),
         };
         let (past, ahead) = base.ages(self.tick);
         let mask = table.changed_since(row, since) & class.updated(of);
         let known = table.words_for(of, row, since, &mut self.base);
         let older = match base {
-            Base::Newest { depth: 0 } | Base::Named { older: 0, .. } | Base::UpTo { .. } => false,
-            Base::Newest { .. } => table.words_back(row, 2, &mut self.older),
-            Base::Named { older, .. } => table.words_for(of, row, older, &mut self.older),
+            Base::Named { older: older @ 1.., .. } => table.words_for(of, row, older, &mut self.older),
+            Base::Newest { depth: 1.. } => table.state_back(row, 2).is_some_and(|state| {
+                table.form().load(state, &mut self.older);
+                true
+            }),
+            _ => false,
         };
-        if self.coded {
-            let known = known && self.load_states(table, row, of, base);
-            let start = self.residuals.len() as u32;
-            let mask = if known { mask } else { 0 };
-            let whole = self.encode_residuals(table, row, mask, base.depth(), (past, ahead));
-            return self.push(row, CachedBits { mask, start, whole, ..blank(base, group, !known) });
-        }
         let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
         if mask != 0 && known {
             let words = table.newest(row);
@@ -297,32 +289,38 @@ impl Cache {
         self.push(row, CachedBits { mask, start, bits, costs, ..blank(base, group, !known) })
     }
 
-    /// Loads the states that a coded update is predicted from; false if one of them is forgotten.
-    fn load_states(&mut self, table: &Table, row: u32, group: usize, base: Base) -> bool {
-        let width = self.base.len();
-        let (newest, rest) = self.states.split_at_mut(width);
-        newest.copy_from_slice(&self.base);
-        let Base::UpTo { tick, past, run } = base else { return false };
-        let mut rows = rest.chunks_exact_mut(width.max(1)).zip(1..=u32::from(run));
-        rows.all(|(words, back)| match past {
-            // At most 12.
-            0 => table.words_back(row, back as u8 + 1, words),
-            _ => table.words_for(group, row, tick - back * past, words),
-        })
+    /// Encodes an update of a coded class against the state of a tick and `run` older ones, `past` ticks apart.
+    fn encode_coded(
+        &mut self,
+        table: &Table,
+        row: u32,
+        (tick, past, run): (u32, u32, u8),
+        group: u8,
+    ) -> usize {
+        let (base, of) = (Base::UpTo { tick, past, run }, usize::from(group));
+        let (mut older, (past, ahead)) = ([&[][..]; MAX_RUN as usize], base.ages(self.tick));
+        let older = &mut older[..usize::from(run)];
+        let known = table.words_for(of, row, tick, &mut self.base)
+            && older.iter_mut().zip(1..=run).all(|(state, back)| {
+                let found = match base {
+                    Base::UpTo { past: 0, .. } => table.state_back(row, back + 1),
+                    _ => table.earlier_state(of, row, tick - u32::from(back) * u32::from(past)),
+                };
+                *state = found.unwrap_or_default();
+                found.is_some()
+            });
+        let mask = if known { table.changed_since(row, tick) & table.class().updated(of) } else { 0 };
+        let (start, newest) = (self.residuals.len() as u32, core::mem::take(&mut self.base));
+        let states = States { newest: &newest, older, form: table.form(), past, ahead };
+        let whole = self.encode_residuals(table, row, mask, states);
+        self.base = newest;
+        self.push(row, CachedBits { mask, start, whole, ..blank(base, group, !known) })
     }
 
     /// Appends what the properties do and their residuals, by the nearer prediction. Returns whether their words
     /// would take fewer bits whole.
-    fn encode_residuals(
-        &mut self,
-        table: &Table,
-        row: u32,
-        mask: u64,
-        run: u8,
-        (past, ahead): (u16, u16),
-    ) -> bool {
+    fn encode_residuals(&mut self, table: &Table, row: u32, mask: u64, states: States<'_>) -> bool {
         let (properties, words) = (&table.class().properties, table.newest(row));
-        let states = States { rows: &self.states, width: self.base.len(), run, past, ahead };
         let (mut delta, mut whole) = (0, 0);
         for (i, property) in properties.of(mask & self.with_words) {
             let range = properties.word_range(i);
@@ -332,7 +330,7 @@ impl Cache {
             let [guessed, from] = &mut self.guesses;
             let (guessed, from) = (&mut guessed[range.clone()], &mut from[range.clone()]);
             for deviates in [false, true] {
-                if deviates && states.run == 0 {
+                if deviates && states.older.is_empty() {
                     break;
                 }
                 let goes = likely != deviates;

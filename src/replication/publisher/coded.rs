@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use super::super::class::Classes;
 use super::super::coding::{
-    Coder, Encoder, GhostList, Layout, Listing, MAX_DECISION_BITS, MAX_RECORDS, Models, Note, Off, Op, Place,
-    STRIDE, Sample, number_bits,
+    Coder, Encoder, GhostList, Layout, Listing, MAX_DECISION_BITS, MAX_RECORDS, Mark, Models, Note, Off, Op,
+    Place, STRIDE, Sample, number_bits,
 };
 use super::super::packet::Base;
 use super::super::table::Table;
 use super::averages::Averages;
 use super::cache::Cache;
 use super::costs::ClassCosts;
-use super::fill::{BATCH, TickData};
+use super::fill::{BATCH, TickData, Wrote};
 use super::named::{NAMES, PeerModels, TickSamples, are_same};
 use super::peer::Peer;
 use super::scope::{CarriedGhost, CarriedOp, Due, Scope};
@@ -69,14 +69,7 @@ impl SectionCosts {
 /// A written coded part, for other clients to take.
 #[derive(Debug)]
 struct Part {
-    room: usize,
-    /// The tick of the newest packet that the client is known to have.
-    acked: u32,
-    named: Vec<Arc<Sample>>,
-    /// The classes with ready ghosts, and how many these are; then each ghost's id and what was known of it.
-    classes: Vec<(usize, usize)>,
-    ids: Vec<u32>,
-    keys: Vec<u128>,
+    basis: Basis,
     carried: Vec<CarriedGhost>,
     words: Vec<u64>,
     bits: usize,
@@ -84,30 +77,37 @@ struct Part {
     spent: Vec<(usize, SectionCosts)>,
 }
 
-impl Part {
-    /// Whether the part for a client with these ready ghosts is the same.
-    fn is_for(
-        &self,
-        scopes: &[Scope],
-        (named, ready): (&[Arc<Sample>], &Ready),
-        (room, acked): (usize, u32),
-    ) -> bool {
-        let mut each = self.ids.iter().zip(&self.keys);
-        (self.room, self.acked) == (room, acked)
-            && are_same(&self.named, named)
-            && self.classes == ready.classes
-            && self.ids == ready.ids
-            && self.classes.iter().all(|(class, count)| {
-                each.by_ref().take(*count).all(|(id, key)| scopes[*class].key(*id) == *key)
-            })
-    }
+/// All that a part follows from, within its tick.
+#[derive(Debug, Default)]
+struct Basis {
+    room: usize,
+    /// The tick of the newest packet that the client is known to have.
+    acked: u32,
+    named: Vec<Arc<Sample>>,
+    /// The classes with ready ghosts, and how many these are; then each ghost's id and what is known of it.
+    classes: Vec<(usize, usize)>,
+    ghosts: Vec<(u32, u128)>,
 }
 
-/// A client's ready ghosts of coded classes: the classes with their number of ghosts, and the ghosts' ids.
-#[derive(Debug, Default)]
-struct Ready {
-    classes: Vec<(usize, usize)>,
-    ids: Vec<u32>,
+impl Basis {
+    fn find_ready(&mut self, tables: &[Table], scopes: &[Scope]) {
+        self.classes.clear();
+        self.ghosts.clear();
+        for (class, scope) in scopes.iter().enumerate() {
+            if tables[class].class().coded && scope.due_count() > 0 {
+                let before = self.ghosts.len();
+                self.ghosts.extend(scope.each_ready().map(|id| (id, scope.key(id))));
+                self.classes.push((class, self.ghosts.len() - before));
+            }
+        }
+    }
+
+    fn is_same(&self, other: &Basis) -> bool {
+        (self.room, self.acked) == (other.room, other.acked)
+            && are_same(&self.named, &other.named)
+            && self.classes == other.classes
+            && self.ghosts == other.ghosts
+    }
 }
 
 /// The coder of packets.
@@ -127,8 +127,8 @@ pub(super) struct PacketCoder {
     took: Vec<(usize, u64)>,
     /// The ghosts that the section updated or created.
     listing: Listing,
-    named: Vec<Arc<Sample>>,
-    ready: Ready,
+    /// Of the client whose packet is written.
+    basis: Basis,
 }
 
 impl PacketCoder {
@@ -145,8 +145,7 @@ impl PacketCoder {
             bodies: BitWriter::new(),
             took: Vec::new(),
             listing: Listing::default(),
-            named: Vec::new(),
-            ready: Ready::default(),
+            basis: Basis::default(),
         };
         has_coded.then(|| Box::new(new()))
     }
@@ -175,7 +174,8 @@ struct Section<'a> {
     listed: GhostList<'a>,
     class: usize,
     tick: u32,
-    /// The tick of the newest packet that the client is known to have.
+    /// The bits that the packet may have, and the tick of the newest one that the client is known to have.
+    room: usize,
     acked: u32,
     begun: bool,
     spent: SectionCosts,
@@ -192,10 +192,10 @@ impl TickData<'_> {
         let Some(coder) = self.coder.take() else { return 0 };
         let acked = peer.acked();
         let Peer { scopes, averages, writing, models, .. } = peer;
-        let names = models.name(tick, &mut coder.named);
-        self.find_ready(scopes, &mut coder.ready);
-        let is_for = |part: &Part| part.is_for(scopes, (&coder.named, &coder.ready), (room, acked));
-        let found = match coder.parts.iter().position(is_for) {
+        let names = models.name(tick, &mut coder.basis.named);
+        (coder.basis.room, coder.basis.acked) = (room, acked);
+        coder.basis.find_ready(self.tables, scopes);
+        let found = match coder.parts.iter().position(|part| part.basis.is_same(&coder.basis)) {
             Some(part) => {
                 let carried = &coder.parts[part].carried;
                 for of_class in carried.chunk_by(|a, b| a.class == b.class) {
@@ -204,7 +204,7 @@ impl TickData<'_> {
                 writing.extend_from_slice(carried);
                 Some(part)
             }
-            None => self.write_part(coder, models, scopes, writing, (room, acked)).map(|part| {
+            None => self.write_part(coder, models, scopes, writing).map(|part| {
                 coder.parts.push(part);
                 coder.parts.len() - 1
             }),
@@ -214,7 +214,7 @@ impl TickData<'_> {
             let part = &coder.parts[found];
             names.write(out);
             out.run_of_words(&part.words, 0, part.bits);
-            models.writing = Some(part.sample.clone());
+            models.writing = Some((names, part.sample.clone()));
             let noted = part
                 .spent
                 .iter()
@@ -230,19 +230,6 @@ impl TickData<'_> {
         overhead
     }
 
-    fn find_ready(&self, scopes: &[Scope], ready: &mut Ready) {
-        let Ready { classes, ids } = ready;
-        classes.clear();
-        ids.clear();
-        for (class, scope) in scopes.iter().enumerate() {
-            if self.tables[class].class().coded && scope.due_count() > 0 {
-                let before = ids.len();
-                ids.extend(scope.each_ready());
-                classes.push((class, ids.len() - before));
-            }
-        }
-    }
-
     /// Writes the ready ghosts for the first client with these; None if there is nothing to write.
     fn write_part(
         &mut self,
@@ -250,53 +237,19 @@ impl TickData<'_> {
         models: &mut PeerModels,
         scopes: &mut [Scope],
         writing: &mut Vec<CarriedGhost>,
-        (room, acked): (usize, u32),
     ) -> Option<Part> {
-        let Ready { classes, ids } = core::mem::take(&mut coder.ready);
-        let mut each = ids.iter();
-        let mut keys = Vec::with_capacity(ids.len());
-        for (class, count) in &classes {
-            keys.extend(each.by_ref().take(*count).map(|id| scopes[*class].key(*id)));
-        }
+        let basis = core::mem::take(&mut coder.basis);
         let models = models
             .models
             .get_or_insert_with(|| Models::first(self.tables.iter().map(|table| table.class().as_ref())));
-        models.name(&coder.named);
+        models.name(&basis.named);
         coder.encoder.clear();
         let mut sample = Sample::new(self.tick, scopes.len());
-        let named = coder.named.clone();
         let (mut spent, before) = (Vec::new(), writing.len());
-        for (class, _) in &classes {
-            let (class, table) = (*class, &self.tables[*class]);
-            let words = table.class().properties.word_count();
-            let properties = table.class().properties.each().len();
-            coder.listing.clear(words);
-            coder.created.clear();
-            coder.created.resize(words, 0);
-            let mark = coder.encoder.mark();
-            coder.encoder.raw(1, 1);
-            coder.encoder.raw(class as u64, self.class_bits);
-            coder.encoder.load(models.of(class));
-            let listed = models.listed(class);
-            let mut section = Section {
-                table,
-                cache: &mut self.caches[class],
-                coder: &mut *coder,
-                layout: Layout::new(table.class()),
-                place: Place::new(self.tick, properties as u32, table.class().is_chosen(), listed.notes()),
-                listed,
-                class,
-                tick: self.tick,
-                acked,
-                begun: false,
-                spent: SectionCosts {
-                    heads: [0; 3],
-                    properties: vec![0; properties].into(),
-                    updates: (0, 0),
-                    creates: (0, 0),
-                },
-            };
-            let full = section.fill(&mut scopes[class], room, writing, before);
+        for (class, _) in &basis.classes {
+            let class = *class;
+            let (mark, mut section) = self.begin_section(coder, class, models, &basis);
+            let full = section.fill(&mut scopes[class], writing, before);
             if !section.begun {
                 coder.encoder.restore(mark);
             } else {
@@ -317,38 +270,59 @@ impl TickData<'_> {
         let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
         let (words, bits) = (bytes.chunks(8).map(word).collect(), 8 * bytes.len());
         let carried = writing[before..].to_vec();
-        Some(Part {
-            room,
-            acked,
-            named,
-            classes,
-            ids,
-            keys,
-            carried,
-            words,
-            bits,
-            sample: Arc::new(sample),
+        Some(Part { basis, carried, words, bits, sample: Arc::new(sample), spent })
+    }
+
+    /// Begins a class's section; it is taken back to the mark if no record has room.
+    fn begin_section<'s>(
+        &'s mut self,
+        coder: &'s mut PacketCoder,
+        class: usize,
+        models: &'s Models,
+        basis: &Basis,
+    ) -> (Mark, Section<'s>) {
+        let table = &self.tables[class];
+        let of = table.class();
+        let (words, properties) = (of.properties.word_count(), of.properties.each().len());
+        coder.listing.clear(words);
+        coder.created.clear();
+        coder.created.resize(words, 0);
+        let mark = coder.encoder.mark();
+        coder.encoder.raw(1, 1);
+        coder.encoder.raw(class as u64, self.class_bits);
+        coder.encoder.load(models.of(class));
+        let listed = models.listed(class);
+        let heads = [0; 3];
+        let spent =
+            SectionCosts { heads, properties: vec![0; properties].into(), updates: (0, 0), creates: (0, 0) };
+        let section = Section {
+            table,
+            cache: &mut self.caches[class],
+            coder,
+            layout: Layout::new(of),
+            place: Place::new(self.tick, properties as u32, of.is_chosen(), listed.notes()),
+            listed,
+            class,
+            tick: self.tick,
+            room: basis.room,
+            acked: basis.acked,
+            begun: false,
             spent,
-        })
+        };
+        (mark, section)
     }
 }
 
 impl Section<'_> {
     /// Writes the ready ghosts, listed ones first; returns whether the packet is full.
-    fn fill(
-        &mut self,
-        scope: &mut Scope,
-        room: usize,
-        carried: &mut Vec<CarriedGhost>,
-        before: usize,
-    ) -> bool {
+    fn fill(&mut self, scope: &mut Scope, carried: &mut Vec<CarriedGhost>, before: usize) -> bool {
         if self.place.is_listed() {
-            if self.fill_some(scope, room, carried, before) {
+            if self.fill_some(scope, carried, before) {
                 return true;
             }
             self.leave_list();
         }
-        self.fill_some(scope, room, carried, before)
+        self.fill_some(scope, carried, before)
     }
 
     /// Ends the list's part.
@@ -358,13 +332,7 @@ impl Section<'_> {
     }
 
     /// Writes the ready ghosts that are listed, or those that aren't, by id; returns whether the packet is full.
-    fn fill_some(
-        &mut self,
-        scope: &mut Scope,
-        room: usize,
-        carried: &mut Vec<CarriedGhost>,
-        before: usize,
-    ) -> bool {
+    fn fill_some(&mut self, scope: &mut Scope, carried: &mut Vec<CarriedGhost>, before: usize) -> bool {
         let (mut from, mut ids, mut place) = (0, [0; BATCH], 0);
         loop {
             let count = scope.next_ready(&mut from, &mut ids);
@@ -385,60 +353,56 @@ impl Section<'_> {
                 }
                 // The list is no longer than there are ids.
                 let at = listed.map_or(*id, |place| place as u32);
-                let (due, is_first) = (self.due(scope, *id), carried.len() == before);
-                let (op, base, written) = match due {
-                    Due::Update { row, base, group, op: carried } => {
-                        let entry = self.cache.update(self.table, row, base, group);
-                        let (mask, whole) = (self.cache.entry(entry).mask, self.cache.entry(entry).whole);
-                        if mask == 0 {
-                            self.coder.follows = false;
-                            scope.clear_due(*id);
-                            continue;
-                        }
-                        let mut written =
-                            self.put(at, Op::Update { base, whole, mask }, Some((row, entry)), room);
-                        if written.is_none() && is_first && !whole {
-                            // Whole words may take less room.
-                            let said = Op::Update { base, whole: true, mask };
-                            written = self.put(at, said, Some((row, entry)), room);
-                        }
-                        if let Some(bits) = written {
-                            let updates = &mut self.spent.updates;
-                            *updates = (updates.0 + bits, updates.1 + 1);
-                        }
-                        (carried, base, written)
+                match self.write(scope, (*id, at), carried.len() == before) {
+                    Wrote::Record { op, base, .. } => {
+                        carried.push(scope.track_sent(self.class, *id, self.tick, op, base));
                     }
-                    Due::Create { row, .. } if !self.table.has_state(row) => {
-                        // It is due again when it has a state.
+                    Wrote::Nothing => {
                         self.coder.follows = false;
                         scope.clear_due(*id);
-                        continue;
                     }
-                    Due::Create { row, audience } => {
-                        // States that a client has are kept.
-                        self.cache.note_encoded(row, audience.group(self.table.class()));
-                        let written = self.put(at, Op::Create(audience), Some((row, 0)), room);
-                        if let Some(bits) = written {
-                            let creates = &mut self.spent.creates;
-                            *creates = (creates.0 + bits, creates.1 + 1);
-                        }
-                        (CarriedOp::Create, Base::default(), written)
-                    }
-                    Due::Destroy => {
-                        (CarriedOp::Destroy, Base::default(), self.put(at, Op::Destroy, None, room))
-                    }
-                    Due::Later => {
+                    Wrote::Later => {
                         self.coder.follows = false;
                         scope.clear_ready(*id);
-                        continue;
                     }
-                };
-                if written.is_none() {
-                    return true;
+                    Wrote::NoRoom => return true,
                 }
-                carried.push(scope.track_sent(self.class, *id, self.tick, op, base));
             }
         }
+    }
+
+    /// Writes what is due of a ghost, which is at a place of the list or has no place there and its id. Whole words of the packet's
+    /// first may take less room.
+    fn write(&mut self, scope: &mut Scope, (id, at): (u32, u32), is_first: bool) -> Wrote {
+        let (op, base, spent) = match self.due(scope, id) {
+            Due::Update { row, base, group, op } => {
+                let entry = self.cache.update(self.table, row, base, group);
+                let (mask, whole) = (self.cache.entry(entry).mask, self.cache.entry(entry).whole);
+                if mask == 0 {
+                    return Wrote::Nothing;
+                }
+                let mut spent = self.put(at, Op::Update { base, whole, mask }, Some((row, entry)));
+                if spent.is_none() && is_first && !whole {
+                    spent = self.put(at, Op::Update { base, whole: true, mask }, Some((row, entry)));
+                }
+                let updates = &mut self.spent.updates;
+                *updates = (updates.0 + spent.unwrap_or(0), updates.1 + usize::from(spent.is_some()));
+                (op, base, spent)
+            }
+            // It is due again when it has a state.
+            Due::Create { row, .. } if !self.table.has_state(row) => return Wrote::Nothing,
+            Due::Create { row, audience } => {
+                // States that a client has are kept.
+                self.cache.note_encoded(row, audience.group(self.table.class()));
+                let spent = self.put(at, Op::Create(audience), Some((row, 0)));
+                let creates = &mut self.spent.creates;
+                *creates = (creates.0 + spent.unwrap_or(0), creates.1 + usize::from(spent.is_some()));
+                (CarriedOp::Create, Base::default(), spent)
+            }
+            Due::Destroy => (CarriedOp::Destroy, Base::default(), self.put(at, Op::Destroy, None)),
+            Due::Later => return Wrote::Later,
+        };
+        spent.map_or(Wrote::NoRoom, |spent| Wrote::Record { bits: (spent >> 16) as usize, op, base })
     }
 
     /// The operation for a ghost: a create if its baseline is forgotten.
@@ -455,78 +419,40 @@ impl Section<'_> {
     }
 
     /// Writes a record with its row's properties, if there is room; returns its cost in units of 2^-16 bits.
-    fn put(&mut self, at: u32, op: Op, of: Option<(u32, usize)>, room: usize) -> Option<u64> {
-        let (class, layout, place) = (self.table.class(), self.layout, self.place);
-        let properties = &class.properties;
-        let PacketCoder { encoder, created, words, bodies, took, listing, .. } = &mut *self.coder;
-        let (mark, before) = (encoder.mark(), encoder.spent());
-        self.place.code(encoder, Some((at, op)));
-        let head = encoder.spent() - before;
-        took.clear();
-        let (mask, creates) = match op {
-            Op::Update { mask, .. } => (mask, false),
-            Op::Create(audience) => (class.created(audience.group(class).into()), true),
-            Op::Destroy => (0, false),
-        };
+    fn put(&mut self, at: u32, op: Op, of: Option<(u32, usize)>) -> Option<u64> {
+        let (place, mark, before) = (self.place, self.coder.encoder.mark(), self.coder.encoder.spent());
+        self.place.code(&mut self.coder.encoder, Some((at, op)));
+        let head = self.coder.encoder.spent() - before;
+        self.coder.took.clear();
         if let Some((row, entry)) = of {
-            let listed = place.is_listed().then(|| self.listed.trails(at as usize));
-            let id = if place.is_listed() { self.listed.ids[at as usize] } else { at };
-            let trails = listing.push(id, listed.unwrap_or_default());
-            let noted = self.place.note(at).copied();
-            words.clear();
-            words.extend_from_slice(self.table.newest(row));
-            let depth =
-                if let Op::Update { base, whole: false, .. } = op { Some(base.depth()) } else { None };
-            let residuals = depth.map_or(&[][..], |_| self.cache.residuals(self.cache.entry(entry)));
-            let mut residuals = residuals.iter();
-            let (mut off, mut deviated) = (Off::default(), 0);
-            for (i, property) in properties.of(mask & properties.with_words()) {
-                let (range, before) = (properties.word_range(i), encoder.spent());
-                if let Some(depth) = depth {
-                    let deviates = residuals.next() == Some(&1);
-                    layout.code_deviates(encoder, i, (depth, noted.as_ref()), deviates);
-                    deviated |= u64::from(deviates) << i;
-                    off.begin(depth, deviates);
-                    for (word, residual) in range.zip(&mut residuals) {
-                        layout.code_residual(encoder, word, &mut off, &mut trails[word], *residual);
-                    }
-                } else if creates {
-                    let start = range.start;
-                    let (before, words) = (&created[range.clone()], &mut words[range]);
-                    layout.code_created(encoder, property, start, before, words);
-                } else {
-                    layout.code_whole(encoder, property, &mut words[range]);
+            let (id, trails) = match place.is_listed() {
+                true => (self.listed.ids[at as usize], self.listed.trails(at as usize)),
+                false => (at, &[][..]),
+            };
+            self.coder.listing.push(id, trails);
+            let note = match op {
+                Op::Update { base, whole, mask } => {
+                    let noted = self.place.note(at).copied();
+                    let found = match whole {
+                        true => self.put_whole(row, mask),
+                        false => self.put_residuals(entry, mask, base.depth(), noted),
+                    };
+                    self.put_others(row, mask);
+                    Note::of_update(noted, (self.tick, base, mask), found)
                 }
-                took.push((i, encoder.spent() - before));
-            }
-            listing.note(match op {
-                Op::Update { base, mask, .. } => {
-                    Note::of_update(noted, (self.tick, base, mask), (deviated, off.most()))
+                Op::Create(audience) => {
+                    let class = self.table.class();
+                    let mask = class.created(audience.group(class).into());
+                    self.put_created(row, mask);
+                    self.put_others(row, mask);
+                    Note::of_create(mask, self.tick)
                 }
-                _ => Note::of_create(mask, self.tick),
-            });
-            let without = mask & properties.all() & !properties.with_words();
-            if without != 0 {
-                bodies.clear();
-                let mut lengths = Vec::new();
-                for property in ones(without) {
-                    let start = bodies.bit_len();
-                    if let Some(value) = self.table.value(row, property) {
-                        bodies.append(value);
-                    }
-                    lengths.push((property, ((bodies.bit_len() - start) as u64) << 16));
-                }
-                let (bits, before) = (bodies.bit_len(), encoder.spent());
-                layout.code_length(encoder, bits);
-                took.push((lengths[0].0, encoder.spent() - before));
-                took.extend(lengths);
-                let mut reader = BitReader::with_range(bodies.as_bytes(), 0, bits);
-                while let part @ 1.. = reader.remaining_bits().min(16) as u32 {
-                    encoder.raw(reader.bits(part).unwrap_or(0), part);
-                }
-            }
+                Op::Destroy => Note::default(),
+            };
+            self.coder.listing.note(note);
         }
-        if encoder.bits() > room {
+        let PacketCoder { encoder, took, listing, created, words, .. } = &mut *self.coder;
+        if encoder.bits() > self.room {
             encoder.restore(mark);
             self.place = place;
             if of.is_some() {
@@ -534,21 +460,92 @@ impl Section<'_> {
             }
             return None;
         }
-        if creates {
-            for (i, _) in properties.of(mask & properties.with_words()) {
-                let range = properties.word_range(i);
-                created[range.clone()].copy_from_slice(&words[range]);
-            }
-        }
-        self.begun = true;
         let kind = match op {
             Op::Update { .. } => 0,
             Op::Create(_) => 1,
             Op::Destroy => 2,
         };
+        if kind == 1 {
+            core::mem::swap(created, words);
+        }
+        self.begun = true;
         self.spent.heads[kind] += head;
         took.iter().for_each(|(property, spent)| self.spent.properties[*property] += spent);
         Some(encoder.spent() - before)
+    }
+
+    /// Writes the words of an update against what was predicted. Gives which properties don't do what is likely, and the most bits of
+    /// a distance.
+    fn put_residuals(&mut self, entry: usize, mask: u64, run: u8, noted: Option<Note>) -> (u64, u32) {
+        let PacketCoder { encoder, took, listing, .. } = &mut *self.coder;
+        let (properties, trails) = (&self.table.class().properties, listing.trails());
+        let mut residuals = self.cache.residuals(self.cache.entry(entry)).iter();
+        let (mut off, mut deviated, mut before) = (Off::default(), 0, encoder.spent());
+        for (i, _) in properties.of(mask & properties.with_words()) {
+            let deviates = residuals.next() == Some(&1);
+            self.layout.code_deviates(encoder, i, (run, noted.as_ref()), deviates);
+            deviated |= u64::from(deviates) << i;
+            off.begin(run, deviates);
+            for (word, residual) in properties.word_range(i).zip(&mut residuals) {
+                self.layout.code_residual(encoder, word, &mut off, &mut trails[word], *residual);
+            }
+            let spent = encoder.spent();
+            took.push((i, spent - core::mem::replace(&mut before, spent)));
+        }
+        (deviated, off.most())
+    }
+
+    /// Writes the words of an update whole: none deviates, and no distance is known.
+    fn put_whole(&mut self, row: u32, mask: u64) -> (u64, u32) {
+        let PacketCoder { encoder, took, .. } = &mut *self.coder;
+        let (properties, newest) = (&self.table.class().properties, self.table.newest(row));
+        for (i, property) in properties.of(mask & properties.with_words()) {
+            let before = encoder.spent();
+            for (range, word) in property.words().iter().zip(&newest[properties.word_range(i)]) {
+                encoder.raw(*word, range.bits());
+            }
+            took.push((i, encoder.spent() - before));
+        }
+        (0, 0)
+    }
+
+    /// Writes the words of a create, and leaves in `words` what the next one is written against.
+    fn put_created(&mut self, row: u32, mask: u64) {
+        let PacketCoder { encoder, took, created, words, .. } = &mut *self.coder;
+        let (properties, newest) = (&self.table.class().properties, self.table.newest(row));
+        words.clone_from(created);
+        for (i, property) in properties.of(mask & properties.with_words()) {
+            let (range, before) = (properties.word_range(i), encoder.spent());
+            let to = &mut words[range.clone()];
+            to.copy_from_slice(&newest[range.clone()]);
+            self.layout.code_created(encoder, property, range.start, &created[range], to);
+            took.push((i, encoder.spent() - before));
+        }
+    }
+
+    /// Writes the properties of a mask that have no words.
+    fn put_others(&mut self, row: u32, mask: u64) {
+        let PacketCoder { encoder, took, bodies, .. } = &mut *self.coder;
+        let properties = &self.table.class().properties;
+        let without = mask & properties.all() & !properties.with_words();
+        if without == 0 {
+            return;
+        }
+        bodies.clear();
+        for property in ones(without) {
+            let start = bodies.bit_len();
+            if let Some(value) = self.table.value(row, property) {
+                bodies.append(value);
+            }
+            took.push((property, ((bodies.bit_len() - start) as u64) << 16));
+        }
+        let (bits, before) = (bodies.bit_len(), encoder.spent());
+        self.layout.code_length(encoder, bits);
+        took.push((without.trailing_zeros() as usize, encoder.spent() - before));
+        let mut reader = BitReader::with_range(bodies.as_bytes(), 0, bits);
+        while let part @ 1.. = reader.remaining_bits().min(16) as u32 {
+            encoder.raw(reader.bits(part).unwrap_or(0), part);
+        }
     }
 
     fn end(&mut self) {

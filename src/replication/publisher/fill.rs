@@ -29,7 +29,7 @@ pub(super) struct TickData<'a> {
 }
 
 /// The outcome of writing a record.
-enum Wrote {
+pub(super) enum Wrote {
     Record {
         bits: usize,
         op: CarriedOp,

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::super::coding::{AGE_BITS, KEPT_TICKS, MAX_ENTRIES, MAX_PACKETS, Models, OLDER_TICKS, Sample};
+use super::super::coding::{
+    AGE_BITS, KEPT_TICKS, MAX_ENTRIES, MAX_PACKETS, MAX_READ_ENTRIES, Models, OLDER_TICKS, READ_TICKS, Sample,
+};
 use crate::wire::{BitSink, BitWriter};
 
 /// The maximum of bits that name ticks.
@@ -16,8 +18,9 @@ struct SentTick {
     /// The packets' samples, until the tick is over; then the tick's sample.
     packets: Vec<Arc<Sample>>,
     sample: Option<Arc<Sample>>,
-    /// How many entries these have.
+    /// How many entries these have, and how many all before them had.
     entries: usize,
+    before: u64,
     /// How many packets it has, and how many of them aren't acked.
     count: usize,
     unacked: u32,
@@ -29,8 +32,10 @@ pub(super) struct PeerModels {
     ticks: VecDeque<SentTick>,
     /// From this tick on all ticks with coded packets are kept; 0 before the first one.
     first: u32,
-    /// The sample of the packet being written.
-    pub(super) writing: Option<Arc<Sample>>,
+    /// How many entries all packets had.
+    entries: u64,
+    /// What the packet being written names, and its sample.
+    pub(super) writing: Option<(Names, Arc<Sample>)>,
     /// The models of the last packet that was written for this client first.
     pub(super) models: Option<Models>,
 }
@@ -41,18 +46,21 @@ pub(super) struct PeerModels {
 pub(super) struct Names {
     age: u32,
     older: Option<u32>,
+    /// How many entries all packets before these ticks had.
+    before: u64,
 }
 
 impl PeerModels {
-    /// Notes that the packet was sent in this tick; returns whether it has a coded part.
-    pub(super) fn track_sent(&mut self, tick: u32) -> bool {
-        let Some(sample) = self.writing.take() else { return false };
+    /// Notes that the packet was sent in this tick; returns what its coded part names, if it has one.
+    pub(super) fn track_sent(&mut self, tick: u32) -> Option<Names> {
+        let (names, sample) = self.writing.take()?;
         if self.ticks.back().is_none_or(|sent| sent.tick != tick) {
             self.ticks.push_back(SentTick {
                 tick,
                 packets: Vec::new(),
                 sample: None,
                 entries: 0,
+                before: self.entries,
                 count: 0,
                 unacked: 0,
             });
@@ -62,12 +70,21 @@ impl PeerModels {
             sent.count += 1;
             sent.unacked += 1;
             sent.entries += sample.entries();
+            self.entries += sample.entries() as u64;
             // A reader can't tell these from a packet that arrived twice.
             if !sent.packets.contains(&sample) {
                 sent.packets.push(sample);
             }
         }
-        true
+        Some(names)
+    }
+
+    /// Whether a client has read the coded part of a packet of tick `sent` that names these, and was acked by `tick`: it skips
+    /// one that names what it doesn't keep any more, as later ones overtook it.
+    pub(super) fn is_read(&self, names: Names, sent: u32, tick: u32) -> bool {
+        names.age == 0
+            || tick - (sent - names.age) + OLDER_TICKS < READ_TICKS
+                && self.entries - names.before <= MAX_READ_ENTRIES as u64
     }
 
     /// A packet of this tick with a coded part was delivered, or is lost.
@@ -106,13 +123,15 @@ impl PeerModels {
         named.extend(known(newest));
         // The client may know older ticks, from an earlier connection or as it keeps more.
         let (mut older, mut all) = (0, newest.tick - self.first >= OLDER_TICKS);
+        let mut before = newest.before;
         for sent in newest_first.take_while(|sent| newest.tick - sent.tick <= OLDER_TICKS) {
             let sample = known(sent);
             all &= sample.is_some();
             older |= u32::from(sample.is_some()) << (newest.tick - sent.tick - 1);
             named.extend(sample);
+            before = sent.before;
         }
-        Names { age: tick - newest.tick, older: (!all).then_some(older) }
+        Names { age: tick - newest.tick, older: (!all).then_some(older), before }
     }
 }
 
@@ -163,7 +182,7 @@ mod tests {
         for tick in 1..=100 {
             let mut sample = Sample::new(tick, 1);
             sample.keep(0, &vec![[1, 0]; entries], &mut Listing::default());
-            models.writing = Some(Arc::new(sample));
+            models.writing = Some((Names::default(), Arc::new(sample)));
             models.track_sent(tick);
             models.end_tick(tick, &mut samples);
             models.handle_notification(tick.saturating_sub(40), true);

@@ -6,8 +6,7 @@ use super::super::class::Classes;
 use super::super::packet::{Continued, Visit};
 use super::averages::Averages;
 use super::choose::Chosen;
-
-use super::named::{PeerModels, TickSamples};
+use super::named::{Names, PeerModels, TickSamples};
 use super::scope::{CarriedGhost, Scope};
 use super::urgency::Sight;
 use crate::endpoint::PeerHandle;
@@ -29,8 +28,8 @@ struct SentPacket {
     tick: u32,
     /// How many of the carried records are its own.
     count: u32,
-    /// Whether it has a coded part.
-    coded: bool,
+    /// What its coded part names, if it has one.
+    coded: Option<Names>,
 }
 
 #[derive(Debug)]
@@ -171,10 +170,12 @@ impl Peer {
         }
         while let Some(sent) = self.in_flight.pop_front() {
             let (is_it, count) = (sent.record == record, sent.count as usize);
-            if sent.coded {
-                self.models.handle_notification(sent.tick, is_it && delivered);
+            let is_read = sent.coded.is_none_or(|names| self.models.is_read(names, sent.tick, tick));
+            let delivered = is_it && delivered && is_read;
+            if sent.coded.is_some() {
+                self.models.handle_notification(sent.tick, delivered);
             }
-            if is_it && delivered {
+            if delivered {
                 self.acked = self.acked.max(sent.tick);
                 // Every packet up to now had the visit.
                 self.knows_visit = true;
@@ -184,7 +185,7 @@ impl Peer {
             for carried in [first, &second[..count - first.len()]] {
                 for carried in carried.chunk_by(|a, b| a.class == b.class) {
                     let scope = &mut self.scopes[usize::from(carried[0].class)];
-                    scope.handle_fates(carried, is_it && delivered, sent.tick, tick);
+                    scope.handle_fates(carried, delivered, sent.tick, tick);
                 }
             }
             self.carried.drain(..count);

@@ -19,6 +19,7 @@ pub use self::past::MAX_PAST;
 use self::past::Past;
 use self::reckoned::Reckoned;
 use super::class::GhostClass;
+use super::form::Form;
 use super::history::History;
 use super::scan::{BLOCK, Scan};
 use super::wordless::Wordless;
@@ -287,9 +288,23 @@ impl Table {
             words.copy_from_slice(self.newest(row));
             return true;
         }
-        let (history, changes) = (&self.histories[group], self.newest_since[at] - tick);
-        // What moves does so in each tick.
-        history.words_since(at, tick, changes, words) || history.words_at(at, tick, words)
+        let history = &self.histories[group];
+        history.state_at(at, tick, self.newest_since[at] - tick).is_some_and(|state| {
+            history.form().load(state, words);
+            true
+        })
+    }
+
+    /// The state that a row had at a tick before that of its newest, of what was sent to a group of clients.
+    #[inline]
+    pub(super) fn earlier_state(&self, group: usize, row: u32, tick: u32) -> Option<&[u32]> {
+        let changes = self.newest_since[row as usize].checked_sub(tick)?;
+        self.histories[group].state_at(row as usize, tick, changes)
+    }
+
+    /// How earlier states are stored.
+    pub(super) fn form(&self) -> Form {
+        self.histories[0].form()
     }
 
     /// The tick of the first state behind that of a tick, of what was sent to a group of clients, if there is one.
@@ -319,11 +334,10 @@ impl Table {
         self.class.is_plain() && self.newest_since[row as usize] == self.turns[0][row as usize].last
     }
 
-    /// Copies the words of this many states before the newest, of a row that [`Table::has_stepped`]; false if these are
-    /// forgotten.
+    /// This many states before the newest, of a row that [`Table::has_stepped`]; None if it is forgotten.
     #[inline]
-    pub fn words_back(&self, row: u32, back: u8, words: &mut [u64]) -> bool {
-        back > 0 && self.histories[0].words_back(row as usize, back - 1, words)
+    pub(super) fn state_back(&self, row: u32, back: u8) -> Option<&[u32]> {
+        self.histories[0].state_back(row as usize, back.checked_sub(1)?)
     }
 
     /// The newest value of a property without words.

@@ -11,14 +11,14 @@ mod taking;
 use std::sync::Arc;
 
 use super::super::class::GhostClass;
-use super::super::coding::WINDOW;
+use super::super::coding::{MAX_RUN, States};
+use super::super::form::Form;
 use super::super::lives::Lives;
 use super::super::packet::{Audience, Base, Violation};
-use super::form::Form;
 use super::pages::Pages;
-use super::source::{Bases, RecordSource};
+use super::source::{CodedSource, Plain, RecordSource};
 use super::staged::{Staged, StagedOp};
-use crate::wire::{MaskWords, Narrow};
+use crate::wire::{BitReader, MaskWords, Narrow};
 
 /// The ghost exists for the game.
 const ALIVE: u8 = 1;
@@ -70,10 +70,10 @@ pub(super) struct Ghosts {
     with_words: u64,
     initial: u64,
     without_words: Box<[usize]>,
-    /// Lent buffers: the newest words, the words being read, and those of the states they are predicted from, newest first.
+    /// Lent buffers: the newest words, the words being read, and those of an older state.
     newest: Box<[u64]>,
     words: Box<[u64]>,
-    bases: Box<[u64]>,
+    older: Box<[u64]>,
     /// How updates are read, where all words are narrow and come with each.
     narrow: Option<Narrow>,
     /// Of the last update's mask.
@@ -97,7 +97,7 @@ impl Ghosts {
             without_words: (0..count).filter(|i| with_words >> i & 1 == 0).collect(),
             newest: lent(),
             words: lent(),
-            bases: vec![0; width * if class.coded { WINDOW } else { 2 }].into(),
+            older: lent(),
             narrow: Narrow::of(&class.properties).filter(|_| class.initial() == 0),
             mask_words: MaskWords::default(),
             class,
@@ -190,57 +190,88 @@ impl Ghosts {
         self.read_bodies(mask, source, staged)
     }
 
-    /// Reads an update of any class.
+    /// Reads an update of a class that isn't coded.
     pub(super) fn read_update(
         &mut self,
         id: usize,
         Against { tick, base }: Against,
         mask: u64,
+        reader: &mut BitReader<'_>,
+        staged: &mut Staged,
+    ) -> Result<(), Violation> {
+        let last = self.tick(id);
+        let (newest, older) = (&mut *self.newest, &mut *self.older);
+        let known = self.pages.get(id).filter(|(page, at)| page.states.may_change(*at, tick));
+        let known = known.is_some_and(|(page, at)| match base {
+            // No more than one older state is used.
+            Base::Newest { depth } => {
+                page.states.before(at, tick, 0, newest)
+                    && (depth == 0 || page.states.before(at, tick, 1, older))
+            }
+            Base::Named { baseline, older: 0 } => page.states.at(at, baseline, newest),
+            Base::Named { baseline, older: before } => {
+                page.states.at(at, baseline, newest) && page.states.at(at, before, older)
+            }
+            Base::UpTo { .. } => false,
+        });
+        if !known {
+            stage_skip((self.id_of_class, id), (tick, last), staged)?;
+        }
+        let (goes_on, properties) = (base.has_older() && reader.bool()?, &self.class.properties);
+        let with_words = mask & self.with_words;
+        if !known {
+            properties.skip(reader, with_words, true)?;
+            return self.read_bodies(mask, &mut Plain(reader), staged);
+        }
+        self.words.copy_from_slice(newest);
+        for (i, property) in properties.of(with_words) {
+            let range = properties.word_range(i);
+            let (words, newest) = (&mut self.words[range.clone()], &mut newest[range.clone()]);
+            if goes_on {
+                property.read_ahead(&older[range], base.ages(tick), reader, words, newest)?;
+            } else {
+                property.read_delta(newest, reader, words)?;
+            }
+        }
+        self.stage_update(id, mask, &mut Plain(reader), staged)
+    }
+
+    /// Reads an update of a coded class.
+    pub(super) fn read_coded_update(
+        &mut self,
+        id: usize,
+        Against { tick, base }: Against,
+        mask: u64,
+        source: &mut impl CodedSource,
+        staged: &mut Staged,
+    ) -> Result<(), Violation> {
+        let Base::UpTo { tick: newest, past, run } = base else { return Err(Violation::Form) };
+        let mut older = [&[][..]; MAX_RUN as usize];
+        let older = &mut older[..usize::from(run)];
+        let last = self.tick(id);
+        let (words, with_words) = (&mut *self.words, mask & self.with_words);
+        let known = self.pages.get(id).filter(|(page, at)| page.states.may_change(*at, tick));
+        let known = known.is_some_and(|(page, at)| page.states.up_to(at, (newest, past), words, older));
+        if !known {
+            stage_skip((self.id_of_class, id), (tick, last), staged)?;
+            source.read(&self.class, with_words, run, None)?;
+            return self.read_bodies(mask, source, staged);
+        }
+        let ((past, ahead), newest) = (base.ages(tick), &mut *self.newest);
+        newest.copy_from_slice(words);
+        let states = States { newest, older, form: self.pages.form(), past, ahead };
+        source.read(&self.class, with_words, run, Some((states, words)))?;
+        self.stage_update(id, mask, source, staged)
+    }
+
+    /// Stages an update whose words were read.
+    fn stage_update(
+        &mut self,
+        id: usize,
+        mask: u64,
         source: &mut impl RecordSource,
         staged: &mut Staged,
     ) -> Result<(), Violation> {
-        let page = self.pages.get(id);
-        let newest = page.map_or(0, |(page, at)| page.states.tick(at));
-        let width = self.words.len();
-        let states = &mut *self.bases;
-        let known = page.is_some_and(|(page, at)| {
-            newest > 0
-                && tick > page.states.destroyed(at)
-                && match base {
-                    // No more than one older state is used.
-                    Base::Newest { depth } => (0..=depth.min(1)).all(|back| {
-                        page.states.before(at, tick, back, &mut states[usize::from(back) * width..][..width])
-                    }),
-                    Base::Named { baseline, older } => {
-                        page.states.at(at, baseline, &mut states[..width])
-                            && (older == 0 || page.states.at(at, older, &mut states[width..][..width]))
-                    }
-                    Base::UpTo { tick, past, run } => {
-                        let mut states = states.chunks_exact_mut(width.max(1)).zip(0..=u32::from(run));
-                        states.all(|(words, back)| match back {
-                            // At most 12.
-                            _ if back == 0 || past == 0 => {
-                                page.states.before(at, tick + 1, back as u8, words)
-                            }
-                            _ => page.states.at(at, tick.saturating_sub(back * past), words),
-                        })
-                    }
-                }
-        });
-        let with_words = mask & self.with_words;
-        if !known {
-            if newest > 0 && tick > newest {
-                // A baseline that the server names was acked, and is among the newest.
-                return Err(Violation::Baseline { class: self.id_of_class, id: id as u32 });
-            }
-            source.pass_over(&self.class, with_words, base.depth())?;
-            staged.push(self.id_of_class, id, StagedOp::Skip);
-            return self.read_bodies(mask, source, staged);
-        }
-        self.words.copy_from_slice(&self.bases[..width]);
-        let (past, ahead) = base.ages(tick);
-        let bases = Bases { states: &mut self.bases, past, ahead };
-        source.updated(&self.class, with_words, base.depth(), bases, &mut self.words)?;
         if let (true, Some((page, at))) = (self.initial != 0, self.pages.get(id)) {
             // Those come with creates alone: the newest create's are these.
             page.states.newest(at, &mut self.newest);
@@ -263,6 +294,23 @@ impl Ghosts {
             staged.read_bodies(&self.class.properties, &self.without_words, mask, reader)
         })
     }
+}
+
+/// Stages that an update of a tick is passed over, as it comes after the ghost's end or too late for its `last` state.
+///
+/// # Errors
+/// A newer one can't lack its base: one that the server names was acked, and is among the newest.
+fn stage_skip(
+    (class, id): (u32, usize),
+    (tick, last): (u32, u32),
+    staged: &mut Staged,
+) -> Result<(), Violation> {
+    if last > 0 && tick > last {
+        // Below the capacity.
+        return Err(Violation::Baseline { class, id: id as u32 });
+    }
+    staged.push(class, id, StagedOp::Skip);
+    Ok(())
 }
 
 /// Whether the processor has wider vectors than all of its kind, and shifts by any register.

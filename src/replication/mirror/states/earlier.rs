@@ -82,6 +82,26 @@ impl States {
         (entry[0] == tick).then_some(&entry[1..])
     }
 
+    /// The words of the newest state up to a tick, and those before it as they are stored: each `past` ticks before the next, or
+    /// the one before it where `past` is 0. False if one of them isn't there.
+    pub(in super::super) fn up_to<'s>(
+        &'s self,
+        id: usize,
+        (tick, past): (u32, u32),
+        words: &mut [u64],
+        older: &mut [&'s [u32]],
+    ) -> bool {
+        let mut entries = self.entries(id).map(|(_, entry)| entry).skip_while(|entry| entry[0] > tick);
+        let Some(newest) = entries.next() else { return false };
+        self.form.load(&newest[1..], words);
+        older.iter_mut().zip(1..).all(|(state, back)| {
+            let has_come = |entry: &&[u32]| past == 0 || tick - entry[0] >= back * past;
+            let found = entries.find(has_come).filter(|entry| past == 0 || tick - entry[0] == back * past);
+            *state = found.map_or(&[], |entry| &entry[1..]);
+            found.is_some()
+        })
+    }
+
     /// The newest state and the one before it, of a ghost that there was before this tick and whose newest is from before it.
     #[inline(always)]
     pub(in super::super) fn newest_two(&self, id: usize, tick: u32) -> Option<(&[u32], &[u32])> {

@@ -11,7 +11,7 @@
 mod earlier;
 
 use super::super::class::GhostClass;
-use super::form::{Form, join, split};
+use super::super::form::{Form, join, split};
 use crate::store::{prefetch, prefetch_across};
 use earlier::{MAX_STATES, flush};
 
@@ -210,6 +210,12 @@ impl States {
             self.ends = vec![0; PAGE].into();
         }
         self.ends[id] = tick;
+    }
+
+    /// Whether an update of this tick may be read: the ghost has states, and its last end was before.
+    #[inline]
+    pub(super) fn may_change(&self, id: usize, tick: u32) -> bool {
+        self.tick(id) > 0 && tick > self.destroyed(id)
     }
 
     /// The tick of a ghost's newest state, or 0.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::*;
+use crate::rng::Rng;
 
 /// Two classes of ghosts that one client has.
 fn two_classes(each: u32) -> (Publisher, Mirror) {
@@ -145,4 +146,60 @@ fn the_least_room_has_room_for_many_texts() {
     publisher.begin_tick(&[[Column::default(); 40]], &mut Vec::new());
     let least = publisher.wants().next().unwrap().1;
     assert_eq!(packets(&mut publisher, ONE, least).len(), 1);
+}
+
+/// A client keeps what it was sent in some ticks only, to read what is coded. A packet that arrives when it keeps what that names no
+/// more doesn't count as read, however many others overtook it.
+#[test]
+fn a_coded_packet_overtaken_by_any_many_is_read_or_sent_again() {
+    const ROWS: u32 = 64;
+    let (mut skipped, mut read) = (0, 0);
+    for (delay, seed) in
+        [20, 60, 100, 140, 200, 400, 700].into_iter().flat_map(|delay| [(delay, 1), (delay, 2)])
+    {
+        let properties = Properties::new(Schema::new([("x", Kind::Bits { bits: 32 })]).unwrap()).unwrap();
+        let class = GhostClass::new("Dot", properties, [Condition::Always], ROWS).unwrap().with_coding(true);
+        let classes = Arc::new(Classes::new([Arc::new(class)]).unwrap());
+        let mut publisher = Publisher::new(classes.clone(), PublisherConfig { channel: 3, seed: 0 });
+        let (mut mirror, mut rng) = (Mirror::new(classes), Rng::seeded(seed));
+        publisher.add_peer(ONE);
+        for row in 0..ROWS {
+            assert!(publisher.spawn(0, None) == Ok(row) && publisher.enter(ONE, 0, row));
+        }
+        // Each is seldom sent, so that few records of it are under way whatever is late.
+        let mut cells = [0u32; ROWS as usize];
+        let mut under_way = VecDeque::<(u32, u32, bool, usize, Vec<u8>)>::new();
+        for now in 0..2_500u32 {
+            let arrived = under_way.iter_mut().filter(|(at, ..)| *at == now);
+            for (_, _, arrives, bits, bytes) in arrived {
+                if *arrives {
+                    mirror.handle_payload(BitReader::with_range(bytes, 0, *bits)).unwrap();
+                }
+            }
+            // Their fates are known in order.
+            while under_way.front().is_some_and(|(at, ..)| *at <= now) {
+                let (_, record, arrives, ..) = under_way.pop_front().unwrap();
+                publisher.handle_notification(ONE, record, arrives);
+            }
+            // The first ones change with what is late, and then not for long.
+            let changes = |row: &u32| {
+                if *row < 8 { [250, 1_000].contains(&now) } else { (now + row).is_multiple_of(32) }
+            };
+            for row in (0..ROWS).filter(|row| now < 2_000 && changes(row)) {
+                cells[row as usize] = rng.below(1 << 32) as u32;
+            }
+            tick(&mut publisher, &cells);
+            for (record, bits, bytes) in packets(&mut publisher, ONE, 9000) {
+                let (late, arrives) = (now < 1_000 && now % 500 == 250, now >= 2_000 || rng.chance(0.97));
+                let at = now + if late { delay } else { 1 + rng.below(4) as u32 };
+                under_way.push_back((at, record, arrives || late, bits, bytes));
+            }
+        }
+        let mut shown = [[0; 4]; ROWS as usize];
+        mirror.take(&mut [[shown.as_flattened_mut()]], &mut Vec::new());
+        assert_eq!(shown.map(u32::from_le_bytes), cells, "delay {delay}");
+        let counters = mirror.counters();
+        (skipped, read) = (skipped + counters.skipped, read + counters.records);
+    }
+    assert!(skipped > 4 && read > 10_000, "{skipped} of {read} skipped");
 }

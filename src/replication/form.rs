@@ -1,8 +1,8 @@
-//! How a client stores the words of a state.
+//! How the words of a state are stored: in half the memory if all are small.
 
 use core::ops::Range;
 
-use super::super::class::GhostClass;
+use super::class::GhostClass;
 use crate::store::ones;
 
 /// How words are stored.
@@ -37,6 +37,22 @@ impl Form {
             changed |= u64::from(pairs.any(|(a, b)| a != b)) << i;
         }
         changed
+    }
+
+    /// The word at a place of a state as it is stored.
+    #[inline]
+    pub(super) fn word(self, from: &[u32], at: usize) -> u64 {
+        if self.narrow { from[at].into() } else { join(from[2 * at], from[2 * at + 1]) }
+    }
+
+    /// As many words from a place on of a state as it is stored, if it has them.
+    #[inline]
+    pub(super) fn words<const N: usize>(self, from: &[u32], at: usize) -> Option<[u64; N]> {
+        if self.narrow {
+            return Some(from.get(at..)?.first_chunk::<N>()?.map(u64::from));
+        }
+        let halves = from.as_chunks::<2>().0.get(at..)?.first_chunk::<N>()?;
+        Some(halves.map(|[low, high]| join(low, high)))
     }
 
     #[inline]
