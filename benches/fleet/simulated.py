@@ -28,7 +28,7 @@ DETECTION = 2.0
 """Seconds until the engine sees that a machine is lost."""
 START = 1.0
 """Seconds until a room's process has begun."""
-RESTART = 5.0
+RESTART = 2.0
 """Seconds that a machine's update takes once it is empty."""
 
 

@@ -12,9 +12,9 @@ use syn::{
     parse_quote,
 };
 
-const CHECKS: [&str; 14] = [
+const CHECKS: [&str; 16] = [
     "within", "whole", "count", "seconds", "instant", "number", "truth", "span", "either", "callable",
-    "classes", "declared", "length", "one_way",
+    "classes", "declared", "length", "one_way", "latency", "copied",
 ];
 
 /// The checks of types, by how a type begins.

@@ -5,7 +5,7 @@
 //! a `#[pyo3(signature = ...)]` in Rust wins over the stub.
 //!
 //! In `#[pymethods]`, a block `properties! { name: Type = expression; }` declares getters, and special methods
-//! by their names; the expressions may use `self` and `py`. A block `aliases! { name = method(last arguments); }` declares other names of methods,
+//! by their names, and `one, other(): Type of object;` those of an object's fields or methods; the expressions may use `self` and `py`. A block `aliases! { name = method(last arguments); }` declares other names of methods,
 //! `closes!()` a context manager that closes, `replaces!()` a method that changes some of the constructor's arguments, `traverses!(self.field)` what the garbage collector visits, and `endpoint!()` the
 //! methods of all endpoints. Parameters may name their check: `#[within(low, high)]`, `#[whole(low, high)]`,
 //! `#[count]`, `#[seconds(high)]`, `#[instant]`, `#[number]` or `#[truth]`; an `Option` takes None as well.

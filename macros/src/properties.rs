@@ -1,4 +1,4 @@
-//! `properties! { name: Type = expression; }`, `aliases! { name = method; }`, `closes!()`, `replaces!()` and `traverses!(self.field)` in `#[pymethods]`.
+//! `properties! { name: Type = expression; one, other(): Type of expression; }`, `aliases! { name = method; }`, `closes!()`, `replaces!()` and `traverses!(self.field)` in `#[pymethods]`.
 
 use crate::{endpoint, stub};
 use proc_macro2::{TokenStream as Tokens, TokenTree};
@@ -25,14 +25,37 @@ impl Parse for Properties {
         let mut properties = Vec::new();
         while !input.is_empty() {
             let attributes = input.call(Attribute::parse_outer)?;
-            let visibility = input.parse()?;
-            let name = input.parse()?;
+            let visibility: Visibility = input.parse()?;
+            // Fields of an object, or methods of it.
+            let mut names: Vec<(Ident, Tokens)> = Vec::new();
+            loop {
+                let name = input.parse()?;
+                let inside;
+                let call = if input.peek(token::Paren) {
+                    parenthesized!(inside in input);
+                    let given: Tokens = inside.parse()?;
+                    quote!((#given))
+                } else {
+                    Tokens::new()
+                };
+                names.push((name, call));
+                if input.parse::<Option<Token![,]>>()?.is_none() {
+                    break;
+                }
+            }
             input.parse::<Token![:]>()?;
-            let kind = input.parse()?;
-            input.parse::<Token![=]>()?;
-            let value = input.parse()?;
+            let kind: Type = input.parse()?;
+            let is_one = input.parse::<Option<Token![=]>>()?.is_some();
+            if !is_one && input.parse::<Ident>()? != "of" {
+                return Err(input.error("expected `=` or `of`"));
+            }
+            let value: Expr = input.parse()?;
             input.parse::<Token![;]>()?;
-            properties.push(Property { attributes, visibility, name, kind, value });
+            for (name, call) in names {
+                let (attributes, visibility) = (attributes.clone(), visibility.clone());
+                let value = if is_one { value.clone() } else { parse_quote!(#value.#name #call) };
+                properties.push(Property { attributes, visibility, name, kind: kind.clone(), value });
+            }
         }
         Ok(Properties(properties))
     }

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from enum import Enum, Flag
 from fractions import Fraction
 from os import PathLike
 from pathlib import Path
@@ -125,7 +124,6 @@ __all__ = [
     "Rows",
     "Save",
     "Schema",
-    "SequenceBuffer",
     "Server",
     "SimulatedNetwork",
     "Socket",
@@ -149,24 +147,19 @@ __all__ = [
     "boolean",
     "chunks",
     "common_of",
+    "composed",
     "converted_of",
     "data",
     "dtype",
-    "enum_of",
     "fixed",
     "flags",
-    "flags_of",
     "float32",
     "float64",
     "generate_key",
-    "items_of",
     "latest",
-    "list_of",
-    "literal_of",
-    "map_of",
+    "member_of",
     "nested_of",
     "network_id",
-    "optional_of",
     "pack",
     "payload",
     "pressed",
@@ -183,18 +176,11 @@ __all__ = [
     "reliable_unordered",
     "replayed_crc",
     "row_format",
-    "sequence_distance",
-    "sequence_greater",
-    "sequence_less",
     "sequenced",
-    "set_of",
     "signed_quaternion",
-    "sparse_of",
     "text",
     "transform",
-    "tuple_of",
     "uint128",
-    "union_of",
     "unit_vector",
     "unpack",
     "unreliable",
@@ -204,6 +190,8 @@ __all__ = [
 ]
 __version__: Final[str]
 
+# A field's label, its Python type, and its default, with whether it is called to make one each time.
+_About: TypeAlias = tuple[str, type, Any, bool]
 _M = TypeVar("_M", covariant=True)
 _I = TypeVar("_I")
 # What a rollback game is asked to do: frames only, where its states are saved for it.
@@ -433,49 +421,29 @@ def flags(*names: str) -> FieldType:
 def network_id(highest: int = 65_535, /) -> FieldType:
     """The network id of an object, up to ``highest``; 0 is none."""
 
-def enum_of(class_: type[Enum], /) -> FieldType:
-    """A member of an enumeration."""
-
-def flags_of(class_: type[Flag], /) -> FieldType:
-    """Flags of a class derived from :class:`enum.Flag` whose flags are 1, 2, 4 and so on."""
-
-def common_of(item: FieldType, values: Sequence[Any], /) -> FieldType:
+def common_of(item: FieldType, values: Sequence[Any], about: _About, /) -> FieldType:
     """The field with one or two values that cost one or two bits."""
 
-def optional_of(item: FieldType, /) -> FieldType:
-    """A value or None."""
+def composed(form: str, parts: Sequence[FieldType], count: int, about: _About, /) -> FieldType:
+    """A field of parts that have field types of their own."""
 
-def list_of(item: FieldType, up_to: int, /) -> FieldType:
-    """Up to ``up_to`` values."""
+def member_of(
+    form: str, class_: type, members: Sequence[tuple[str, int, Any]], about: _About, /
+) -> FieldType:
+    """One of several objects that have numbers, or flags."""
 
-def sparse_of(item: FieldType, sparse: int, /) -> FieldType:
-    """Values of some of ``sparse`` slots."""
-
-def tuple_of(items: Sequence[FieldType], /) -> FieldType:
-    """A tuple of parts that each have a field type of their own."""
-
-def items_of(item: FieldType, up_to: int, /) -> FieldType:
-    """Up to ``up_to`` values, as a tuple."""
-
-def set_of(item: FieldType, up_to: int, frozen: bool, /) -> FieldType:
-    """Up to ``up_to`` different values."""
-
-def map_of(key: FieldType, item: FieldType, up_to: int, /) -> FieldType:
-    """Up to ``up_to`` values by key."""
-
-def literal_of(values: Sequence[Any], /) -> FieldType:
-    """One of these values."""
-
-def union_of(classes: Sequence[tuple[type, Schema]], /) -> FieldType:
-    """An object of one of these message classes."""
+def nested_of(classes: Sequence[tuple[type, Schema]], union: bool, about: _About, /) -> FieldType:
+    """The fields of a message class, or of one of several."""
 
 def converted_of(
-    class_: type, item: FieldType, to_wire: Callable[[Any], Any], from_wire: Callable[[Any], Any], /
+    class_: type,
+    item: FieldType,
+    to_wire: Callable[[Any], Any],
+    from_wire: Callable[[Any], Any],
+    about: _About,
+    /,
 ) -> FieldType:
     """An object of one of the game's own types, converted to a value of ``item``."""
-
-def nested_of(class_: type, schema: Schema, /) -> FieldType:
-    """The fields of a message class."""
 
 @final
 class Schema:
@@ -4409,35 +4377,6 @@ class BitReader:
             StreamError: more bits are left.
         """
 
-def sequence_greater(a: int, b: int, /) -> bool:
-    """True if ``a`` is more recent than ``b``: ahead by less than half of all numbers, counting across the wrap.
-    (At exactly half, 32,768, the larger number is more recent.) As in reliable 1.0.
-
-    Args:
-        a, b: sequence numbers, 0 to 65,535.
-
-    Example:
-        >>> sequence_greater(1, 65_535), sequence_greater(65_535, 1)
-        (True, False)
-    """
-
-def sequence_less(a: int, b: int, /) -> bool:
-    """True if ``a`` is older than ``b``.
-
-    Example:
-        >>> sequence_less(65_535, 1)
-        True
-    """
-
-def sequence_distance(a: int, b: int, /) -> int:
-    """The distance by which ``a`` is ahead of ``b``, counting across the wrap: -32,768 to 32,767, negative if ``a``
-    is behind.
-
-    Example:
-        >>> sequence_distance(1, 65_535), sequence_distance(65_535, 1)
-        (2, -2)
-    """
-
 @final
 class Fragments:
     """Settings for how an :class:`AckEndpoint` splits large packets. None: the profile's value.
@@ -4472,68 +4411,6 @@ class Fragments:
     @property
     def reassembly_bytes(self) -> int | None:
         """The most bytes of all partial packets, if given."""
-
-@final
-class SequenceBuffer(Generic[_T]):
-    """A value for each of the newest ``capacity`` sequence numbers. Every operation is O(1). Algorithm: the rolling
-    buffer of reliable 1.0.
-
-    ``buffer[sequence]``, ``sequence in buffer``, ``del``, ``len`` and iteration (sequences, oldest first) work as
-    with a dict; the last two take time in proportion to the window. There is no ``buffer[sequence] = value``,
-    because an insert older than the window fails: :meth:`insert` returns False then.
-
-    Args:
-        capacity: a power of two, 1 to 32,768.
-
-    Raises:
-        ValueError: naming the argument, its value and its bound. Also when a sequence is not 0 to 65,535.
-        KeyError: there is nothing under the sequence.
-
-    Example:
-        >>> buffer = SequenceBuffer(256)
-        >>> buffer.insert(65_535, "a"), buffer.insert(0, "b")
-        (True, True)
-        >>> buffer[0], 5 in buffer, list(buffer), buffer.newest
-        ('b', False, [65535, 0], 0)
-        >>> buffer.insert(300, "c"), buffer.insert(0, "too old")
-        (True, False)
-    """
-
-    def __new__(cls, capacity: int, /) -> SequenceBuffer[_T]: ...
-    def __class_getitem__(cls, key: Any) -> GenericAlias: ...
-    @property
-    def capacity(self) -> int:
-        """The number of sequence numbers that the window covers."""
-    @property
-    def newest(self) -> int | None:
-        """The newest sequence of the window; None before the first insert or advance."""
-    def is_stale(self, sequence: int, /) -> bool:
-        """Whether a sequence is older than the window, so that it can't be inserted."""
-    def insert(self, sequence: int, value: _T, /) -> bool:
-        """Stores ``value`` under ``sequence``, replacing any old value and dropping values that fall out of the
-        window. Returns False, and stores nothing, if the sequence is older than the window.
-        """
-    def advance(self, sequence: int, /) -> None:
-        """Moves the window so that ``sequence`` is its newest, without storing anything. Does nothing if the window
-        is already there or beyond.
-        """
-    @overload
-    def get(self, sequence: int, /) -> _T | None:
-        """The value under ``sequence``, or ``default``."""
-    @overload
-    def get(self, sequence: int, default: _D, /) -> _T | _D: ...
-    @overload
-    def remove(self, sequence: int, /) -> _T | None:
-        """Removes and returns the value under ``sequence``, or returns ``default``."""
-    @overload
-    def remove(self, sequence: int, default: _D, /) -> _T | _D: ...
-    def reset(self) -> None:
-        """Empties the buffer; the window starts again at sequence 0."""
-    def __getitem__(self, sequence: int, /) -> _T: ...
-    def __delitem__(self, sequence: int, /) -> None: ...
-    def __contains__(self, sequence: int, /) -> bool: ...
-    def __len__(self) -> int: ...
-    def __iter__(self) -> Iterator[int]: ...
 
 @final
 class AckEndpoint:

@@ -17,25 +17,8 @@ import typing
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal, NewType, TypeVar, dataclass_transform, overload
 
-from tickwire._core import (
-    FieldType,
-    Schema,
-    Stream,
-    common_of,
-    converted_of,
-    enum_of,
-    flags_of,
-    items_of,
-    list_of,
-    literal_of,
-    map_of,
-    nested_of,
-    optional_of,
-    set_of,
-    sparse_of,
-    tuple_of,
-    union_of,
-)
+from tickwire import _composed
+from tickwire._core import FieldType, Schema, Stream
 from tickwire._fields import (
     BARE,
     BOUNDED,
@@ -292,7 +275,7 @@ def declared_type(cls: type, where: str, hint: Any) -> FieldType:
         made = _bounded_type(cls, where, plain, found, bounds)
         if bounds:
             raise TypeError(_not_for(bounds, plain))
-        return common_of(made, common.arguments) if common else made
+        return _composed.common_of(made, common.arguments) if common else made
     except (TypeError, ValueError) as error:
         if str(error).startswith(where):
             raise
@@ -328,7 +311,7 @@ def _converted_type(cls: type, where: str, plain: Any, converter: Converter, wir
     if not isinstance(class_, type):
         raise TypeError(f"{converter} is for a class, not for {_name(plain)}")
     item = declared_type(cls, where, wire)
-    return converted_of(class_, item, converter.to_wire, converter.from_wire)
+    return _composed.converted_of(class_, item, converter.to_wire, converter.from_wire)
 
 
 def _not_for(bounds: dict[str, Bound], plain: Any) -> str:
@@ -361,19 +344,19 @@ def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> 
     if origin in (typing.Union, types.UnionType):
         held = [argument for argument in arguments if argument is not types.NoneType]
         made = declared_type(cls, where, held[0]) if len(held) == 1 else _union_type(cls, held)
-        return made if len(held) == len(arguments) else optional_of(made)
+        return made if len(held) == len(arguments) else _composed.optional_of(made)
     if origin is Literal:
-        return literal_of(list(arguments))
+        return _composed.literal_of(list(arguments))
     gathered = _gathered_type(cls, where, origin, arguments, bounds)
     if gathered is not None:
         return gathered
     if plain is cls:
         raise TypeError("a message can't hold itself: name the other by an id (tw.fields.network_id())")
     if isinstance(plain, type) and issubclass(plain, enum.Enum):
-        return flags_of(plain) if issubclass(plain, enum.Flag) else enum_of(plain)
+        return _composed.flags_of(plain) if issubclass(plain, enum.Flag) else _composed.enum_of(plain)
     schema = _schema(plain)
     if schema is not None:
-        return nested_of(plain, schema)
+        return _composed.nested_type(plain, schema)
     if isinstance(plain, FieldType | Bound | Converter):
         raise TypeError(_misplaced(plain))
     if plain in BARE:
@@ -401,18 +384,18 @@ def _gathered_type(
         # A vector's numbers must not default to 64 bits each.
         if bounds or (arguments in _VECTORS):
             return None
-        return tuple_of([item(place, f"[{place}]") for place in range(len(arguments))])
+        return _composed.tuple_of([item(place, f"[{place}]") for place in range(len(arguments))])
     if origin in (list, tuple, set, frozenset, dict) and "up_to" in bounds and arguments:
         (most,) = bounds.pop("up_to").arguments
         if origin is list:
-            return list_of(item(0), most)
+            return _composed.list_of(item(0), most)
         if origin is tuple:
-            return items_of(item(0), most)
+            return _composed.items_of(item(0), most)
         if origin is dict:
-            return map_of(item(0, " (key)"), item(1), most)
-        return set_of(item(0), most, origin is frozenset)
+            return _composed.map_of(item(0, " (key)"), item(1), most)
+        return _composed.set_of(item(0), most, origin)
     if origin is dict and "sparse" in bounds and arguments[0] is int:
-        return sparse_of(item(1), *bounds.pop("sparse").arguments)
+        return _composed.sparse_of(item(1), *bounds.pop("sparse").arguments)
     if origin is tuple and arguments and arguments[-1] is ...:
         raise TypeError(f"tuple[...] of any length must say {MUST_SAY[list].replace('list', 'tuple')}")
     return None
@@ -429,7 +412,7 @@ def _union_type(cls: type, held: list[Any]) -> FieldType:
         if plain is cls or schema is None:
             raise TypeError(f"a union must be of classes made by @message, and {_name(plain)} is none")
         found.append((plain, schema))
-    return union_of(found)
+    return _composed.union_of(found)
 
 
 def _schema(plain: Any) -> Schema | None:

@@ -8,7 +8,8 @@ import re
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar
 
-from tickwire._core import FieldType, Ghost, bits, common_of
+from tickwire._composed import common_of
+from tickwire._core import FieldType, Ghost, bits
 from tickwire._fields import Bound
 
 __all__ = ["Ref", "Reference"]

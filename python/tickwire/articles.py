@@ -16,13 +16,10 @@ from tickwire._core import (
     Fragments,
     GoodBad,
     PacketStats,
-    SequenceBuffer,
     Socket,
     VirtualConnection,
-    sequence_distance,
-    sequence_greater,
-    sequence_less,
 )
+from tickwire._sequences import SequenceBuffer, sequence_distance, sequence_greater, sequence_less
 
 __all__ = [
     "AckEndpoint",

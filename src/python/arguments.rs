@@ -3,7 +3,7 @@
 
 use crate::python::prelude::*;
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyOverflowError, PyUnicodeEncodeError};
+use pyo3::exceptions::PyUnicodeEncodeError;
 
 /// Extracts an argument; `what` says in words what it must be.
 pub(super) fn argument<'py, T: FromPyObjectOwned<'py>>(

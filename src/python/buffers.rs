@@ -3,9 +3,6 @@
 //! Promises: only the interpreter reads addresses; numbers have the requested type and byte order. PyO3's own buffers
 //! (0.30) accept numbers of the other byte order.
 
-use core::ffi::c_int;
-use std::ffi::CStr;
-
 use crate::python::prelude::*;
 
 /// A buffer of any format and shape, for copying out of it.

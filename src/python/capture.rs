@@ -2,17 +2,16 @@
 //!
 //! Promises: no key is written unless a key file is asked for, which only its owner may read.
 
-use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::python::prelude::*;
 
-use super::errors::file_error;
-use super::token::{ConnectToken, extract_key};
+use super::token::ConnectToken;
 use crate::driver::capture::{self, Captured, Way};
+use crate::driver::files::hex;
 use crate::netcode::opener::Opener;
 use crate::netcode::{self, Key};
 
@@ -147,14 +146,6 @@ impl Secrets<'_> {
         };
         format!("{{\"role\":\"{role}\",\"address\":\"{address}\",\"started\":{started},{secrets}}}\n")
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string can't fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 /// A new file that only its owner may read.

@@ -3,7 +3,7 @@
 use crate::python::prelude::*;
 
 use crate::transport::protocol::MAX_EARLY_COPIES;
-use crate::transport::{ChannelConfig, ChannelKind, Resend, Share};
+use crate::transport::{ChannelConfig, Resend, Share};
 
 #[pyclass(frozen, module = "tickwire.channels")]
 #[derive(Debug)]

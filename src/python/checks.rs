@@ -2,15 +2,10 @@
 //!
 //! Each takes the parameter's name, the argument, and what else the parameter may be (" or None").
 
-use core::fmt::Display;
-use std::path::PathBuf;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyOverflowError;
 use pyo3::{PyTypeCheck, PyTypeInfo};
 
 use super::arguments::{number as not_bool, wrong};
-use super::conditions::Conditions;
 use super::protocol;
 use crate::wire::MAX_LENGTH;
 
@@ -147,6 +142,24 @@ pub(super) fn span(name: &str, given: &Bound<'_, PyAny>, or: &str, low: f64, hig
         return Ok(seconds);
     }
     refuse!(PyValueError, "{name} must be {low} to {high} seconds{or}, not {seconds}")
+}
+
+/// A latency, or its variation: a larger number is one of milliseconds by mistake.
+pub(super) fn latency(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<f64> {
+    let value = number(name, given, or)?;
+    if value > 10.0 {
+        refuse!(PyValueError, "{name} must be 0 to 10 seconds, not {value}: 50 milliseconds are {name}=0.05");
+    }
+    span(name, given, or, 0.0, 10.0)
+}
+
+/// A copy of settings that another object has.
+pub(super) fn copied<T: pyo3::PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Copy + Sync>(
+    name: &str,
+    given: &Bound<'_, PyAny>,
+    or: &str,
+) -> PyResult<T> {
+    instance::<T>(name, given, or).map(|given| *given.get())
 }
 
 /// One of two words.

@@ -1,37 +1,27 @@
 //! A client for Python: the sans-IO client, its tokens, messages and events.
 
 use core::net::{IpAddr, Ipv4Addr};
-use std::sync::atomic::AtomicU64;
 
+use crate::python::inbox::EVENTS;
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyResourceWarning, PyUserWarning};
-use pyo3::types::PyRange;
+use pyo3::exceptions::PyResourceWarning;
 
 use super::capture::{Capture, Secrets};
 use super::congestion::Congestion;
 use super::development::Development;
 use super::endpoint::CLIENT;
-use super::errors::{not_connected, warn};
-use super::events::{Connected, Disconnected, reconnecting_state, state_to_python};
-use super::facade::Facade;
-use super::ghosts::{ClientWorld, Ghost, made_classes};
-use super::inbox::{Inbox, Pending};
-use super::log::{Level, log, log_end};
+use super::events::state_to_python;
+use super::ghosts::{ClientWorld, made_classes};
+use super::log::log_end;
 use super::reconnect::{AT_ONCE, Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
-use super::server::Server;
-use super::settings::{Given, Settings};
-use super::setup::{entropy, open_driver, random, skip_seed};
-use super::stats::ConnectionStats;
-use super::time::{self, Clock, Latency};
-use super::token::{ConnectToken, extract_key};
+use super::setup::{open_driver, skip_seed};
+use super::time::{Clock, Latency};
+use super::token::ConnectToken;
 use crate::driver::bind::{any_port, reaches, reaches_both};
 use crate::driver::{Carrier, ClaimedToken, claim_token};
-use crate::endpoint::{
-    ChunkLimits, ClientConfig, DEVELOPMENT_KEY, Dial, DisconnectReason, Event, ReconnectConfig,
-};
+use crate::endpoint::{ClientConfig, DEVELOPMENT_KEY, Dial, ReconnectConfig};
 use crate::netcode::{self, ClientState, TokenUse};
-use crate::timeline::packet::MAX_INPUTS;
 use crate::transport::BudgetConfig;
 
 /// A client that wasn't ticked for this long was forgotten by mistake.
@@ -39,9 +29,6 @@ const FORGOTTEN_AFTER: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The seconds of silence that end a connection, by default.
 const TIMEOUT: u32 = 10;
-
-/// The default bytes of chunks that a server may have in a client's memory.
-const CHUNK_MEMORY: u64 = ChunkLimits::CLIENT.memory_bytes;
 
 /// The handle of no server.
 const NOBODY: PeerHandle = PeerHandle { slot: u32::MAX, generation: u32::MAX };
@@ -154,10 +141,10 @@ impl Client {
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if self.is_reconnecting() {
-            return reconnecting_state(py);
+            return state_to_python(py, None);
         }
         let state = self.asked(|dial| dial.state())?;
-        state_to_python(py, state.unwrap_or(ClientState::Disconnected))
+        state_to_python(py, state.or(Some(ClientState::Disconnected)))
     }
 
     #[getter]
@@ -212,41 +199,6 @@ impl Client {
     #[getter]
     fn clock(slf: Py<Self>) -> Clock {
         Clock(slf)
-    }
-
-    fn send_input<'py>(&self, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyRange>> {
-        time::send_input(self, input)
-    }
-
-    /// As ``send_input``, and what the server reads for each of the ticks.
-    fn _send_input<'py>(
-        &self,
-        input: &Bound<'py, PyAny>,
-    ) -> PyResult<(Bound<'py, PyRange>, Vec<Bound<'py, PyAny>>)> {
-        time::send_input_read(self, input)
-    }
-
-    /// The tick to draw: see `Player::drawn_tick`.
-    fn _drawn_tick(&self) -> PyResult<Option<f64>> {
-        time::drawn_tick(self)
-    }
-
-    fn set_seen(&self, #[number] tick: f64) -> PyResult<()> {
-        time::see(self, tick)
-    }
-
-    fn tick_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
-        time::tick_of(self, ghost)
-    }
-
-    fn set_inputs(
-        &self,
-        #[within(0, time::MAX_TICKS)] delay: u32,
-        #[span(0.0, time::MAX_LEAD)] min_lead: f64,
-        #[span(0.0, time::MAX_LEAD)] max_lead: f64,
-        #[within(1, MAX_INPUTS as u32)] redundancy: u32,
-    ) -> PyResult<()> {
-        time::configure(self, delay, min_lead, max_lead, redundancy)
     }
 
     fn call<'py>(
@@ -351,7 +303,7 @@ impl Client {
             }
             None => Vec::new(),
         };
-        Settings::new(given, CHUNK_MEMORY, protocol, made)
+        Settings::new(given, &CLIENT, protocol, made)
     }
 
     fn dial(
@@ -422,7 +374,7 @@ impl Client {
             let seed = random(&mut *entropy(network.clone()));
             Box::new(Reconnecting::new(tokens, config, seed, driver.now()))
         });
-        let endpoint = Endpoint::new(py, &CLIENT, host, driver, protocol, settings)?;
+        let endpoint = Endpoint::new(py, host, driver, protocol, settings)?;
         // A thread ticks it; and in virtual time, a test of something else needs no ticks.
         let warned = AtomicBool::new(network.is_some() || endpoint.state.is_threaded());
         let state = Arc::downgrade(&endpoint.state);
@@ -556,25 +508,16 @@ impl Client {
     fn make_objects(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
         self.make_events(py, pending, events)?;
         pending.make_ghosts(py, &self.endpoint)?;
-        pending.make_chunks(py, |_| Some(None))?;
-        let mut refused = Vec::new();
-        let made = pending.make_messages(py, &self.endpoint, &mut refused, |_, what| match what {
-            [alone] => Ok(Some(alone.clone().unbind())),
-            several => Ok(Some(PyTuple::new(py, several)?.into_any().unbind())),
-        });
-        if let [(_, why), ..] = refused.as_slice() {
-            self.refuse(why);
-        }
-        made
+        pending.make_received(py, &self.endpoint, |_| Some(None))
     }
 
     fn make_events(&self, py: Python<'_>, pending: &mut Pending, events: Vec<Event>) -> PyResult<()> {
         let reconnecting = self.reconnecting.as_deref();
         if let Some(reconnecting) = reconnecting {
-            pending.lists.events.append(&mut reconnecting.take_events());
+            pending.lists[EVENTS].append(&mut reconnecting.take_events());
         }
         for event in events {
-            pending.lists.events.push(match event {
+            pending.lists[EVENTS].push(match event {
                 Event::Accepted { .. } => continue,
                 Event::Dialled { client_index, .. } => {
                     log(py, Level::Info, || {
@@ -591,20 +534,12 @@ impl Client {
                         Some(reconnecting) => {
                             reconnecting.note_end(self, py, self.now()?, (reason, detail))?
                         }
-                        None => Py::new(py, Disconnected { client: None, reason, detail })?.into_any(),
+                        None => Disconnected::event(py, None, reason, detail)?,
                     }
                 }
             });
         }
         Ok(())
-    }
-
-    /// Ends the connection to a server whose message a class refuses. The next tick reports it.
-    fn refuse(&self, why: &str) {
-        // If the game has closed the client meanwhile, the connection is gone anyway.
-        let _ = self.endpoint.with(|core, driver| {
-            driver.transmit(|now, out| core.refuse_message(now, self.server(), why, out));
-        });
     }
 }
 

@@ -11,14 +11,11 @@ use std::cell::Cell;
 
 use crate::python::prelude::*;
 
-use super::errors::{MessageTooLargeError, StreamError};
-use super::schema::Schema;
 use super::slots::Slots;
 use super::stream::Stream;
-use super::value::Refusal;
 use crate::transport::protocol::MAX_MESSAGE_BYTES;
 use crate::transport::{Block, Body, MessageType, OpaqueBody};
-use crate::wire::{self, BitWriter, Encoded};
+use crate::wire::{self, Encoded};
 
 /// Bytes of the buffer that a thread keeps for its next message.
 const MAX_KEPT: usize = 4096;

@@ -2,9 +2,8 @@
 //! they are. A view keeps its memory alive. Only views of ghosts' columns on servers are writable; nothing
 //! changes what others show.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::c_char;
 use std::borrow::Cow;
-use std::ffi::CStr;
 
 use crate::python::prelude::*;
 use pyo3::exceptions::PyBufferError;

@@ -1,18 +1,18 @@
-//! Field types that consist of others: optional ones, lists, tuples, sets, maps, unions and the like.
+//! Field types that consist of others, of an enumeration's members, or of message classes: see `tickwire._composed`.
 
-use super::compound::{Converted, Literals, is_hashable};
-use super::fields::{FieldType, Natural, compiled};
-use super::schema::Schema;
-use super::shape::{Nested, Shape};
+use super::compound::{Converted, Literals};
+use super::fields::{About, FieldType, compiled};
+use super::shape::{FlagClass, Members, Nested, Shape};
 use crate::python::prelude::*;
-use crate::wire::{BitWriter, Kind, MAX_LENGTH};
-use pyo3::types::{PyFrozenSet, PySet};
+use crate::wire::{Kind, MAX_LENGTH};
 
 #[pyfunction]
-pub(crate) fn common_of(item: &Bound<'_, FieldType>, values: Vec<Bound<'_, PyAny>>) -> PyResult<FieldType> {
-    let FieldType { kind, shape, python_type, label, .. } = item.get();
-    let shown: Vec<String> =
-        values.iter().map(|value| Ok(value.repr()?.to_string())).collect::<PyResult<_>>()?;
+pub(crate) fn common_of(
+    item: &Bound<'_, FieldType>,
+    values: Vec<Bound<'_, PyAny>>,
+    about: About,
+) -> PyResult<FieldType> {
+    let FieldType { kind, shape, label, .. } = item.get();
     let own = compiled(kind, label)?;
     let field = own.fields().first().ok_or_else(|| PyValueError::new_err("a field"))?;
     let mut words = Vec::new();
@@ -26,225 +26,99 @@ pub(crate) fn common_of(item: &Bound<'_, FieldType>, values: Vec<Bound<'_, PyAny
         }
         words.push(u128::from_le_bytes(word));
     }
-    let default = match values.first() {
-        Some(value) => Natural::Shared(value.clone().unbind()),
-        None => return Err(PyValueError::new_err("common() must have one or two values, not none")),
-    };
-    let kind = Kind::Common { item: Box::new(kind.clone()), words };
-    let label = format!("{label}, common({})", shown.join(", "));
-    let schema = compiled(&kind, &label)?;
-    Ok(FieldType {
-        kind,
-        shape: shape.clone(),
-        default,
-        python_type: python_type.clone_ref(item.py()),
-        min_bits: schema.min_bits(),
-        max_bits: schema.max_bits(),
-        label,
-    })
+    FieldType::new(Kind::Common { item: Box::new(kind.clone()), words }, shape.clone(), about)
 }
 
 #[pyfunction]
-pub(crate) fn optional_of(item: &Bound<'_, FieldType>) -> PyResult<FieldType> {
-    let FieldType { kind, shape, python_type, label, .. } = item.get();
-    FieldType::new(
-        Kind::Optional(Box::new(kind.clone())),
-        Shape::Optional(shape.clone()),
-        Natural::Shared(item.py().None()),
-        python_type.clone_ref(item.py()),
-        format!("{label} | None"),
-    )
-}
-
-#[pyfunction]
-pub(crate) fn list_of(
-    item: &Bound<'_, FieldType>,
-    #[within(0, MAX_LENGTH)] up_to: u32,
+pub(crate) fn composed(
+    form: &str,
+    parts: Vec<Bound<'_, FieldType>>,
+    count: &Bound<'_, PyAny>,
+    about: About,
 ) -> PyResult<FieldType> {
-    let FieldType { kind, shape, label, .. } = item.get();
-    let list = item.py().get_type::<PyList>().unbind();
-    FieldType::new(
-        Kind::List { max: up_to, item: Box::new(kind.clone()) },
-        Shape::List(shape.clone()),
-        Natural::Made(list.clone_ref(item.py())),
-        list,
-        format!("list[{label}], up_to({up_to})"),
-    )
-}
-
-#[pyfunction]
-pub(crate) fn sparse_of(
-    item: &Bound<'_, FieldType>,
-    #[within(1, MAX_LENGTH)] sparse: u32,
-) -> PyResult<FieldType> {
-    let FieldType { kind, shape, label, .. } = item.get();
-    let dict = item.py().get_type::<PyDict>().unbind();
-    FieldType::new(
-        Kind::Sparse { slots: sparse, item: Box::new(kind.clone()) },
-        Shape::Sparse(shape.clone()),
-        Natural::Made(dict.clone_ref(item.py())),
-        dict,
-        format!("dict[int, {label}], sparse({sparse})"),
-    )
-}
-
-#[pyfunction]
-pub(crate) fn nested_of(class_: &Bound<'_, PyType>, schema: &Bound<'_, Schema>) -> PyResult<FieldType> {
-    let fields = schema.get().core.fields().iter();
-    FieldType::new(
-        Kind::Nested { fields: fields.map(|field| (field.name().into(), field.kind().clone())).collect() },
-        Shape::Nested(Nested::new(class_, schema.clone().unbind())?),
-        Natural::Made(class_.clone().unbind()),
-        class_.clone().unbind(),
-        class_.name()?.to_string(),
-    )
-}
-
-#[pyfunction]
-pub(crate) fn tuple_of(py: Python<'_>, items: Vec<Bound<'_, FieldType>>) -> PyResult<FieldType> {
-    let fields = items.iter().enumerate().map(|(i, item)| (i.to_string(), item.get().kind.clone()));
-    let labels: Vec<&str> = items.iter().map(|item| item.get().label.as_str()).collect();
-    FieldType::new(
-        Kind::Nested { fields: fields.collect() },
-        Shape::Tuple(items.iter().map(|item| item.get().shape.clone()).collect()),
-        Natural::Parts(items.iter().map(|item| item.clone().unbind()).collect()),
-        py.get_type::<PyTuple>().unbind(),
-        format!("tuple[{}]", labels.join(", ")),
-    )
-}
-
-#[pyfunction]
-pub(crate) fn items_of(
-    item: &Bound<'_, FieldType>,
-    #[within(0, MAX_LENGTH)] up_to: u32,
-) -> PyResult<FieldType> {
-    let FieldType { kind, shape, label, .. } = item.get();
-    FieldType::new(
-        Kind::List { max: up_to, item: Box::new(kind.clone()) },
-        Shape::Items(shape.clone()),
-        Natural::Shared(PyTuple::empty(item.py()).into_any().unbind()),
-        item.py().get_type::<PyTuple>().unbind(),
-        format!("tuple[{label}, ...], up_to({up_to})"),
-    )
-}
-
-#[pyfunction]
-pub(crate) fn set_of(
-    item: &Bound<'_, FieldType>,
-    #[within(0, MAX_LENGTH)] up_to: u32,
-    frozen: bool,
-) -> PyResult<FieldType> {
-    let py = item.py();
-    let FieldType { kind, shape, label, .. } = item.get();
-    check_hashable(item, "items of a set")?;
-    let (name, class) = match frozen {
-        true => ("frozenset", py.get_type::<PyFrozenSet>().unbind()),
-        false => ("set", py.get_type::<PySet>().unbind()),
+    let kind = |part: usize| Box::new(parts[part].get().kind.clone());
+    let shape = |part: usize| parts[part].get().shape.clone();
+    let up_to = || bounded("up_to", count, 0, MAX_LENGTH);
+    let (kind, shape) = match form {
+        "optional" => (Kind::Optional(kind(0)), Shape::Optional(shape(0))),
+        "list" => (Kind::List { max: up_to()?, item: kind(0) }, Shape::List(shape(0))),
+        "items" => (Kind::List { max: up_to()?, item: kind(0) }, Shape::Items(shape(0))),
+        "set" | "frozenset" => {
+            let shape = Shape::Set { item: shape(0), frozen: form == "frozenset" };
+            (Kind::Set { max: up_to()?, item: kind(0) }, shape)
+        }
+        "map" => {
+            let kind = Kind::Map { max: up_to()?, key: kind(0), item: kind(1) };
+            (kind, Shape::Map((shape(0), shape(1))))
+        }
+        "sparse" => {
+            let slots = bounded("sparse", count, 1, MAX_LENGTH)?;
+            (Kind::Sparse { slots, item: kind(0) }, Shape::Sparse(shape(0)))
+        }
+        _ => {
+            let fields = parts.iter().enumerate().map(|(i, part)| (i.to_string(), part.get().kind.clone()));
+            let shapes = parts.iter().map(|part| part.get().shape.clone());
+            (Kind::Nested { fields: fields.collect() }, Shape::Tuple(shapes.collect()))
+        }
     };
-    let default = match frozen {
-        true => Natural::Shared(class.bind(py).call0()?.unbind()),
-        false => Natural::Made(class.clone_ref(py)),
-    };
-    FieldType::new(
-        Kind::Set { max: up_to, item: Box::new(kind.clone()) },
-        Shape::Set { item: shape.clone(), frozen },
-        default,
-        class,
-        format!("{name}[{label}], up_to({up_to})"),
-    )
+    FieldType::new(kind, Arc::new(shape), about)
 }
 
 #[pyfunction]
-pub(crate) fn map_of(
-    key: &Bound<'_, FieldType>,
-    item: &Bound<'_, FieldType>,
-    #[within(0, MAX_LENGTH)] up_to: u32,
+pub(crate) fn member_of(
+    form: &str,
+    class_: &Bound<'_, PyType>,
+    members: Vec<(String, i64, Py<PyAny>)>,
+    about: About,
 ) -> PyResult<FieldType> {
-    check_hashable(key, "keys of a dict")?;
-    let boxed = |field: &Bound<'_, FieldType>| Box::new(field.get().kind.clone());
-    let dict = key.py().get_type::<PyDict>().unbind();
-    FieldType::new(
-        Kind::Map { max: up_to, key: boxed(key), item: boxed(item) },
-        Shape::Map((key.get().shape.clone(), item.get().shape.clone())),
-        Natural::Made(dict.clone_ref(key.py())),
-        dict,
-        format!("dict[{}, {}], up_to({up_to})", key.get().label, item.get().label),
-    )
-}
-
-fn check_hashable(item: &Bound<'_, FieldType>, what: &str) -> PyResult<()> {
-    let class = item.get().python_type.bind(item.py());
-    if is_hashable(class)? {
-        return Ok(());
-    }
-    Err(PyTypeError::new_err(format!("{what} must be hashable, and a {} is not", class.name()?)))
+    let mut names: Vec<_> = members.iter().map(|(name, number, _)| (name.clone(), *number)).collect();
+    names.sort_by_key(|(_, number)| *number);
+    let own = members.into_iter().map(|(_, number, member)| (number, member)).collect();
+    let shape = match form {
+        "flags" => Shape::Flags(FlagClass::new(class_, names.len())?),
+        "enum" => Shape::Member(Members::new(class_, own)),
+        _ => Shape::Literal(Literals::new(own)),
+    };
+    let kind = match form {
+        "flags" => Kind::Flags { names: names.into_iter().map(|(name, _)| name).collect() },
+        _ => Kind::Enum { members: names },
+    };
+    FieldType::new(kind, Arc::new(shape), about)
 }
 
 #[pyfunction]
-pub(crate) fn literal_of(py: Python<'_>, values: Vec<Bound<'_, PyAny>>) -> PyResult<FieldType> {
-    let shown: Vec<String> =
-        values.iter().map(|value| Ok(value.repr()?.to_string())).collect::<PyResult<_>>()?;
-    let Some(first) = values.first() else {
-        return Err(PyTypeError::new_err("Literal must have values, and has none"));
-    };
-    let class = first.get_type();
-    let python_type = match values.iter().all(|value| value.get_type().is(&class)) {
-        true => class.clone(),
-        false => py.get_type::<PyAny>(),
-    };
-    // As in enumerations: the values' own integers if all are integers, otherwise their positions.
-    let own = values.iter().map(|value| value.cast_exact::<PyInt>().ok()?.extract::<i64>().ok());
-    let numbers: Vec<i64> = own.collect::<Option<_>>().unwrap_or_else(|| (0..).take(values.len()).collect());
-    let literals = numbers.iter().zip(&values).map(|(number, value)| (*number, value.clone().unbind()));
-    let shape = Shape::Literal(Literals::new(literals.collect()));
-    let default = Natural::Shared(first.clone().unbind());
-    let mut members: Vec<(String, i64)> = shown.iter().cloned().zip(numbers).collect();
-    members.sort_by_key(|(_, number)| *number);
-    let label = format!("Literal[{}]", shown.join(", "));
-    FieldType::new(Kind::Enum { members }, shape, default, python_type.unbind(), label)
-}
-
-#[pyfunction]
-pub(crate) fn union_of(
-    py: Python<'_>,
+pub(crate) fn nested_of(
     classes: Vec<(Bound<'_, PyType>, Bound<'_, Schema>)>,
+    union: bool,
+    about: About,
 ) -> PyResult<FieldType> {
-    let mut names = Vec::with_capacity(classes.len());
-    for (class, _) in &classes {
-        names.push(class.name()?.to_string());
-    }
-    let Some((first, _)) = classes.first() else { return Err(PyTypeError::new_err("a union of nothing")) };
-    let variants = names.iter().zip(&classes).map(|(name, (_, schema))| {
+    let (mut nested, mut variants) = (Vec::new(), Vec::new());
+    for (class, schema) in classes {
         let fields = schema.get().core.fields().iter();
         let fields = fields.map(|field| (field.name().into(), field.kind().clone())).collect();
-        (name.clone(), Kind::Nested { fields })
-    });
-    let variants = variants.collect();
-    let nested = classes.iter().map(|(class, schema)| Nested::new(class, schema.clone().unbind()));
-    FieldType::new(
-        Kind::Union { variants },
-        Shape::Union(nested.collect::<PyResult<_>>()?),
-        Natural::Made(first.clone().unbind()),
-        py.get_type::<PyAny>().unbind(),
-        names.join(" | "),
-    )
+        variants.push((class.name()?.to_string(), Kind::Nested { fields }));
+        nested.push(Nested::new(&class, schema.unbind())?);
+    }
+    let (kind, shape) = match (nested.pop(), variants.pop()) {
+        (Some(class), Some((_, kind))) if !union => (kind, Shape::Nested(class)),
+        (last, variant) => {
+            nested.extend(last);
+            variants.extend(variant);
+            (Kind::Union { variants }, Shape::Union(nested))
+        }
+    };
+    FieldType::new(kind, Arc::new(shape), about)
 }
 
 #[pyfunction]
 pub(crate) fn converted_of(
-    class_: &Bound<'_, PyType>,
+    class_: Py<PyType>,
     item: &Bound<'_, FieldType>,
     #[callable] to_wire: Py<PyAny>,
     #[callable] from_wire: Py<PyAny>,
+    about: About,
 ) -> PyResult<FieldType> {
-    let FieldType { kind, shape, label, .. } = item.get();
-    let natural = Natural::Converted(item.clone().unbind(), from_wire.clone_ref(item.py()));
-    let converted = Converted::new(class_.clone().unbind(), shape.clone(), to_wire, from_wire);
-    FieldType::new(
-        kind.clone(),
-        Shape::Converted(converted),
-        natural,
-        class_.clone().unbind(),
-        format!("{} as {label}", class_.name()?),
-    )
+    let FieldType { kind, shape, .. } = item.get();
+    let converted = Converted::new(class_, shape.clone(), to_wire, from_wire);
+    FieldType::new(kind.clone(), Arc::new(Shape::Converted(converted)), about)
 }

@@ -9,12 +9,10 @@
 use crate::python::prelude::*;
 use pyo3::types::{PyFrozenSet, PySet};
 
-use super::errors::StreamError;
-use super::shape::{Nested, Shape, broken, instance_of, items};
-use super::value::Refusal;
+use super::shape::{Nested, Shape, Target, broken, instance_of, items};
 use crate::wire::node::{Leaf, List, Union};
 use crate::wire::order::ItemsError;
-use crate::wire::{BitSink, BitWriter, Node, Schema, Value};
+use crate::wire::{Node, Schema, Value};
 
 /// How many items of a set may share a hash.
 const MAX_OF_ONE_HASH: usize = 16;
@@ -33,32 +31,20 @@ impl Converted {
         Converted { class, item, to_wire, from_wire }
     }
 
-    pub(super) fn write<S: BitSink>(
+    pub(super) fn write(
         &self,
         node: &Node,
         object: &Bound<'_, PyAny>,
-        sink: &mut S,
+        sink: &mut impl Target,
     ) -> Result<(), Refusal> {
-        let (item, converted) = self.to_wire(object)?;
-        match item.write(node, &converted, sink) {
-            // The converted value says more than the object.
-            Err(refusal) => Err(refusal.within(" (to_wire)", &converted)),
-            written => written,
-        }
-    }
-
-    /// The shape on the wire, and how an object is converted to it.
-    pub(super) fn to_wire<'py>(
-        &self,
-        object: &Bound<'py, PyAny>,
-    ) -> Result<(&Shape, Bound<'py, PyAny>), Refusal> {
         let py = object.py();
         if !object.is_instance(self.class.bind(py)).map_err(Refusal::Raised)? {
             return Err(instance_of(&self.class, py));
         }
         let converted =
             self.to_wire.bind(py).call1((object,)).map_err(|error| Refusal::to_wire(py, error))?;
-        Ok((&self.item, converted))
+        // The converted value says more than the object.
+        self.item.write(node, &converted, sink).map_err(|refusal| refusal.within(" (to_wire)", &converted))
     }
 
     pub(super) fn load<'py, const CONVERT: bool>(
@@ -122,18 +108,18 @@ pub(super) fn literal(leaf: &Leaf, body: &[u8], at: usize) -> PyResult<Value<'st
 }
 
 /// Writes a tuple whose parts have fields of their own.
-pub(super) fn write_tuple<S: BitSink>(
+pub(super) fn write_tuple(
     shapes: &[Arc<Shape>],
     schema: &Schema,
     object: &Bound<'_, PyAny>,
-    sink: &mut S,
+    sink: &mut impl Target,
 ) -> Result<(), Refusal> {
     let parts = items(object, "a tuple")?;
     if parts.len() != shapes.len() {
         return Err(Refusal::Length { length: parts.len(), count: shapes.len() });
     }
     for (i, ((shape, field), part)) in shapes.iter().zip(schema.fields()).zip(parts.iter()).enumerate() {
-        let written = shape.write(field.node(), &part, sink);
+        let written = sink.part(field.offset(), |sink| shape.write(field.node(), &part, sink));
         written.map_err(|refusal| refusal.within(&format!("[{i}]"), &part))?;
     }
     Ok(())
@@ -305,11 +291,6 @@ fn names(classes: &[Nested], py: Python<'_>) -> String {
         name.map_or_else(|_| "message".into(), |name| name.to_string())
     };
     classes.iter().map(name).collect::<Vec<_>>().join(", ")
-}
-
-/// Whether objects of this class can be in a set, and be keys.
-pub(super) fn is_hashable(class: &Bound<'_, PyType>) -> PyResult<bool> {
-    Ok(!class.getattr(intern!(class.py(), "__hash__"))?.is_none())
 }
 
 /// The item type of a list's schema.

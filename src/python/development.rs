@@ -3,7 +3,6 @@
 
 use crate::python::prelude::*;
 
-use super::setup::entropy;
 use crate::driver::unix_now;
 use crate::endpoint::{DEVELOPMENT_ADDRESS, Key};
 use crate::netcode::{ConnectToken, TokenParams, USER_DATA_BYTES, hash_address};

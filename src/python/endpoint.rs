@@ -10,23 +10,17 @@ use crate::python::prelude::*;
 use pyo3::exceptions::PyRuntimeWarning;
 
 use super::calls::Desk;
-use super::errors::{channel_error, closed_error, not_connected, stale_client, warn};
 use super::forks::Process;
 use super::ghosts::{self, Copies, Population};
 use super::hooks::{AskedAt, Candidates, ask_priority};
-use super::inbox::{Inbox, Pending};
-use super::log::{Level, log, log_drops};
-use super::network::SimulatedNetwork;
-use super::parts::counts;
+use super::log::log_drops;
 use super::rendezvous;
 use super::sending::Sent;
-use super::settings::Settings;
 use super::setup::{network_id_key, visit_seed};
-use super::stats::ConnectionStats;
 use crate::driver::reports::Dropped;
 use crate::driver::udp::UdpSocket;
 use crate::driver::{BETWEEN_TURNS, Next, Poller};
-use crate::endpoint::{DisconnectReason, Event, PeerStats, SendError};
+use crate::endpoint::PeerStats;
 use crate::session::Ghosts;
 
 /// The longest wait that event loops are given: not all of them can wait forever.
@@ -114,7 +108,6 @@ pub(super) struct Endpoint {
 impl Endpoint {
     pub(super) fn new(
         py: Python<'_>,
-        kind: &'static EndpointKind,
         host: Host,
         driver: Driver,
         protocol: Py<Protocol>,
@@ -123,7 +116,7 @@ impl Endpoint {
         let address = Address(driver.local_address());
         // A fork copies a virtual network with all its endpoints.
         let process = driver.socket().map(|_| Process::current(py)).transpose()?;
-        let Settings { tuning, debugging, hooks, pending, made, simulated: network, .. } = settings;
+        let Settings { kind, tuning, debugging, hooks, pending, made, simulated: network, .. } = settings;
         let (tuning, strict) = (tuning.get(), debugging.get().strict);
         let socket = driver.socket().filter(|_| tuning.is_threaded());
         let poller = socket.map(|socket| Poller::new(socket.handle()?)).transpose();
@@ -359,7 +352,7 @@ impl Endpoint {
             state.asking = true;
             (count, AskedAt { now, version: state.carrier.session.version() })
         };
-        let candidates = Candidates::new(count, asked_at, Arc::downgrade(&self.state) as _);
+        let candidates = Candidates::new(count, asked_at, Arc::downgrade(&self.state));
         let answer = self.clocked(py, "priority", || ask_priority(hook.bind(py), candidates));
         if !matches!(answer, Ok(Some(_))) {
             self.state.lock()?.asking = false;

@@ -80,8 +80,7 @@ pub(crate) struct ClientHandle {
 impl ClientHandle {
     properties! {
         id: u64 = self.id;
-        slot: u32 = self.core.slot;
-        generation: u32 = self.core.generation;
+        slot, generation: u32 of self.core;
         number: u64 = self.core.number();
         address: Address = self.address;
         user_data: Bound<'py, PyBytes> = PyBytes::new(py, &*self.user_data);
@@ -128,44 +127,32 @@ pub(crate) struct Connected {
     pub(super) client: Option<Py<ClientHandle>>,
 }
 
-#[pyclass(frozen, module = "tickwire")]
+#[record(module = "tickwire")]
 #[derive(Debug)]
 pub(crate) struct Disconnected {
-    #[pyo3(get)]
     pub(super) client: Option<Py<ClientHandle>>,
-    pub(super) reason: endpoint::DisconnectReason,
-    pub(super) detail: Option<Box<str>>,
+    pub(super) reason: DisconnectReason,
+    pub(super) detail: Option<String>,
 }
 
-#[pymethods]
 impl Disconnected {
-    #[classattr]
-    fn __match_args__() -> (&'static str, &'static str, &'static str) {
-        ("client", "reason", "detail")
-    }
-
-    properties! {
-        reason: endpoint::DisconnectReason = self.reason;
-        detail: Option<&str> = self.detail.as_deref();
-    }
-
-    traverses!(self.client);
-
-    fn __repr__(&self) -> String {
-        let client = self.client.as_ref().map_or_else(|| "None".into(), |client| client.get().__repr__());
-        let reason = constant_name(&format!("{:?}", self.reason));
-        let detail = self.detail.as_ref().map(|detail| format!(", detail={detail:?}")).unwrap_or_default();
-        format!("Disconnected(client={client}, reason={reason}{detail})")
+    /// The event for the game.
+    pub(super) fn event(
+        py: Python<'_>,
+        client: Option<Py<ClientHandle>>,
+        reason: DisconnectReason,
+        detail: Option<Box<str>>,
+    ) -> PyResult<Py<PyAny>> {
+        Ok(Py::new(py, Disconnected { client, reason, detail: detail.map(String::from) })?.into_any())
     }
 }
 
-pub(super) fn state_to_python(py: Python<'_>, state: endpoint::ClientState) -> PyResult<Bound<'_, PyAny>> {
+/// The state of a client; None: it waits for its next attempt.
+pub(super) fn state_to_python(
+    py: Python<'_>,
+    state: Option<endpoint::ClientState>,
+) -> PyResult<Bound<'_, PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "tickwire._connection", "ClientState")?.call1((state.number(),))
-}
-
-/// The state of a client that waits for its next attempt.
-pub(super) fn reconnecting_state(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "tickwire._connection", "ClientState")?.getattr("RECONNECTING")
+    let class = CLASS.import(py, "tickwire._connection", "ClientState")?;
+    state.map_or_else(|| class.getattr("RECONNECTING"), |state| class.call1((state.number(),)))
 }

@@ -1,10 +1,9 @@
 //! Fixed-point numbers with more bits than a float: integers inside, `Fraction` outside.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyAttributeError, PyOverflowError};
 
-use super::value::{Refusal, float};
-use crate::wire::{FixedPoint, ValueError};
+use super::value::float;
+use crate::wire::FixedPoint;
 
 /// The raw integer nearest to an int, a float, a `Fraction` or a `Decimal`, ties away from zero.
 pub(super) fn raw(object: &Bound<'_, PyAny>, format: &FixedPoint) -> Result<i128, Refusal> {

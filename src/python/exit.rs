@@ -4,7 +4,6 @@
 //! Promises: each object is closed once, if it still exists then. A hook or call that is running doesn't abort the
 //! process.
 
-use std::sync::MutexGuard;
 use std::{hint, mem, ptr, thread};
 
 use crate::python::prelude::*;

@@ -3,11 +3,6 @@
 
 use crate::python::prelude::*;
 
-use super::client::Client;
-use super::inbox::Inbox;
-use super::peer::Peer;
-use super::server::Server;
-
 /// An endpoint with its own kind of work around a tick.
 pub(super) trait Facade: Send + Sync {
     fn endpoint(&self) -> &Endpoint;

@@ -1,11 +1,9 @@
 //! Field types: the contents of `Annotated`.
 
-use core::fmt::Display;
-
 use crate::python::prelude::*;
 
 use super::checks::placed;
-use super::shape::{FlagClass, Members, Shape, members_of};
+use super::shape::Shape;
 use super::value::Takes;
 use crate::wire::{self, Kind, SchemaError};
 
@@ -14,25 +12,17 @@ use crate::wire::{self, Kind, SchemaError};
 pub(crate) struct FieldType {
     pub(super) kind: Kind,
     pub(super) shape: Arc<Shape>,
-    pub(super) default: Natural,
+    default: Py<PyAny>,
+    /// Whether the default is called to make one each time.
+    made: bool,
     pub(super) python_type: Py<PyType>,
     pub(super) min_bits: usize,
     pub(super) max_bits: usize,
     pub(super) label: String,
 }
 
-/// The default of a field without one of its own.
-#[derive(Debug)]
-pub(super) enum Natural {
-    /// One object for all.
-    Shared(Py<PyAny>),
-    /// A new object of this class each time.
-    Made(Py<PyType>),
-    /// The game's `from_wire` of the wire's default.
-    Converted(Py<FieldType>, Py<PyAny>),
-    /// A tuple of the parts' defaults.
-    Parts(Vec<Py<FieldType>>),
-}
+/// Its label, its Python type, and its default with whether it is called to make one each time.
+pub(super) type About = (String, Py<PyType>, Py<PyAny>, bool);
 
 impl FieldType {
     /// A field that is one object of a builtin type.
@@ -41,29 +31,22 @@ impl FieldType {
             refuse!(PyValueError, "{label}: not one value");
         };
         let (default, python_type) = natural(py, &kind)?;
-        let default = Natural::Shared(default.unbind());
-        Self::new(kind, Shape::Plain(takes), default, python_type.unbind(), label)
+        let about = (label, python_type.unbind(), default.unbind(), false);
+        Self::new(kind, Arc::new(Shape::Plain(takes)), about)
     }
 
     /// A field that is a tuple of floats.
     fn floats(py: Python<'_>, kind: Kind, default: &[f64], label: String) -> PyResult<Self> {
-        let shape = Shape::Floats(default.len());
-        let default = Natural::Shared(PyTuple::new(py, default)?.into_any().unbind());
-        Self::new(kind, shape, default, py.get_type::<PyTuple>().unbind(), label)
+        let (shape, default) = (Shape::Floats(default.len()), PyTuple::new(py, default)?.into_any().unbind());
+        Self::new(kind, Arc::new(shape), (label, py.get_type::<PyTuple>().unbind(), default, false))
     }
 
     /// Checks the parameters once, at the declaration.
-    pub(super) fn new(
-        kind: Kind,
-        shape: Shape,
-        default: Natural,
-        python_type: Py<PyType>,
-        label: String,
-    ) -> PyResult<Self> {
-        let py_error = |error| Python::attach(|py| placed(py, error));
-        let schema = compiled(&kind, &label).map_err(py_error)?;
+    pub(super) fn new(kind: Kind, shape: Arc<Shape>, about: About) -> PyResult<Self> {
+        let (label, python_type, default, made) = about;
+        let schema = compiled(&kind, &label).map_err(|error| Python::attach(|py| placed(py, error)))?;
         let (min_bits, max_bits) = (schema.min_bits(), schema.max_bits());
-        Ok(FieldType { kind, shape: Arc::new(shape), default, python_type, min_bits, max_bits, label })
+        Ok(FieldType { kind, shape, default, made, python_type, min_bits, max_bits, label })
     }
 }
 
@@ -108,31 +91,10 @@ fn nearest<T: PartialOrd>(lo: T, value: T, hi: T) -> T {
 
 #[pymethods]
 impl FieldType {
-    #[getter]
-    fn default<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match &self.default {
-            Natural::Shared(value) => Ok(value.bind(py).clone()),
-            Natural::Made(class) => class.bind(py).call0(),
-            Natural::Converted(item, from_wire) => from_wire.bind(py).call1((item.get().default(py)?,)),
-            Natural::Parts(parts) => {
-                let parts = parts.iter().map(|part| part.get().default(py)).collect::<PyResult<Vec<_>>>()?;
-                Ok(PyTuple::new(py, parts)?.into_any())
-            }
-        }
-    }
-
-    #[getter]
-    fn is_mutable(&self) -> bool {
-        match &self.default {
-            Natural::Shared(_) => false,
-            Natural::Made(_) | Natural::Converted(..) => true,
-            Natural::Parts(parts) => parts.iter().any(|part| part.get().is_mutable()),
-        }
-    }
-
     properties! {
-        min_bits: usize = self.min_bits;
-        max_bits: usize = self.max_bits;
+        default: PyResult<Py<PyAny>> = if self.made { self.default.call0(py) } else { Ok(self.default.clone_ref(py)) };
+        is_mutable: bool = self.made;
+        min_bits, max_bits: usize of self;
         python_type: Bound<'py, PyType> = self.python_type.bind(py).clone();
         __repr__: &str = &self.label;
     }
@@ -208,8 +170,8 @@ pub(crate) fn transform(
     let kind = Kind::Transform { lo: low, hi: high, resolution, bits: rotation_bits };
     let label = format!("transform({low}, {high}, {resolution}, rotation_bits={rotation_bits})");
     let class = py.import("tickwire._fields")?.getattr("Transform")?.cast_into::<PyType>()?;
-    let default = Natural::Shared(class.call0()?.unbind());
-    FieldType::new(kind, Shape::Transform, default, class.unbind(), label)
+    let default = class.call0()?.unbind();
+    FieldType::new(kind, Arc::new(Shape::Transform), (label, class.unbind(), default, false))
 }
 
 #[pyfunction]
@@ -222,40 +184,4 @@ pub(crate) fn flags(py: Python<'_>, names: Vec<String>) -> PyResult<FieldType> {
         refuse!(PyValueError, "{label}: names must differ, and {twice} appears twice");
     }
     FieldType::plain(py, Kind::Flags { names }, label)
-}
-
-#[pyfunction]
-pub(crate) fn enum_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
-    let label = class_.name()?.to_string();
-    let members = members_of(class_)?;
-    let Some((_, _, first)) = members.first() else {
-        refuse!(PyTypeError, "{label} must have members, and has none");
-    };
-    let default = Natural::Shared(first.clone().unbind());
-    let shape = Shape::Member(Members::new(
-        class_,
-        members.iter().map(|(_, value, member)| (*value, member.clone().unbind())).collect(),
-    ));
-    let mut members: Vec<_> = members.into_iter().map(|(name, value, _)| (name, value)).collect();
-    members.sort_by_key(|(_, value)| *value);
-    FieldType::new(Kind::Enum { members }, shape, default, class_.clone().unbind(), label)
-}
-
-#[pyfunction]
-pub(crate) fn flags_of(class_: &Bound<'_, PyType>) -> PyResult<FieldType> {
-    const MAX_FLAGS: usize = 16;
-    let label = class_.name()?.to_string();
-    let mut members = members_of(class_)?;
-    members.sort_by_key(|(_, value, _)| *value);
-    let rising = members.iter().enumerate().all(|(i, (_, value, _))| i < MAX_FLAGS && *value == 1 << i);
-    if members.is_empty() || !rising {
-        return Err(PyTypeError::new_err(format!(
-            "{label} must have flags 1, 2, 4 and so on, none left out, at most {MAX_FLAGS} (each combination that \
-             arrives stays in its class); tw.flags(...) takes more, as an int"
-        )));
-    }
-    let shape = Shape::Flags(FlagClass::new(class_, members.len())?);
-    let default = Natural::Shared(class_.call1((0,))?.unbind());
-    let names = members.into_iter().map(|(name, _, _)| name).collect();
-    FieldType::new(Kind::Flags { names }, shape, default, class_.clone().unbind(), label)
 }

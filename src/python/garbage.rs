@@ -71,6 +71,7 @@ inside! {
     Option<T> => it it.iter(),
     Vec<T> => it it.iter(),
     VecDeque<T> => it it.iter(),
+    [T; 8] => it it.iter(),
     OnceLock<T> => it it.get().into_iter(),
     Arc<T> => it core::iter::once(&**it),
     Box<T> => it core::iter::once(&**it),

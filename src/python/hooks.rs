@@ -4,11 +4,8 @@
 //! reaches the caller as an exception that says so.
 
 use crate::python::prelude::*;
-use pyo3::types::PyMapping;
 
 use super::columns::{Keeper, Layout, view};
-use super::exit;
-use super::goodbye::goodbye;
 use crate::endpoint::{self, Goodbye};
 use crate::transport::{Attribute, Column};
 
@@ -22,19 +19,13 @@ pub(super) struct AskedAt {
     pub(super) version: u64,
 }
 
-/// The source of candidates' attributes.
-pub(super) trait Source: Send + Sync {
-    /// An attribute of the messages that waited at that time; None if they wait no more.
-    fn describe(&self, asked_at: AskedAt, attribute: Attribute) -> Option<Column>;
-}
-
 const ATTRIBUTES: usize = Attribute::Tag as usize + 1;
 
 #[pyclass(frozen, module = "tickwire.columns")]
 pub(crate) struct Candidates {
     count: usize,
     asked_at: AskedAt,
-    source: Weak<dyn Source>,
+    source: Weak<Shared<State>>,
     /// The columns that were read, by attribute.
     columns: [OnceLock<Arc<Column>>; ATTRIBUTES],
 }
@@ -42,7 +33,7 @@ pub(crate) struct Candidates {
 impl Keeper for Column {}
 
 impl Candidates {
-    pub(super) fn new(count: usize, asked_at: AskedAt, source: Weak<dyn Source>) -> Self {
+    pub(super) fn new(count: usize, asked_at: AskedAt, source: Weak<Shared<State>>) -> Self {
         Candidates { count, asked_at, source, columns: Default::default() }
     }
 
@@ -50,7 +41,11 @@ impl Candidates {
         let column = &self.columns[attribute as usize];
         if column.get().is_none() {
             let source = self.source.upgrade();
-            let made = source.and_then(|source| source.describe(self.asked_at, attribute));
+            let made = source.and_then(|source| {
+                let state = source.lock().ok()?;
+                let is_same = state.carrier.session.version() == self.asked_at.version;
+                is_same.then(|| state.host().describe_candidates(self.asked_at.now, attribute))
+            });
             let made = made.ok_or_else(|| {
                 PyRuntimeError::new_err(
                     "the candidates are gone: read their columns while the hook runs, before anything is sent or \

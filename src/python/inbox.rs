@@ -4,19 +4,14 @@
 //! dropped, and all others wait for the next receive. Calls run in order of arrival whatever the game does to the lists.
 
 use crate::python::prelude::*;
-use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyAttributeError;
 
 use super::arrays::{Received, declared};
 use super::calls::{Arrived, Desk, Role, Taken};
 use super::chunks::ReceivedChunk;
-use super::columns::columns_class;
-use super::events::{Connected, Disconnected};
 use super::ghosts::call_all;
-use super::schema::Schema;
 use crate::transport::chunks::ChunkEvent;
-use crate::transport::{ChannelKind, Notification, OpaqueBody, PacketNotification};
-use crate::wire::{BitReader, BitSink, BitWriter, Encoded};
+use crate::transport::{Notification, OpaqueBody, PacketNotification};
+use crate::wire::Encoded;
 use crate::{endpoint, session};
 
 columns_class! {
@@ -101,45 +96,17 @@ impl Calls {
     }
 }
 
-/// The lists of an inbox.
-#[derive(Default)]
-pub(super) struct Lists<T> {
-    pub(super) events: T,
-    messages: T,
-    latest: T,
-    payloads: T,
-    missed: T,
-    chunks: T,
-    chunk_failures: T,
-    ghosts: T,
-}
+/// The lists of an inbox, by number.
+type Lists<T> = [T; 8];
 
-impl<T> Lists<T> {
-    fn each(&self) -> [&T; 8] {
-        let Lists { events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts } = self;
-        [events, messages, latest, payloads, missed, chunks, chunk_failures, ghosts]
-    }
-
-    /// Makes another list of each.
-    fn make<U>(&mut self, make: impl Fn(&mut T) -> PyResult<U>) -> PyResult<Lists<U>> {
-        Ok(Lists {
-            events: make(&mut self.events)?,
-            messages: make(&mut self.messages)?,
-            latest: make(&mut self.latest)?,
-            payloads: make(&mut self.payloads)?,
-            missed: make(&mut self.missed)?,
-            chunks: make(&mut self.chunks)?,
-            chunk_failures: make(&mut self.chunk_failures)?,
-            ghosts: make(&mut self.ghosts)?,
-        })
-    }
-}
-
-impl<T: Traverse> Traverse for Lists<T> {
-    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.each().into_iter().try_for_each(|list| list.traverse(visit))
-    }
-}
+pub(super) const EVENTS: usize = 0;
+const MESSAGES: usize = 1;
+const LATEST: usize = 2;
+const PAYLOADS: usize = 3;
+const MISSED: usize = 4;
+const CHUNKS: usize = 5;
+const CHUNK_FAILURES: usize = 6;
+const GHOSTS: usize = 7;
 
 /// A list of an inbox, made when it has something or the game looks at it: most ticks have only one kind of things.
 struct List(OnceLock<Py<PyList>>);
@@ -173,14 +140,14 @@ struct Columns {
 #[pymethods]
 impl Inbox {
     properties! {
-        events: &Bound<'py, PyList> = self.lists.events.get(py);
-        messages: &Bound<'py, PyList> = self.lists.messages.get(py);
-        latest: &Bound<'py, PyList> = self.lists.latest.get(py);
-        payloads: &Bound<'py, PyList> = self.lists.payloads.get(py);
-        missed: &Bound<'py, PyList> = self.lists.missed.get(py);
-        chunks: &Bound<'py, PyList> = self.lists.chunks.get(py);
-        chunk_failures: &Bound<'py, PyList> = self.lists.chunk_failures.get(py);
-        ghosts: &Bound<'py, PyList> = self.lists.ghosts.get(py);
+        events: &Bound<'py, PyList> = self.lists[EVENTS].get(py);
+        messages: &Bound<'py, PyList> = self.lists[MESSAGES].get(py);
+        latest: &Bound<'py, PyList> = self.lists[LATEST].get(py);
+        payloads: &Bound<'py, PyList> = self.lists[PAYLOADS].get(py);
+        missed: &Bound<'py, PyList> = self.lists[MISSED].get(py);
+        chunks: &Bound<'py, PyList> = self.lists[CHUNKS].get(py);
+        chunk_failures: &Bound<'py, PyList> = self.lists[CHUNK_FAILURES].get(py);
+        ghosts: &Bound<'py, PyList> = self.lists[GHOSTS].get(py);
         notifications: Notifications = Notifications(self.notifications.clone().unwrap_or_default());
     }
 
@@ -216,7 +183,7 @@ impl Inbox {
     fn run_calls(&self, py: Python<'_>, before: Option<usize>) -> PyResult<usize> {
         let Some(calls) = &self.calls else { return Ok(0) };
         // Beyond the last message: all calls.
-        let message = before.and_then(|before| self.lists.messages.get(py).get_item(before).ok());
+        let message = before.and_then(|before| self.lists[MESSAGES].get(py).get_item(before).ok());
         calls.run(message.as_ref(), py)
     }
 
@@ -225,7 +192,7 @@ impl Inbox {
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
-        let (events, messages) = (self.lists.events.get(py).len(), self.lists.messages.get(py).len());
+        let (events, messages) = (self.lists[EVENTS].get(py).len(), self.lists[MESSAGES].get(py).len());
         format!("<Inbox of {events} events and {messages} messages>")
     }
 
@@ -249,10 +216,9 @@ impl Everything {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let inbox = self.inbox.get();
-        let lists = [&inbox.lists.events, &inbox.lists.messages, &inbox.lists.latest];
         let (list, item) = loop {
             let place = *lock(&self.place);
-            let Some(list) = lists.get(place.0) else { return Ok(None) };
+            let Some(list) = inbox.lists[..=LATEST].get(place.0) else { return Ok(None) };
             // Nothing is locked meanwhile: without a GIL, looking into a list may wait for other threads.
             let item = list.get(py).get_item(place.1).ok();
             let next = if item.is_some() { (place.0, place.1 + 1) } else { (place.0 + 1, 0) };
@@ -351,13 +317,46 @@ impl Pending {
         Ok(pending)
     }
 
+    /// Makes objects of the chunks and messages of a tick. `sender` finds the object of a peer, which a client doesn't name,
+    /// or None for a stranger, whose data are dropped.
+    ///
+    /// # Errors
+    /// As of `make_messages`.
+    pub(super) fn make_received<'py>(
+        &mut self,
+        py: Python<'py>,
+        endpoint: &Endpoint,
+        sender: impl Fn(PeerHandle) -> Option<Option<Py<PyAny>>>,
+    ) -> PyResult<()> {
+        self.make_chunks(py, &sender)?;
+        let mut refused = Vec::new();
+        // Messages of one peer are adjacent.
+        let mut last: Option<(PeerHandle, Option<Option<Bound<'py, PyAny>>>)> = None;
+        let made = self.make_messages(py, endpoint, &mut refused, |peer, what| {
+            if last.as_ref().is_none_or(|(of, _)| *of != peer) {
+                last = Some((peer, sender(peer).map(|it| it.map(|it| it.into_bound(py)))));
+            }
+            let Some((_, Some(sender))) = &last else { return Ok(None) };
+            Ok(Some(match (sender, what) {
+                (None, [alone]) => alone.clone().unbind(),
+                (None, what) => PyTuple::new(py, what)?.into_any().unbind(),
+                (Some(sender), [message]) => PyTuple::new(py, [sender, message])?.into_any().unbind(),
+                (Some(sender), what) => {
+                    PyTuple::new(py, [core::slice::from_ref(sender), what].concat())?.into_any().unbind()
+                }
+            }))
+        });
+        endpoint.refuse(&refused);
+        made
+    }
+
     /// Makes objects of all records. `wrap` adds the sender to a message, in the form in which it is handed
     /// over; None drops it. Clients whose messages are refused are added to `refused`, with the reason; what else they
     /// sent is dropped.
     ///
     /// # Errors
     /// An exception of the game's code that ends the program. Call again to go on after the message at fault.
-    pub(super) fn make_messages<'py>(
+    fn make_messages<'py>(
         &mut self,
         py: Python<'py>,
         endpoint: &Endpoint,
@@ -365,7 +364,7 @@ impl Pending {
         mut wrap: impl FnMut(PeerHandle, &[Bound<'py, PyAny>]) -> PyResult<Option<Py<PyAny>>>,
     ) -> PyResult<()> {
         let Pending { lists, tick, next, calls, .. } = self;
-        let Lists { messages, latest, payloads, missed, .. } = lists;
+        let [_, messages, latest, payloads, missed, ..] = lists;
         let records = &mut tick.inbox;
         let protocol = endpoint.protocol.get();
         for gap in records.take_gaps() {
@@ -423,7 +422,7 @@ impl Pending {
             py,
             &endpoint.state,
             &self.ghost_columns,
-            &mut self.lists.ghosts,
+            &mut self.lists[GHOSTS],
         )?;
         if called.is_empty() {
             return Ok(());
@@ -431,19 +430,16 @@ impl Pending {
         endpoint.clocked(py, "ghosts", || call_all(py, &called))
     }
 
-    /// Makes objects of received chunks. `peer` returns the sender by handle (None on a client), or None to drop a
-    /// stranger's chunk.
-    pub(super) fn make_chunks(
+    fn make_chunks(
         &mut self,
         py: Python<'_>,
-        peer: impl Fn(PeerHandle) -> Option<Option<Py<PyAny>>>,
+        sender: impl Fn(PeerHandle) -> Option<Option<Py<PyAny>>>,
     ) -> PyResult<()> {
         for (client, event) in self.tick.chunks.drain(..) {
-            let Some(client) = peer(client) else { continue };
+            let Some(client) = sender(client) else { continue };
             match event {
                 ChunkEvent::Received { offer, stored } => {
-                    self.lists
-                        .chunks
+                    self.lists[CHUNKS]
                         .push(Py::new(py, ReceivedChunk::new(client, offer, stored))?.into_any());
                 }
                 ChunkEvent::NotReceived { offer, failure } => {
@@ -452,7 +448,7 @@ impl Pending {
                         Some(client) => (client, told.0, told.1).into_py_any(py)?,
                         None => told.into_py_any(py)?,
                     };
-                    self.lists.chunk_failures.push(told);
+                    self.lists[CHUNK_FAILURES].push(told);
                 }
                 // Transfers note the ends of ours, and the core has answered the offers.
                 ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. } | ChunkEvent::Offered(_) => {}
@@ -472,10 +468,14 @@ impl Pending {
                 Columns { class: class.clone_ref(py), schema: schema.clone_ref(py), rows }
             }));
         }
+        let calls = calls.map(|calls| Calls::new(py, calls, &self.lists[MESSAGES]));
+        let mut lists = [const { List(OnceLock::new()) }; 8];
+        for (list, objects) in lists.iter_mut().zip(&mut self.lists) {
+            *list = List::of(py, objects)?;
+        }
         let notifications = &mut self.tick.notifications;
-        let calls = calls.map(|calls| Calls::new(py, calls, &self.lists.messages));
         Ok(Inbox {
-            lists: self.lists.make(|objects| List::of(py, objects))?,
+            lists,
             notifications: (!notifications.is_empty()).then(|| Arc::new(notifications.drain(..).collect())),
             packets: self
                 .packet_notifications
@@ -488,8 +488,7 @@ impl Pending {
 
     /// Whether the last tick was handed over completely.
     pub(super) fn is_empty(&self) -> bool {
-        let lists = self.lists.each();
-        lists.iter().all(|objects| objects.is_empty()) && self.calls.is_empty() && self.tick.is_empty()
+        self.lists.iter().all(|objects| objects.is_empty()) && self.calls.is_empty() && self.tick.is_empty()
     }
 }
 
@@ -499,6 +498,19 @@ holds!(Columns: class);
 holds!(List: 0);
 
 impl Endpoint {
+    /// Ends the connections of peers whose messages a class refuses. The next tick has their last events.
+    pub(super) fn refuse(&self, peers: &[(PeerHandle, String)]) {
+        if peers.is_empty() {
+            return;
+        }
+        // If the game has closed the endpoint meanwhile, the connections are gone anyway.
+        let _ = self.with(|core, driver| {
+            driver.transmit(|now, out| {
+                peers.iter().for_each(|(peer, why)| core.refuse_message(now, *peer, why, out));
+            });
+        });
+    }
+
     /// Makes the object of a message that arrived. None if it comes too often; an error of the peer's is the reason to
     /// disconnect it.
     fn admit_message<'py>(

@@ -6,7 +6,6 @@ use crate::python::prelude::*;
 use pyo3::exceptions::PyKeyboardInterrupt;
 
 use crate::driver::reports::Dropped;
-use crate::endpoint::DisconnectReason;
 use crate::transport::Violation;
 
 /// `logging`'s levels.

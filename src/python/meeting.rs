@@ -6,9 +6,6 @@
 use crate::python::prelude::*;
 
 use super::exit::{Background, Running};
-use super::network::SimulatedNetwork;
-use super::parts::counts;
-use super::token::extract_key;
 use crate::driver::meeting::{self, Meetings};
 use crate::rendezvous::{RelayOffer, RelayServerConfig, RendezvousServerConfig};
 
@@ -22,10 +19,6 @@ impl Background for Meetings {
     fn close(&mut self) {
         Meetings::close(self);
     }
-}
-
-fn counters<'py>(py: Python<'py>, running: &Running<Meetings>) -> PyResult<Bound<'py, PyDict>> {
-    counts(py, running.with(py, |meetings| meetings.counters()).into_iter())
 }
 
 #[pyclass(frozen, module = "tickwire.peers")]
@@ -71,25 +64,7 @@ impl RendezvousServer {
     }
 
     properties! {
-        address: Address = self.address;
         second_address: Option<Address> = self.second_address;
-        closed: bool = self.running.with(py, |meetings| meetings.is_closed());
-        counters: PyResult<Bound<'py, PyDict>> = counters(py, &self.running);
-    }
-
-    fn pump(&self, py: Python<'_>) {
-        self.running.with(py, |meetings| meetings.pump());
-    }
-
-    fn close(&self, py: Python<'_>) {
-        self.running.with(py, |meetings| meetings.close());
-    }
-
-    closes!();
-
-    fn __repr__(&self, py: Python<'_>) -> String {
-        let closed = if self.closed(py) { ", closed" } else { "" };
-        format!("<RendezvousServer at {}{closed}>", self.address.0)
     }
 }
 
@@ -127,25 +102,35 @@ impl Relay {
         let meetings = Meetings { relay: Some(relay), ..Meetings::default() };
         Ok(Relay { address, running: Running::start(py, meetings)? })
     }
-
-    properties! {
-        address: Address = self.address;
-        closed: bool = self.running.with(py, |meetings| meetings.is_closed());
-        counters: PyResult<Bound<'py, PyDict>> = counters(py, &self.running);
-    }
-
-    fn pump(&self, py: Python<'_>) {
-        self.running.with(py, |meetings| meetings.pump());
-    }
-
-    fn close(&self, py: Python<'_>) {
-        self.running.with(py, |meetings| meetings.close());
-    }
-
-    closes!();
-
-    fn __repr__(&self, py: Python<'_>) -> String {
-        let closed = if self.closed(py) { ", closed" } else { "" };
-        format!("<Relay at {}{closed}>", self.address.0)
-    }
 }
+
+/// Makes what servers and relays have in common.
+macro_rules! meeting {
+    ($($Class:ident)*) => {
+        $(#[pymethods]
+        impl $Class {
+            properties! {
+                address: Address = self.address;
+                closed: bool = self.running.with(py, |meetings| meetings.is_closed());
+                counters: PyResult<Bound<'py, PyDict>> = counts(py, self.running.with(py, |it| it.counters()).into_iter());
+            }
+
+            fn pump(&self, py: Python<'_>) {
+                self.running.with(py, |meetings| meetings.pump());
+            }
+
+            fn close(&self, py: Python<'_>) {
+                self.running.with(py, |meetings| meetings.close());
+            }
+
+            closes!();
+
+            fn __repr__(&self, py: Python<'_>) -> String {
+                let closed = if self.closed(py) { ", closed" } else { "" };
+                format!("<{} at {}{closed}>", stringify!($Class), self.address.0)
+            }
+        })*
+    };
+}
+
+meeting!(RendezvousServer Relay);

@@ -94,17 +94,14 @@ pub mod module {
         },
         chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer, Transfers},
         client::Client,
-        composites::{
-            common_of, converted_of, items_of, list_of, literal_of, map_of, nested_of, optional_of, set_of,
-            sparse_of, tuple_of, union_of,
-        },
+        composites::{common_of, composed, converted_of, member_of, nested_of},
         conditions::{Bottleneck, Bursts, Conditions, Outages, RandomWalk},
         congestion::Congestion,
         events::{ClientHandle, Connected, Disconnected},
         fields::{
-            FieldType, angle, bits, boolean, data, enum_of, fixed, flags, flags_of, float32, float64,
-            network_id, pressed, quantized, quaternion, ranged, raw, signed_quaternion, text, transform,
-            uint128, unit_vector, vec2, vec3, wide_text,
+            FieldType, angle, bits, boolean, data, fixed, flags, float32, float64, network_id, pressed,
+            quantized, quaternion, ranged, raw, signed_quaternion, text, transform, uint128, unit_vector,
+            vec2, vec3, wide_text,
         },
         ghosts::{
             ClientWorld, Ghost, GhostArrays, GhostChanged, GhostDespawned, GhostLinked, GhostOwned,
@@ -120,8 +117,7 @@ pub mod module {
         network::SimulatedNetwork,
         parts::{
             AckEndpoint, BitMeasure, BitReader, BitWriter, ChunkProgress, ChunkReceiver, ChunkSender,
-            Fragments, GoodBad, Link, PacketStats, SequenceBuffer, Socket, VirtualConnection,
-            sequence_distance, sequence_greater, sequence_less,
+            Fragments, GoodBad, Link, PacketStats, Socket, VirtualConnection,
         },
         peer::{
             GameEnded, HostChanged, MasterChanged, Peer, Player, PlayerJoined, PlayerLeft, PlayerPath,

@@ -5,10 +5,9 @@ use std::io::ErrorKind;
 
 use crate::python::prelude::*;
 
-use super::conditions::{Conditions, MAX_DELAY_SECONDS};
-use super::parts::counts;
+use super::conditions::MAX_DELAY_SECONDS;
 use super::protocol::seconds;
-use super::setup::random;
+use crate::driver::files::hex;
 use crate::netsim::NatKind;
 use crate::netsim::network::NetworkCounters;
 use crate::time::UnixSeconds;
@@ -27,7 +26,7 @@ impl SimulatedNetwork {
         #[within(0, u64::MAX)] seed: u64,
         #[one_way] conditions: Option<Py<Conditions>>,
     ) -> PyResult<Self> {
-        let conditions = conditions.map(|conditions| conditions.get().core).unwrap_or_default();
+        let conditions = conditions.map(|conditions| conditions.get().core()).unwrap_or_default();
         VirtualNetwork::new(conditions, seed).map(SimulatedNetwork).map_err(value_error)
     }
 
@@ -49,7 +48,7 @@ impl SimulatedNetwork {
     }
 
     properties! {
-        transcript: String = self.0.transcript().iter().map(|byte| format!("{byte:02x}")).collect();
+        transcript: String = hex(&self.0.transcript());
         now: f64 = self.0.now().as_secs_f64();
         unix: u64 = self.0.unix().0;
     }
@@ -65,7 +64,7 @@ impl SimulatedNetwork {
         receiver: Option<Address>,
     ) -> PyResult<()> {
         let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
-        self.0.set_conditions(from, to, conditions.get().core).map_err(value_error)
+        self.0.set_conditions(from, to, conditions.get().core()).map_err(value_error)
     }
 
     fn schedule(
@@ -76,7 +75,7 @@ impl SimulatedNetwork {
         receiver: Option<Address>,
     ) -> PyResult<()> {
         let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
-        self.0.schedule(Instant::ZERO + at, from, to, conditions.get().core).map_err(value_error)
+        self.0.schedule(Instant::ZERO + at, from, to, conditions.get().core()).map_err(value_error)
     }
 
     fn partition(&self, parts: &Bound<'_, PyTuple>) -> PyResult<()> {

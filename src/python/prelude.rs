@@ -1,36 +1,68 @@
 //! What most bindings use: PyO3's prelude and types, with attributes that take docstrings and signatures from
 //! `python/tickwire/_core.pyi`, and what the bindings of endpoints share.
 
+pub(super) use core::ffi::c_int;
+pub(super) use core::fmt::Display;
 pub(super) use core::net::SocketAddr;
-pub(super) use std::collections::HashMap;
-pub(super) use std::sync::atomic::{AtomicBool, Ordering};
-pub(super) use std::sync::{Arc, Mutex, OnceLock, Weak};
-
-pub(super) use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+pub(super) use pyo3::IntoPyObjectExt;
+pub(super) use pyo3::exceptions::{
+    PyAttributeError, PyException, PyIndexError, PyKeyError, PyOverflowError, PyRuntimeError, PyTypeError,
+    PyUserWarning, PyValueError,
+};
 pub(super) use pyo3::gc::{PyTraverseError, PyVisit};
 pub(super) use pyo3::prelude::*;
 pub(super) use pyo3::sync::PyOnceLock;
 pub(super) use pyo3::types::{
-    PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple, PyType,
+    PyBool, PyBytes, PyDict, PyFloat, PyInt, PyIterator, PyList, PyMapping, PyMemoryView, PyString, PyTuple,
+    PyType,
 };
 pub(super) use pyo3::{ffi, intern};
+pub(super) use std::collections::{HashMap, HashSet, VecDeque};
+pub(super) use std::ffi::{CStr, CString};
+pub(super) use std::path::PathBuf;
+pub(super) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+pub(super) use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 pub(super) use tickwire_macros::{pyclass, pyfunction, pymethods, record};
 
 pub(super) use super::address::Address;
 pub(super) use super::arguments::{argument, class_name};
+pub(super) use super::arrays::numpy;
 pub(super) use super::buffers::Raw;
 pub(super) use super::checks::bounded;
+pub(super) use super::client::Client;
+pub(super) use super::columns::columns_class;
+pub(super) use super::conditions::Conditions;
 pub(super) use super::endpoint::Endpoint;
-pub(super) use super::errors::{os_error, refuse, value_error};
-pub(super) use super::events::ClientHandle;
+pub(super) use super::errors::*;
+pub(super) use super::events::{ClientHandle, Connected, Disconnected};
+pub(super) use super::exit;
+pub(super) use super::facade::Facade;
 pub(super) use super::garbage::{ObjectCell, Traverse, holds};
+pub(super) use super::ghosts::Ghost;
+pub(super) use super::goodbye::goodbye;
+pub(super) use super::inbox::{Inbox, Pending};
 pub(super) use super::lock;
+pub(super) use super::log::{Level, log};
+pub(super) use super::network::SimulatedNetwork;
+pub(super) use super::parts::counts;
+pub(super) use super::peer::Peer;
 pub(super) use super::protocol::Protocol;
+pub(super) use super::schema::Schema;
+pub(super) use super::sending::Sending;
+pub(super) use super::server::Server;
+pub(super) use super::settings::{Given, Settings};
+pub(super) use super::setup::{entropy, random};
 pub(super) use super::shared::Shared;
 pub(super) use super::state::State;
+pub(super) use super::stats::ConnectionStats;
+pub(super) use super::token::extract_key;
+pub(super) use super::value::Refusal;
 pub(super) use crate::driver::{Driver, VirtualNetwork};
-pub(super) use crate::endpoint::{Host, PeerHandle};
+pub(super) use crate::endpoint::{DisconnectReason, Event, Host, PeerHandle, SendError};
+pub(super) use crate::store::Datagrams;
 pub(super) use crate::time::{Duration, Instant};
+pub(super) use crate::transport::{ChannelKind, Message, SendOptions};
+pub(super) use crate::wire::{BitReader, BitSink, BitWriter, ValueError};
 
 /// Compiles the bindings again after an edit of the stub.
 const _: &str = include_str!("../../python/tickwire/_core.pyi");

@@ -1,19 +1,16 @@
 //! A protocol, shared by both sides: message classes and channels, compiled once.
 
-use std::collections::HashSet;
-
 use crate::python::prelude::*;
 
 use super::calls::{Calls, with_calls};
 use super::channel::Channel;
 use super::codec::Class;
-use super::errors::{ChannelError, StreamError, UnregisteredMessageError};
 use super::ghosts::{Properties, references};
 use super::{time, yojimbo};
 use crate::netcode::Spoken;
 use crate::replication::{Classes, References};
 use crate::transport::protocol::ServerTime;
-use crate::transport::{self, ChannelConfig, ChannelKind, Framing, Message, Share};
+use crate::transport::{self, ChannelConfig, Framing, Share};
 
 /// An argument in seconds, from 0 to `high`.
 pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
@@ -78,7 +75,7 @@ impl Protocol {
         let (time, input_class) = time::about(inputs, tick_rate)?.unzip();
         if let Some(rate) = time.as_ref().map(|time| time.rate) {
             for (_, properties) in &mut ghosts {
-                *properties = Py::new(py, properties.get().at_rate(py, rate.into()))?;
+                *properties = Py::new(py, properties.get().at_rate(rate.into()))?;
             }
         }
         let cores = ghosts.iter().map(|(_, properties)| properties.get().class.clone());

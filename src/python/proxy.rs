@@ -5,10 +5,7 @@
 
 use crate::python::prelude::*;
 
-use super::conditions::Conditions;
-use super::errors::ClosedError;
 use super::exit::{Background, Running};
-use super::parts::counts;
 use crate::driver::proxy::{self, Both, ProxyConfig, ProxyCounters, ProxyError, ProxyThread};
 use crate::netsim::conditions;
 
@@ -75,8 +72,7 @@ impl Proxy {
     }
 
     properties! {
-        address: Address = self.address;
-        to: Address = self.to;
+        address, to: Address of self;
         closed: bool = self.running.with(py, |state| matches!(state, ProxyState::Closed(_)));
     }
 
@@ -126,7 +122,7 @@ fn chosen(
     up: Option<&Bound<'_, Conditions>>,
     down: Option<&Bound<'_, Conditions>>,
 ) -> Both<Option<conditions::Conditions>> {
-    let of = |own: Option<&Bound<'_, Conditions>>| own.or(conditions).map(|given| given.get().core);
+    let of = |own: Option<&Bound<'_, Conditions>>| own.or(conditions).map(|given| given.get().core());
     Both { up: of(up), down: of(down) }
 }
 

@@ -4,14 +4,10 @@
 //! Promises: no lock is held while the game's function runs, and that function may close the client.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyException;
 
-use super::client::Client;
 use super::development::Development;
-use super::events::Disconnected;
-use super::log::{Level, log};
 use super::token::ConnectToken;
-use crate::endpoint::{Attempt, DisconnectReason, ReconnectConfig, Reconnector};
+use crate::endpoint::{Attempt, ReconnectConfig, Reconnector};
 use crate::netcode;
 
 /// How often a token that is being fetched is looked for.
@@ -162,7 +158,7 @@ impl Reconnecting {
         *lock(&self.last) = Some((reason, detail.clone()));
         match attempt {
             Some(attempt) => announce(client, py, attempt, (reason, detail), None),
-            None => Ok(Py::new(py, Disconnected { client: None, reason, detail })?.into_any()),
+            None => Disconnected::event(py, None, reason, detail),
         }
     }
 
@@ -240,8 +236,8 @@ impl Reconnecting {
     fn give_up(&self, py: Python<'_>) -> PyResult<()> {
         let last = lock(&self.last).clone();
         if let Some((reason, detail)) = last {
-            let event = Py::new(py, Disconnected { client: None, reason, detail })?;
-            lock(&self.events).push(event.into_any());
+            let event = Disconnected::event(py, None, reason, detail)?;
+            lock(&self.events).push(event);
         }
         self.stop(py)
     }

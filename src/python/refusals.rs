@@ -6,9 +6,7 @@
 //! `KeyboardInterrupt`, are raised.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyException;
 
-use super::errors::StreamError;
 use super::log::log_traceback;
 
 impl Endpoint {

@@ -4,10 +4,9 @@ use crate::python::prelude::*;
 
 use super::arrays::RowTypes;
 use super::fields::FieldType;
-use super::shape::Shape;
+use super::shape::{Shape, Target};
 use super::slots::Slots;
-use super::value::Refusal;
-use crate::wire::{self, BitSink, Measure};
+use crate::wire::{self, Measure};
 
 #[pyclass(frozen, module = "tickwire.messages")]
 #[derive(Debug)]
@@ -43,8 +42,7 @@ impl Schema {
 
     properties! {
         pub(super) name: &str = &self.name;
-        min_bits: usize = self.core.min_bits();
-        max_bits: usize = self.core.max_bits();
+        min_bits(), max_bits(): usize of self.core;
     }
 
     #[getter]
@@ -90,7 +88,7 @@ impl Schema {
         &self,
         message: &Bound<'_, PyAny>,
         slots: Option<&Slots>,
-        sink: &mut impl BitSink,
+        sink: &mut impl Target,
     ) -> PyResult<()> {
         self.write_fields(message, slots, sink)
             .map_err(|(field, object, refusal)| refusal.raise(&self.name, self.field_name(field), &object))
@@ -101,7 +99,7 @@ impl Schema {
         &self,
         message: &Bound<'py, PyAny>,
         slots: Option<&Slots>,
-        sink: &mut impl BitSink,
+        sink: &mut impl Target,
     ) -> Result<(), (usize, Bound<'py, PyAny>, Refusal)> {
         let slots = slots.and_then(|slots| slots.of(message));
         for (i, (field, attribute)) in self.core.fields().iter().zip(&self.attributes).enumerate() {
@@ -113,7 +111,8 @@ impl Schema {
                 Ok(object) => object,
                 Err(error) => return Err((i, message.clone(), Refusal::Raised(error))),
             };
-            if let Err(refusal) = attribute.shape.write(field.node(), &object, sink) {
+            let write = |sink: &mut _| attribute.shape.write(field.node(), &object, sink);
+            if let Err(refusal) = sink.part(field.offset(), write) {
                 return Err((i, object, refusal));
             }
         }

@@ -9,8 +9,6 @@ use crate::python::prelude::*;
 use super::arrays::{Batch, Rows};
 use super::checks;
 use super::inbox::payload;
-use crate::endpoint::SendError;
-use crate::transport::{Message, SendOptions};
 
 /// A member of `tickwire._connection.SendResult`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,10 +2,13 @@
 
 use crate::python::prelude::*;
 
-use super::settings::Settings;
 use crate::driver::OsEntropy;
 use crate::driver::udp::UdpConfig;
+use crate::endpoint::ServerConfig;
+use crate::netcode;
 use crate::rng::Entropy;
+use crate::time::UnixSeconds;
+use crate::transport;
 
 /// Opens a driver on a socket or on a simulated network, behind a simulated link if there are conditions.
 pub(super) fn open_driver(py: Python<'_>, address: SocketAddr, settings: &Settings<'_>) -> PyResult<Driver> {
@@ -17,9 +20,29 @@ pub(super) fn open_driver(py: Python<'_>, address: SocketAddr, settings: &Settin
     let debugging = settings.debugging.get();
     let seed = debugging.seed.unwrap_or_else(|| random(&mut *entropy(settings.network.clone())));
     if let Some(conditions) = &debugging.conditions {
-        driver.set_link(conditions.get().core, seed).map_err(value_error)?;
+        driver.set_link(conditions.get().core(), seed).map_err(value_error)?;
     }
     Ok(driver)
+}
+
+/// The host of an endpoint that others connect to.
+pub(super) fn listen(
+    netcode: netcode::ServerConfig,
+    protocol: Arc<transport::Protocol>,
+    settings: &mut Settings<'_>,
+    entropy: &mut dyn Entropy,
+    unix: UnixSeconds,
+) -> PyResult<Host> {
+    let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
+    let config = ServerConfig { netcode, connection, chunks };
+    let mut host = Host::server(config, protocol, entropy, unix).map_err(value_error)?;
+    if let Some(directory) = settings.arrivals.directory.take() {
+        host.set_chunk_store(Box::new(directory.per_client()));
+    }
+    if settings.kind.is_server {
+        host.set_stalled_timeout(settings.tuning.get().stalled_timeout());
+    }
+    Ok(host)
 }
 
 /// Refuses a thread on a simulated network.
@@ -33,7 +56,7 @@ pub(super) fn check_network(is_threaded: bool, network: Option<&VirtualNetwork>)
 }
 
 /// The simulated network's randomness, or the operating system's.
-pub(super) fn entropy(network: Option<VirtualNetwork>) -> Box<dyn Entropy> {
+pub(super) fn entropy(network: Option<VirtualNetwork>) -> Box<dyn Entropy + Send> {
     match network {
         Some(network) => Box::new(network),
         None => Box::new(OsEntropy),

@@ -6,12 +6,46 @@
 use crate::python::prelude::*;
 
 use super::compound::{self, Converted, Literals};
-use super::schema::Schema;
 use super::slots::Slots;
-use super::value::{Refusal, Takes, float, integer, to_python};
+use super::value::{Takes, float, integer, to_python};
 use crate::wire::node::Leaf;
 use crate::wire::transform::NUMBERS;
-use crate::wire::{BitSink, Node, Value};
+use crate::wire::{Node, Value};
+
+/// Where values are written to: bits, or a ghost's cell.
+pub(super) trait Target: Sized {
+    fn leaf(&mut self, leaf: &Leaf, value: Value<'_>) -> Result<(), Refusal>;
+
+    /// Writes whether there is a value; if so, it follows.
+    fn presence(&mut self, item: &Node, is_present: bool);
+
+    /// Writes a part at this offset of the whole.
+    fn part<T>(&mut self, offset: usize, write: impl FnOnce(&mut Self) -> T) -> T;
+
+    /// Writes items.
+    fn items(&mut self, shape: &Shape, node: &Node, object: &Bound<'_, PyAny>) -> Result<(), Refusal>;
+}
+
+impl<S: BitSink> Target for S {
+    #[inline]
+    fn leaf(&mut self, leaf: &Leaf, value: Value<'_>) -> Result<(), Refusal> {
+        Ok(leaf.write(value, self)?)
+    }
+
+    #[inline]
+    fn presence(&mut self, _: &Node, is_present: bool) {
+        self.bool(is_present);
+    }
+
+    #[inline]
+    fn part<T>(&mut self, _: usize, write: impl FnOnce(&mut Self) -> T) -> T {
+        write(self)
+    }
+
+    fn items(&mut self, shape: &Shape, node: &Node, object: &Bound<'_, PyAny>) -> Result<(), Refusal> {
+        shape.write_items(node, object, self)
+    }
+}
 
 /// A shape and its [`Node`] are made of one kind, so they have the same parts.
 #[derive(Debug)]
@@ -133,11 +167,7 @@ impl Nested {
         self.slots.class()
     }
 
-    pub(super) fn schema(&self) -> &Schema {
-        self.schema.get()
-    }
-
-    pub(super) fn write<S: BitSink>(&self, object: &Bound<'_, PyAny>, sink: &mut S) -> Result<(), Refusal> {
+    pub(super) fn write(&self, object: &Bound<'_, PyAny>, sink: &mut impl Target) -> Result<(), Refusal> {
         let schema = self.schema.get();
         schema.write_fields(object, Some(&self.slots), sink).map_err(|(field, object, refusal)| {
             refusal.within(&format!(".{}", schema.field_name(field)), &object)
@@ -164,37 +194,50 @@ impl Shape {
 
     /// Checks the object and writes it.
     #[inline]
-    pub(super) fn write<S: BitSink>(
+    pub(super) fn write<S: Target>(
         &self,
         node: &Node,
         object: &Bound<'_, PyAny>,
         sink: &mut S,
     ) -> Result<(), Refusal> {
         match (self, node) {
-            (Shape::Plain(takes), Node::Leaf(leaf)) => Ok(leaf.write(takes.value(object)?, sink)?),
+            (Shape::Plain(takes), Node::Leaf(leaf)) => sink.leaf(leaf, takes.value(object)?),
             (Shape::Optional(shape), Node::Optional(optional)) => {
-                sink.bool(!object.is_none());
+                sink.presence(optional.item(), !object.is_none());
                 if object.is_none() { Ok(()) } else { shape.write(optional.item(), object, sink) }
             }
             (Shape::Converted(converted), node) => converted.write(node, object, sink),
-            (_, Node::Leaf(leaf)) => self.write_leaf(leaf, object, sink),
+            (_, Node::Leaf(leaf)) => {
+                let mut floats = [0.0; NUMBERS];
+                sink.leaf(leaf, self.leaf_value(object, &mut floats)?)
+            }
             _ => self.write_parts(node, object, sink),
         }
     }
 
-    fn write_leaf<S: BitSink>(
+    fn write_parts(
         &self,
-        leaf: &Leaf,
+        node: &Node,
         object: &Bound<'_, PyAny>,
-        sink: &mut S,
+        sink: &mut impl Target,
     ) -> Result<(), Refusal> {
-        let mut floats = [0.0; NUMBERS];
-        let value = self.leaf_value(object, &mut floats)?;
-        Ok(leaf.write(value, sink)?)
+        match (self, node) {
+            (Shape::Nested(nested), Node::Nested(_)) => {
+                let py = object.py();
+                if !object.is_instance(nested.slots.class().bind(py)).map_err(Refusal::Raised)? {
+                    return Err(instance_of(nested.slots.class(), py));
+                }
+                nested.write(object, sink)
+            }
+            (Shape::Tuple(shapes), Node::Nested(schema)) => {
+                compound::write_tuple(shapes, schema, object, sink)
+            }
+            _ => sink.items(self, node, object),
+        }
     }
 
     /// The value of a single object, not yet checked against any bound; a vector's numbers go into `floats`.
-    pub(super) fn leaf_value<'a>(
+    fn leaf_value<'a>(
         &self,
         object: &'a Bound<'_, PyAny>,
         floats: &'a mut [f64; NUMBERS],
@@ -217,7 +260,7 @@ impl Shape {
         })
     }
 
-    fn write_parts<S: BitSink>(
+    fn write_items<S: BitSink>(
         &self,
         node: &Node,
         object: &Bound<'_, PyAny>,
@@ -246,16 +289,6 @@ impl Shape {
                     written.map_err(|refusal| refusal.within(&format!("[{slot}]"), item))?;
                 }
                 Ok(())
-            }
-            (Shape::Nested(nested), Node::Nested(_)) => {
-                let py = object.py();
-                if !object.is_instance(nested.slots.class().bind(py)).map_err(Refusal::Raised)? {
-                    return Err(instance_of(nested.slots.class(), py));
-                }
-                nested.write(object, sink)
-            }
-            (Shape::Tuple(shapes), Node::Nested(schema)) => {
-                compound::write_tuple(shapes, schema, object, sink)
             }
             (Shape::Set { item, .. }, Node::List(list)) => compound::write_set(item, list, object, sink),
             (Shape::Map(shapes), Node::List(list)) => compound::write_map(shapes, list, object, sink),
@@ -432,22 +465,4 @@ fn transform<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAn
         |from: usize, to: usize| PyTuple::new(py, (from..to).map(|i| cells.float(i).unwrap_or(f64::NAN)));
     let class = CLASS.import(py, "tickwire._fields", "Transform")?;
     class.call1((part(0, 3)?, part(3, 7)?, part(7, NUMBERS)?))
-}
-
-/// Names and objects of an enumeration's members with the integers that stand for them: their values if all
-/// are integers, otherwise their positions.
-pub(super) fn members_of<'py>(class: &Bound<'py, PyType>) -> PyResult<Vec<(String, i64, Bound<'py, PyAny>)>> {
-    let py = class.py();
-    let members = class.try_iter()?.collect::<PyResult<Vec<_>>>()?;
-    let own = members.iter().map(|member| member.getattr(intern!(py, "value"))?.extract::<i64>());
-    let own = own.collect::<PyResult<Vec<_>>>();
-    let named = members.into_iter().enumerate().map(|(place, member)| {
-        let name = member.getattr(intern!(py, "name"))?.extract::<String>()?;
-        let value = match &own {
-            Ok(values) => values.get(place).copied(),
-            Err(_) => i64::try_from(place).ok(),
-        };
-        Ok((name, value.ok_or_else(|| PyTypeError::new_err("too many members"))?, member))
-    });
-    named.collect()
 }

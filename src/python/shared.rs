@@ -5,8 +5,6 @@
 //! Refuses a fork's child: there, a thread that doesn't exist may hold the lock, and the connections are the parent's.
 //! Nothing is sent from there, not even a goodbye.
 
-use std::sync::MutexGuard;
-
 use crate::python::prelude::*;
 
 use super::exit::{Exit, close_at_exit};

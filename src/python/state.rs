@@ -5,16 +5,13 @@
 
 use crate::python::prelude::*;
 
-use super::hooks::{AskedAt, Source};
-use super::inbox::Pending;
 use crate::calls::CallCounts;
 use crate::driver::reports::{Counted, DropReport, Dropped, HookClock, Refusals};
 use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Next, Service};
 use crate::endpoint::{Goodbye, Transfers};
 use crate::replication::Interests;
 use crate::session::{Ghosts, Session, Tick};
-use crate::store::Datagrams;
-use crate::transport::{Attribute, Column, Read};
+use crate::transport::Read;
 
 pub(super) struct State {
     pub(super) carrier: Carrier,
@@ -179,14 +176,6 @@ impl Service for State {
 
     fn discard(&mut self) {
         self.carrier.discard();
-    }
-}
-
-impl Source for Shared<State> {
-    fn describe(&self, asked_at: AskedAt, attribute: Attribute) -> Option<Column> {
-        let state = self.lock().ok()?;
-        let same = state.carrier.session.version() == asked_at.version;
-        same.then(|| state.host().describe_candidates(asked_at.now, attribute))
     }
 }
 

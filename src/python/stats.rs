@@ -2,7 +2,6 @@
 
 use crate::python::prelude::*;
 
-use super::columns::columns_class;
 use crate::endpoint::PeerStats;
 use crate::transport::chunks::ChunkCounters;
 use crate::transport::{self, Protocol};
@@ -21,15 +20,8 @@ impl ChannelStats {
         name: &str = &self.name;
         kind: &'static str = self.kind;
         queued: usize = self.counts.queued;
-        sent: u64 = self.counts.sent;
-        resent: u64 = self.counts.resent;
-        delivered: u64 = self.counts.delivered;
-        lost: u64 = self.counts.lost;
-        received: u64 = self.counts.received;
-        duplicates: u64 = self.counts.duplicates;
-        missed: u64 = self.counts.missed;
-        dropped: u64 = self.counts.dropped;
-        bytes_sent: u64 = self.counts.bytes_sent;
+        sent, resent, delivered, lost, received, duplicates, missed, dropped, bytes_sent: u64 of
+            self.counts;
         latency_ms: f64 = milliseconds(self.counts.latency);
     }
 
@@ -49,17 +41,9 @@ pub(crate) struct ChunkStats(ChunkCounters);
 #[pymethods]
 impl ChunkStats {
     properties! {
-        slices_sent: u64 = self.0.slices_sent;
-        slices_resent: u64 = self.0.slices_resent;
-        bytes_sent: u64 = self.0.bytes_sent;
-        slices_received: u64 = self.0.slices_received;
-        slice_duplicates: u64 = self.0.slice_duplicates;
-        slices_unexpected: u64 = self.0.slices_unexpected;
-        slices_invalid: u64 = self.0.slices_invalid;
-        offers_invalid: u64 = self.0.offers_invalid;
-        offers_too_fast: u64 = self.0.offers_too_fast;
-        chunks_reused: u64 = self.0.chunks_reused;
-        answers_invalid: u64 = self.0.answers_invalid;
+        slices_sent, slices_resent, bytes_sent, slices_received, slice_duplicates, slices_unexpected,
+            slices_invalid, offers_invalid, offers_too_fast, chunks_reused, answers_invalid: u64 of
+            self.0;
     }
 
     fn __repr__(&self) -> String {
@@ -84,9 +68,7 @@ impl ConnectionStats {
         jitter_ms: f64 = self.peer.packets.jitter;
         packet_loss_percent: f64 = self.peer.packets.packet_loss;
         packet_loss_received_percent: f64 = self.peer.packets.packet_loss_received;
-        sent_kbps: f64 = self.peer.packets.sent_kbps;
-        received_kbps: f64 = self.peer.packets.received_kbps;
-        acked_kbps: f64 = self.peer.packets.acked_kbps;
+        sent_kbps, received_kbps, acked_kbps: f64 of self.peer.packets;
         packets_sent: u64 = self.peer.counters.sent;
         packets_received: u64 = self.peer.counters.received;
         packets_acked: u64 = self.peer.counters.acked;

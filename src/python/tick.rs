@@ -3,7 +3,6 @@
 use crate::python::prelude::*;
 
 use super::facade::AnyEndpoint;
-use super::inbox::Inbox;
 
 #[pyclass(frozen, generic, module = "tickwire.connections")]
 pub(crate) struct Tick(pub(super) AnyEndpoint);

@@ -3,31 +3,28 @@
 use core::ops::Range;
 
 use crate::python::prelude::*;
-use pyo3::types::{PyIterator, PyRange};
+use pyo3::types::PyRange;
 
 use super::arrays::received_rows;
-use super::client::Client;
 use super::codec::Class;
-use super::columns::columns_class;
-use super::ghosts::{Ghost, owned_ages};
-use super::server::Server;
+use super::ghosts::owned_ages;
 use crate::driver::Carrier;
 use crate::session::Timing;
 use crate::session::timing::ServerTiming;
 use crate::store::sequence::nearest;
-use crate::timeline::packet::MAX_INPUT_BITS;
+use crate::timeline::packet::{MAX_INPUT_BITS, MAX_INPUTS};
 use crate::timeline::{InputCounters, InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
 use crate::transport::protocol::ServerTime;
-use crate::wire::{BitReader, Encoded};
+use crate::wire::Encoded;
 
 /// The maximum of a server's ticks a second.
 pub(super) const MAX_RATE: u32 = 1_000;
 
 /// The maximum of ticks by which inputs may be delayed, and for which a missing one is replaced.
-pub(super) const MAX_TICKS: u32 = 64;
+const MAX_TICKS: u32 = 64;
 
 /// The maximum of seconds that a client may run ahead.
-pub(super) const MAX_LEAD: f64 = 10.0;
+const MAX_LEAD: f64 = 10.0;
 
 /// Reads a protocol's tick rate and class of inputs.
 ///
@@ -109,48 +106,6 @@ fn stamp(client: &Client, input: &Bound<'_, PyAny>) -> PyResult<(Range<u32>, Vec
     })
 }
 
-/// Sends an input: [`Client::send_input`].
-pub(super) fn send_input<'py>(client: &Client, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyRange>> {
-    let (ticks, _) = stamp(client, input)?;
-    PyRange::new(input.py(), ticks.start as isize, ticks.end as isize)
-}
-
-/// Sends an input, and gives its ticks with the inputs that the server reads for them: rounded to their fields, and
-/// only the first with presses.
-pub(super) fn send_input_read<'py>(
-    client: &Client,
-    input: &Bound<'py, PyAny>,
-) -> PyResult<(Bound<'py, PyRange>, Vec<Bound<'py, PyAny>>)> {
-    let py = input.py();
-    let (ticks, carried) = stamp(client, input)?;
-    let class = client.endpoint.protocol.get().input_class.as_ref().ok_or_else(no_inputs)?;
-    let schema = class.schema().ok_or_else(no_inputs)?;
-    let read = |encoded: &Encoded| {
-        let mut body = Vec::new();
-        let read = schema.get().core.read(&mut BitReader::new(encoded.bytes()), &mut body);
-        read.map_err(|error| PyValueError::new_err(error.to_string()))?;
-        class.decode(py, &body, None, None)
-    };
-    let inputs = carried.iter().map(read).collect::<PyResult<_>>()?;
-    Ok((PyRange::new(py, ticks.start as isize, ticks.end as isize)?, inputs))
-}
-
-/// Returns the predicted tick to draw now, with its fraction; None: the newest, as after the end of the connection.
-pub(super) fn drawn_tick(client: &Client) -> PyResult<Option<f64>> {
-    if client.is_closed()? {
-        return Ok(None);
-    }
-    player(client, |player, now| player.drawn_tick(now))
-}
-
-/// Notes the tick that the player sees: [`Client::seen`].
-pub(super) fn see(client: &Client, tick: f64) -> PyResult<()> {
-    if !(0.0..4_294_967_296.0).contains(&tick) {
-        refuse!(PyValueError, "tick must be 0 to 4294967295, not {tick}");
-    }
-    player(client, |player, _| player.see((tick * 256.0) as u64))
-}
-
 /// The tick that a client's player saw when giving the input of the current tick; None if the client didn't report it.
 ///
 /// # Errors
@@ -167,36 +122,74 @@ pub(super) fn seen_by(state: &mut State, peer: PeerHandle) -> PyResult<Option<f6
     Ok(taken.and_then(|taken| taken.view).map(|view| view as f64 / 256.0))
 }
 
-/// Sets how inputs are sent: [`Client::set_inputs`].
-pub(super) fn configure(
-    client: &Client,
-    delay: u32,
-    min_lead: f64,
-    max_lead: f64,
-    redundancy: u32,
-) -> PyResult<()> {
-    if max_lead < min_lead {
-        refuse!(PyValueError, "max_lead must be min_lead ({min_lead}) or more, not {max_lead}");
+#[pymethods]
+impl Client {
+    fn send_input<'py>(&self, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyRange>> {
+        let (ticks, _) = stamp(self, input)?;
+        PyRange::new(input.py(), ticks.start as isize, ticks.end as isize)
     }
-    player(client, |player, _| {
-        let rate = player.clock().rate();
-        let lead = LeadConfig { min: min_lead * rate, max: max_lead * rate, redundancy };
-        player.configure(PlayerConfig { delay, lead });
-    })
-}
 
-/// The newest tick at which a ghost is known to have had its present state: [`Client::tick_of`].
-pub(super) fn tick_of(client: &Client, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
-    let mut state = client.endpoint.state.lock()?;
-    let ages = owned_ages(&mut state, &client.endpoint.population, ghost)?;
-    let player = state.carrier.session.timing().player().ok_or_else(no_time)?;
-    let (Some((low, age, newest_age)), Some((tick, changed))) = (ages, player.owned_changes()) else {
-        return Ok(None);
-    };
-    let Some(arrived) = nearest(low, tick) else { return Ok(None) };
-    let (of, newest) = (arrived.saturating_sub(age), arrived.saturating_sub(newest_age));
-    // Nothing that the client owns has changed since the newest state arrived.
-    Ok(Some(if newest >= changed { tick.max(of) } else { of }))
+    /// As ``send_input``, and what the server reads for each of the ticks: inputs rounded to their fields, and only the
+    /// first with presses.
+    fn _send_input<'py>(
+        &self,
+        input: &Bound<'py, PyAny>,
+    ) -> PyResult<(Bound<'py, PyRange>, Vec<Bound<'py, PyAny>>)> {
+        let py = input.py();
+        let (ticks, carried) = stamp(self, input)?;
+        let class = self.endpoint.protocol.get().input_class.as_ref().ok_or_else(no_inputs)?;
+        let schema = class.schema().ok_or_else(no_inputs)?;
+        let read = |encoded: &Encoded| {
+            let mut body = Vec::new();
+            let read = schema.get().core.read(&mut BitReader::new(encoded.bytes()), &mut body);
+            read.map_err(value_error)?;
+            class.decode(py, &body, None, None)
+        };
+        let inputs = carried.iter().map(read).collect::<PyResult<_>>()?;
+        Ok((PyRange::new(py, ticks.start as isize, ticks.end as isize)?, inputs))
+    }
+
+    /// The predicted tick to draw now, with its fraction; None: the newest, as after the end of the connection.
+    fn _drawn_tick(&self) -> PyResult<Option<f64>> {
+        if self.is_closed()? { Ok(None) } else { player(self, |player, now| player.drawn_tick(now)) }
+    }
+
+    fn set_seen(&self, #[number] tick: f64) -> PyResult<()> {
+        if !(0.0..4_294_967_296.0).contains(&tick) {
+            refuse!(PyValueError, "tick must be 0 to 4294967295, not {tick}");
+        }
+        player(self, |player, _| player.see((tick * 256.0) as u64))
+    }
+
+    fn set_inputs(
+        &self,
+        #[within(0, MAX_TICKS)] delay: u32,
+        #[span(0.0, MAX_LEAD)] min_lead: f64,
+        #[span(0.0, MAX_LEAD)] max_lead: f64,
+        #[within(1, MAX_INPUTS as u32)] redundancy: u32,
+    ) -> PyResult<()> {
+        if max_lead < min_lead {
+            refuse!(PyValueError, "max_lead must be min_lead ({min_lead}) or more, not {max_lead}");
+        }
+        player(self, |player, _| {
+            let rate = player.clock().rate();
+            let lead = LeadConfig { min: min_lead * rate, max: max_lead * rate, redundancy };
+            player.configure(PlayerConfig { delay, lead });
+        })
+    }
+
+    fn tick_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
+        let mut state = self.endpoint.state.lock()?;
+        let ages = owned_ages(&mut state, &self.endpoint.population, ghost)?;
+        let player = state.carrier.session.timing().player().ok_or_else(no_time)?;
+        let (Some((low, age, newest_age)), Some((tick, changed))) = (ages, player.owned_changes()) else {
+            return Ok(None);
+        };
+        let Some(arrived) = nearest(low, tick) else { return Ok(None) };
+        let (of, newest) = (arrived.saturating_sub(age), arrived.saturating_sub(newest_age));
+        // Nothing that the client owns has changed since the newest state arrived.
+        Ok(Some(if newest >= changed { tick.max(of) } else { of }))
+    }
 }
 
 #[pyclass(frozen, get_all, module = "tickwire.predict")]
@@ -273,14 +266,8 @@ impl InputStatus {
     properties! {
         state: Option<&'static str> = self.state;
         early: Option<f64> = self.early;
-        here: u64 = self.counters.here;
-        missing: u64 = self.counters.missing;
-        repeated: u64 = self.counters.repeated;
-        late: u64 = self.counters.late;
-        duplicates: u64 = self.counters.duplicates;
-        far_ahead: u64 = self.counters.far_ahead;
-        far_behind: u64 = self.counters.far_behind;
-        skipped: u64 = self.counters.skipped;
+        here, missing, repeated, late, duplicates, far_ahead, far_behind, skipped: u64 of
+            self.counters;
     }
 
     fn __repr__(&self) -> String {

@@ -4,10 +4,8 @@
 //! fast path. Integers are objects with `__index__`, floats objects with `__float__`.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyException, PyOverflowError};
 
-use super::errors::{FieldError, FieldTypeError};
-use crate::wire::{Kind, Value, ValueError};
+use crate::wire::{Kind, Value};
 
 /// The Python objects that a field takes.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -145,10 +146,11 @@ class Sidecar:
                 if given is None:
                     status, answer = sidecar._handle(self.command, self.path, body)
                     given = status, json.dumps(answer).encode()
-                self.send_response(given[0])
-                self.send_header("Content-Length", str(len(given[1])))
-                self.end_headers()
-                self.wfile.write(given[1])
+                with suppress(OSError):  # the asker has stopped waiting
+                    self.send_response(given[0])
+                    self.send_header("Content-Length", str(len(given[1])))
+                    self.end_headers()
+                    self.wfile.write(given[1])
 
             do_POST = do_PATCH = do_PUT = once  # noqa: N815
 

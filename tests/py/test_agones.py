@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import socket
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,6 +73,19 @@ def test_a_server_is_ready_after_its_first_tick_and_well_while_it_ticks(sidecar:
         done.set()
         thread.join()
     assert sidecar.state == "Shutdown"
+
+
+def test_a_server_that_hangs_is_not_well(sidecar: Sidecar) -> None:
+    with agones.lifecycle() as life:
+        life.tick()
+        assert sidecar.wait(lambda: "/health" in sidecar.calls)
+        life._ticked = time.monotonic() - agones.SILENCE - 0.1
+        before = sidecar.calls.count("/health")
+        life._look()
+        assert sidecar.calls.count("/health") == before
+        life.tick()
+        life._look()
+        assert sidecar.calls.count("/health") > before
 
 
 def test_players_are_listed_while_they_are_connected(sidecar: Sidecar) -> None:
@@ -240,6 +256,41 @@ def test_an_allocator_that_answers_nonsense_is_an_os_error(sidecar: Sidecar, ans
     allocator = agones.Allocator(Hall, f"http://127.0.0.1:{sidecar.port}", "attic")
     with pytest.raises(OSError, match="the allocator"):
         allocator.find_or_create("hall")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_sidecar_that_hangs_does_not_hold_up_a_drain(
+    sidecar: Sidecar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agones, "TIMEOUT", 0.2)
+    sidecar.game_port = free_port()
+    sidecar.allocate({"room": "hall"})
+    ends = threading.Event()
+    told: list[tw.Disconnected] = []
+
+    def hang(_path: str) -> None:
+        ends.wait(30)
+
+    def play() -> None:
+        with (
+            tw.Client.connect(("127.0.0.1", sidecar.game_port), protocol) as client,
+            tw.run(client, 50) as ticks,
+        ):
+            for _, inbox in ticks:
+                if client.connected and sidecar.answer is rightly:
+                    sidecar.answer = hang
+                    signal.raise_signal(signal.SIGTERM)
+                told.extend(what for what in inbox if isinstance(what, tw.Disconnected))
+
+    player = threading.Thread(target=play)
+    player.start()
+    store = fleet.MemoryStore()
+    agones.serve(Hall, ("127.0.0.1", sidecar.game_port), store=store)
+    assert not ends.is_set()
+    player.join()
+    assert told[0].detail == "the room moves"
+    assert store.claim("hall", 1) is not None, "the next server needn't wait for the lease"
+    ends.set()
 
 
 def test_a_pod_without_agones_plays_a_local_room(monkeypatch: pytest.MonkeyPatch) -> None:

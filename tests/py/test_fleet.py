@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import socket
 import subprocess
@@ -132,6 +133,18 @@ def test_a_store_that_is_gone_raises_os_error() -> None:
         store.claim("attic", 1)
 
 
+class Late(Executor):
+    """Calls when it is asked to."""
+
+    def __init__(self) -> None:
+        self.calls: list[Callable[[], None]] = []
+
+    def submit(self, call: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.calls.append(lambda: future.set_result(call(*given, **named)))
+        return future
+
+
 class Failing(MemoryStore):
     """A store that can't be reached at times."""
 
@@ -190,13 +203,16 @@ def test_a_room_that_is_cut_off_stops_before_another_may_begin(caplog: pytest.Lo
     assert store.keep(other, LEASE, None)
 
 
-def test_a_short_outage_of_the_store_ends_nothing() -> None:
+@pytest.mark.parametrize("rate", [20, 2])  # with players, and at rest
+@pytest.mark.parametrize("begins", [5, 5.3, 5.6, 5.9])
+def test_a_short_outage_of_the_store_ends_nothing(rate: int, begins: float) -> None:
     clock = Clock()
     store = Failing(clock)
     keeper = kept(store, clock)
-    for number in range(400):
-        clock.now += 1 / 20
-        store.fails = 100 <= number < 130  # one and a half seconds
+    for _ in range(20 * rate):
+        clock.now += 1 / rate
+        store.fails = begins <= clock.now - 100 < begins + 1.5
+        assert keeper.acts
         assert keeper.tick(lambda: b"world")
 
 
@@ -214,30 +230,92 @@ def test_a_lease_ends_while_the_machine_is_suspended(monkeypatch: pytest.MonkeyP
     assert store.claim("attic", LEASE) is not None
 
 
-def test_an_empty_room_rests_until_a_player_comes() -> None:
-    @fleet.room(tw.Protocol(1, [], tick_rate=60), empty_rate=1)
-    class Cellar:
-        ticks = 0
+@pytest.mark.parametrize("every", [0.1, 1.0, 1.5, 2.0])
+def test_a_room_that_rests_keeps_its_lease(every: float) -> None:
+    clock, late = Clock(), Late()
+    store = MemoryStore(clock)
+    claimed = store.claim("attic", LEASE)
+    assert claimed is not None
+    keeper = Keeper(store, claimed, every, clock, late)
+    for _ in range(60):
+        assert keeper.acts
+        assert keeper.tick(lambda: b"world")
+        while late.calls:
+            late.calls.pop()()  # answers after the tick
+        clock.now += 1  # the lowest empty_rate
+    assert store.claim("attic", LEASE) is None
 
-        def __init__(self, server: tw.Server) -> None:
-            pass
 
-        def tick(self, inbox: Any) -> bool:
-            Cellar.ticks += 1
-            return any(isinstance(what, tw.Connected) for _, what in inbox)
+@tw.message
+class Step:
+    x: tw.i8
 
-    rooms = fleet.Local(Cellar)
-    place = rooms.find_or_create("cellar")
-    while not Cellar.ticks:
+
+@tw.ghost
+class Walker:
+    x: tw.i32 = 0
+
+
+walking = tw.Protocol(1, [], ghosts=[Walker], inputs=Step, tick_rate=30)
+
+
+@fleet.room(walking)
+class Yard:
+    """A room with the default settings: one player walks."""
+
+    ticks = 0
+
+    def __init__(self, server: tw.Server) -> None:
+        Yard.ticks = 0
+        self.world, self.inputs = server.world, server.inputs
+
+    def tick(self, inbox: Any) -> bool:
+        for client, what in inbox:
+            if isinstance(what, tw.Connected):
+                self.world.spawn(Walker(), owner=client)
+        steps = [step for _, step in self.inputs if step is not None]
+        for walker in self.world.objects(Walker):
+            walker.x += sum(step.x for step in steps)
+        Yard.ticks += 1
+        return any(isinstance(what, tw.Disconnected) for _, what in inbox)
+
+
+@dataclasses.dataclass
+class Body:
+    x: int = 0
+
+
+def walk(body: Body, step: Step) -> Body:
+    return Body(body.x + step.x)
+
+
+def test_a_player_who_joins_a_resting_room_plays_at_once() -> None:
+    rooms = fleet.Local(Yard)
+    began = time.monotonic()
+    place = rooms.find_or_create("yard")
+    while Yard.ticks < 3:
         time.sleep(0.001)
-    with (
-        tw.Client.connect(place.address, tw.Protocol(1, [], tick_rate=60)) as client,
-        tw.run(client) as ticks,
-    ):
-        for _ in ticks:
-            pass
+    assert time.monotonic() - began >= 0.9, "an empty room ticks twice a second"
+    mine = tw.predict.Prediction(walk, Body(), tolerance={"x": 0})
+    clocks: list[tuple[float, float]] = []
+    shown = 0.0
+    with tw.Client.connect(place.address, walking) as client, tw.run(client) as ticks:
+        for frame, _ in ticks:
+            mine.advance(client, Step(1), client.world.mine(Walker))
+            if client.clock.tick is not None:
+                clocks.append((time.monotonic(), client.clock.tick))
+            walker = client.world.view().mine(Walker)
+            if walker is not None:
+                shown = walker.x
+            if shown >= 20:
+                break
+            assert frame < 150, "at two ticks a second it walks ten steps until then"
+        ahead = mine.state.x
+    assert shown <= ahead
+    # Rests of a room are no part of its players' time.
+    (begin, tick), *others = clocks
+    assert all(abs(other - tick - 30 * (now - begin)) < 10 for now, other in others)
     rooms.close()
-    assert Cellar.ticks <= 3
 
 
 def test_a_room_that_runs_elsewhere_is_not_run_again() -> None:
@@ -247,6 +325,23 @@ def test_a_room_that_runs_elsewhere_is_not_run_again() -> None:
     with pytest.raises(tw.errors.RoomTakenError, match="room attic runs elsewhere"):
         claim(store, "attic", waits.append)
     assert LEASE < sum(waits) < 3 * LEASE
+
+
+def test_a_room_is_claimed_once_its_store_can_be_reached() -> None:
+    class Down(MemoryStore):
+        tries = 0
+
+        def claim(self, room: str, seconds: float) -> fleet.Claim | None:
+            self.tries += 1
+            if self.tries <= 3 or room == "cellar":
+                raise OSError("unplugged")
+            return super().claim(room, seconds)
+
+    store, waits = Down(), []  # type: ignore[var-annotated]
+    assert claim(store, "attic", waits.append).epoch == 1
+    assert len(waits) == 3
+    with pytest.raises(OSError, match="unplugged"):
+        claim(store, "cellar", waits.append)
 
 
 def test_a_room_of_a_dead_process_is_claimed_when_its_lease_ends() -> None:
@@ -355,18 +450,6 @@ def test_a_process_that_stood_still_plays_no_tick_more() -> None:
     stopped.leave()
     assert acts == [100.0]
     assert store.keep(successor, LEASE)
-
-
-class Late(Executor):
-    """Calls when it is asked to."""
-
-    def __init__(self) -> None:
-        self.calls: list[Callable[[], None]] = []
-
-    def submit(self, call: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        self.calls.append(lambda: future.set_result(call(*given, **named)))
-        return future
 
 
 def test_a_save_under_way_does_not_take_a_room_again_that_was_given_up() -> None:

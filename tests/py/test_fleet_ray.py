@@ -6,8 +6,9 @@ import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,6 +122,29 @@ def test_a_room_that_is_moved_loses_nothing() -> None:
                 break
         assert client.world.mine(game.Walker) is walker
         assert walked(client) >= x
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_room_that_hangs_is_begun_again(tmp_path: Path) -> None:
+    hung = tmp_path / "hung"
+
+    class Stuck(game.Attic):
+        def tick(self, inbox: Any) -> None:
+            if not hung.exists():
+                hung.touch()
+                time.sleep(1000)
+            super().tick(inbox)
+
+    rooms = Rooms(Stuck, resources={"rooms": 1})
+    first = place = rooms.find_or_create("attic")
+    began = time.monotonic()
+    for _ in paced(4, BACK):
+        with suppress(OSError):  # its process ends
+            place = rooms.find_or_create("attic")
+        if place != first:
+            break
+    assert place != first
+    print(f"it was back after {time.monotonic() - began:.1f} s")
 
 
 def test_a_cluster_carries_rooms_and_bots(cluster: Any, capfd: pytest.CaptureFixture[str]) -> None:

@@ -32,7 +32,7 @@ def test_a_reason_is_told_to_both_sides(protocol: tw.Protocol) -> None:
     assert end(at_server) == end(at_client) == told
     assert (client.disconnect_reason, client.disconnect_detail) == told
     assert repr(at_client.events[-1]) == (
-        'Disconnected(client=None, reason=KICKED, detail="you are banned, tschüß")'
+        "Disconnected(client=None, reason=KICKED, detail='you are banned, tschüß')"
     )
     match at_client.events[-1]:
         case tw.Disconnected(None, REASON.KICKED, detail):

@@ -15,7 +15,8 @@ import tickwire as tw
 from conftest import Chat, Odd, make_protocol, paced
 from tickwire.testing import advance, connected_pair
 
-PAGE = (Path(__file__).parents[2] / "docs" / "counters.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "".join((DOCS / name).read_text("utf-8") for name in ("counters.md", "networks.md"))
 DROPPED = re.compile(r"(.*) dropped ([\d,]+) datagrams? in the last (second|\d+ seconds): (.*)")
 
 

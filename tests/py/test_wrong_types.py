@@ -243,7 +243,6 @@ class Stage:
             "Schema": lambda: tw.messages.Schema("Name", [("text", tw.text(8))]),
             "Capture": lambda: tw.capture.Capture(self.folder / "kept"),
             "Socket": lambda: tw.articles.Socket("127.0.0.1:0"),
-            "SequenceBuffer": lambda: tw.articles.SequenceBuffer(16),
             "VirtualConnection": lambda: tw.articles.VirtualConnection.connect(
                 0.0, "127.0.0.1:1", protocol_id=1
             ),

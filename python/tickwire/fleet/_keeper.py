@@ -18,7 +18,7 @@ MARGIN = 1.0
 """Seconds before the end of its lease at which a room stops acting: clocks of machines run apart."""
 
 RETRY = 0.25
-"""Seconds until the store is asked again after a failure."""
+"""Seconds from a failed try to save to the next."""
 
 LOG = logging.getLogger("tickwire")
 
@@ -59,15 +59,20 @@ class Keeper:
     @property
     def acts(self) -> bool:
         """Whether this process still has the room: False once another may have it."""
-        return not self._lost and self._clock() < self._until
-
-    def tick(self, save: Callable[[], bytes]) -> bool:
-        """Saves the world if it is time; returns :attr:`acts`."""
+        # An empty room ticks rarely, so the answer that renews its lease may be unread.
         if self._answer is not None and self._answer.done():
             self._read(self._answer)
             self._answer = None
-        now = self._clock()
-        acts = not self._lost and now < self._until
+        return not self._lost and self._clock() < self._until
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the lease has ended, as that of a room that hangs. Any thread may ask."""
+        return self._clock() >= self._until
+
+    def tick(self, save: Callable[[], bytes]) -> bool:
+        """Saves the world if it is time; returns :attr:`acts`."""
+        acts, now = self.acts, self._clock()
         if acts and self._answer is None and now >= self._due:
             self._asked, self._due = now, now + self._every
             self._answer = self._executor.submit(self._store.keep, self._claim, LEASE, save())
@@ -84,7 +89,7 @@ class Keeper:
             if not self._failing:
                 LOG.warning("room %s isn't saved: %s; trying again", self._claim.room, error)
             self._failing = True
-            self._due = min(self._due, self._clock() + RETRY)
+            self._due = self._asked + RETRY
 
     def release(self) -> None:
         """Gives the room up as it was saved last."""

@@ -202,7 +202,10 @@ class _Process:
         self._pipe.send(None)
 
     def answer(self) -> Any:
-        return self._pipe.recv()
+        try:
+            return self._pipe.recv()
+        except EOFError:
+            raise OSError("a process of the load ended early") from None
 
 
 def _work(pipe: Connection, make: Callable[[], Iterator[Any]]) -> None:
@@ -230,7 +233,10 @@ class _Actor:
         self._next = self._actor.step.remote()
 
     def answer(self) -> Any:
-        return self._ray.get(self._next)
+        try:
+            return self._ray.get(self._next)
+        except self._ray.exceptions.RayError as error:
+            raise OSError(f"a process of the load ended early: {str(error).partition(chr(10))[0]}") from None
 
 
 class _Steps:
@@ -335,7 +341,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--ray",
         metavar="ADDRESS",
-        default=os.environ.get("RAY_ADDRESS"),
+        default=os.environ.get("RAY_ADDRESS") or None,
         help="the Ray cluster that carries rooms and bots, such as auto (by default RAY_ADDRESS)",
     )
     parser.add_argument("--knee", action="store_true", help="find how many rooms this machine carries")
@@ -355,7 +361,10 @@ def _join_cluster(address: str) -> int:
     from tickwire.fleet.ray import ray  # which says how to install it
 
     if not ray.is_initialized():
-        ray.init(address=address, log_to_driver=False)
+        try:
+            ray.init(address=address, log_to_driver=False)
+        except (RuntimeError, ValueError) as error:
+            raise OSError(f"no Ray cluster at {address!r}: {error}") from None
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
@@ -372,10 +381,20 @@ def run(parsed: argparse.Namespace) -> int:
         parsed.rooms, parsed.players, parsed.rate, parsed.seconds, parsed.processes or cores, parsed.ray
     )
     print(HEADER, flush=True)
-    if not parsed.knee:
-        measured = measure(load)
-        print(line(measured))
-        return 0 if measured.is_well else 1
+    try:
+        return _knee(load, cores) if parsed.knee else _once(load)
+    except OSError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _once(load: Load) -> int:
+    measured = measure(load)
+    print(line(measured))
+    return 0 if measured.is_well else 1
+
+
+def _knee(load: Load, cores: int) -> int:
     carried = find_knee(load, lambda measured: print(line(measured), flush=True))
     what = "This machine" if load.ray is None else "The cluster"
     print(

@@ -100,6 +100,8 @@ class _Room:
                 os._exit(1) if failed else ray.actor.exit_actor()
 
     def place(self) -> Place:
+        if self._running.keeper.is_over:
+            os._exit(1)  # the room hangs, and Ray starts another process for it
         return self._running.place
 
     def leave(self) -> None:

@@ -9,7 +9,7 @@ mod part;
 mod room;
 mod source;
 
-pub use directory::DirectoryStore;
+pub use directory::{DirectoryStore, hex};
 pub use source::FileSource;
 
 use std::io;

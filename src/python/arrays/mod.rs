@@ -20,9 +20,6 @@ pub(super) use send::{Recipients, Rows};
 use crate::python::prelude::*;
 
 use super::columns;
-use super::errors::StreamError;
-use super::schema::Schema;
-use crate::wire::{BitReader, BitWriter};
 
 /// The maximum of bytes in rows: their cells have 32 bits for offsets.
 const MAX_BYTES: usize = 1 << 31;

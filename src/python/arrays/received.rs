@@ -1,14 +1,11 @@
 //! Received rows on their way to the game.
 
-use std::ffi::{CStr, CString};
-
 use crate::python::prelude::*;
 
 use super::row_type::numpy;
 use super::rows::Rows;
 use crate::endpoint::Table;
 use crate::python::columns::{Keeper, Layout, view};
-use crate::python::schema::Schema;
 
 /// Rows, and the arena that holds their strings, bytes and lists.
 #[derive(Debug)]

@@ -1,7 +1,5 @@
 //! The NumPy types of a class's rows.
 
-use std::ffi::{CStr, CString};
-
 use crate::python::prelude::*;
 use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
 

@@ -3,18 +3,13 @@
 //! Promises: a column of numbers is a view of the rows' memory, not a copy. Reading received rows never raises: the
 //! game's own types come unconverted, as in NumPy's arrays.
 
-use core::ffi::c_int;
-use std::ffi::CString;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::types::PySlice;
 
 use super::received::Received;
 use super::row_type::head_names;
 use crate::endpoint::{HEAD, HEAD_BYTES};
 use crate::python::columns::{Layout, view};
-use crate::python::schema::Schema;
 use crate::wire::Node;
 
 #[pyclass(frozen, module = "tickwire.columns")]

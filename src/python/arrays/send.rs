@@ -3,12 +3,9 @@
 use crate::python::prelude::*;
 
 use super::{declared, taken, with_rows};
-use crate::endpoint::{self, SendError};
+use crate::endpoint;
 use crate::python::buffers::Number;
-use crate::python::errors::channel_error;
-use crate::python::sending::Sending;
-use crate::transport::{ChannelKind, Message, SendOptions};
-use crate::wire::{self, BitWriter};
+use crate::wire;
 
 /// The numbers of a buffer; None if it isn't one, or has another type.
 fn numbers<T: Number>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<T>>> {

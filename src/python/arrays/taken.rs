@@ -1,14 +1,11 @@
 //! The game's rows on their way to the core.
 
 use crate::python::prelude::*;
-use pyo3::IntoPyObjectExt;
 
 use super::MAX_BYTES;
-use crate::python::errors::FieldError;
-use crate::python::schema::Schema;
 use crate::python::value::{bound, to_python};
+use crate::wire::Value;
 use crate::wire::rows::{RowError, Rows};
-use crate::wire::{Value, ValueError};
 
 /// Copies rows of a class and their arena.
 pub(super) fn take(

@@ -7,9 +7,7 @@ use crate::python::prelude::*;
 
 use crate::calls::Rate;
 use crate::python::codec::Class;
-use crate::python::errors::UnregisteredMessageError;
 use crate::python::ghosts::Properties;
-use crate::transport::ChannelKind;
 
 /// The side that runs a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +25,21 @@ pub(super) struct GhostParameter {
     pub(super) class: usize,
     /// Whether it may be None.
     pub(super) optional: bool,
+}
+
+/// What `tickwire._calls` says of a call.
+#[derive(FromPyObject)]
+struct Said<'py> {
+    message: Bound<'py, PyType>,
+    reply: Option<Py<PyType>>,
+    positional: Vec<Py<PyString>>,
+    keywords: Vec<Py<PyString>>,
+    ghosts: Vec<(Py<PyString>, Bound<'py, PyType>, bool)>,
+    owned: bool,
+    rate: f64,
+    burst: f64,
+    disconnects: bool,
+    timeout: f64,
 }
 
 /// A call as the core knows it.
@@ -146,14 +159,10 @@ pub(in crate::python) fn with_calls<'py>(
 
 impl Declared {
     fn new(call: &Bound<'_, PyAny>, classes: &[(Py<PyType>, Py<Properties>)]) -> PyResult<Self> {
-        let py = call.py();
-        let said = call.getattr("_declared")?;
-        let message = said.getattr("message")?.cast_into::<PyType>()?;
-        let name: String = message.name()?.extract()?;
-        let names = |which| -> PyResult<Vec<Py<PyString>>> { said.getattr(which)?.extract() };
+        let said: Said<'_> = call.getattr("_declared")?.extract()?;
+        let name: String = said.message.name()?.extract()?;
         let mut ghosts = Vec::new();
-        let given: Vec<(Py<PyString>, Bound<'_, PyType>, bool)> = said.getattr("ghosts")?.extract()?;
-        for (parameter, class, optional) in given {
+        for (parameter, class, optional) in said.ghosts {
             let found = classes.iter().position(|(known, _)| known.is(&class)).ok_or_else(|| {
                 let class = class.name().map_or_else(|_| "its class".into(), |name| name.to_string());
                 PyValueError::new_err(format!(
@@ -162,24 +171,21 @@ impl Declared {
             })?;
             ghosts.push(GhostParameter { name: parameter, class: found, optional });
         }
-        let (rate, burst) = (said.getattr("rate")?.extract()?, said.getattr("burst")?.extract()?);
-        let rate = Rate::new(rate, burst).map_err(|error| value_error(format!("{name}: {error}")))?;
-        let reply = said.getattr("reply")?;
-        let reply = if reply.is_none() { None } else { Some(reply.cast_into::<PyType>()?.unbind()) };
         Ok(Declared {
             call: call.clone().unbind(),
-            function: call.getattr(intern!(py, "function"))?.unbind(),
+            function: call.getattr("function")?.unbind(),
+            rate: Rate::new(said.rate, said.burst)
+                .map_err(|error| value_error(format!("{name}: {error}")))?,
             name,
             direction: Direction::of(&call.getattr("direction")?)?,
-            message: message.unbind(),
-            reply,
-            positional: names("positional")?,
-            keywords: names("keywords")?,
+            message: said.message.unbind(),
+            reply: said.reply,
+            positional: said.positional,
+            keywords: said.keywords,
             ghosts,
-            owned: said.getattr("owned")?.extract()?,
-            rate,
-            disconnects: said.getattr("disconnects")?.extract()?,
-            timeout: Duration::from_secs_f64(said.getattr("timeout")?.extract()?),
+            owned: said.owned,
+            disconnects: said.disconnects,
+            timeout: Duration::from_secs_f64(said.timeout),
         })
     }
 

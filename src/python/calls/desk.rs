@@ -9,9 +9,7 @@ use super::ghosts::Ghosts;
 use super::objects::request_class;
 use crate::calls::{self, Admission, Awaited, CallCounts, CallOutcome, CallRules};
 use crate::driver::reports::LogPace;
-use crate::endpoint::DisconnectReason;
 use crate::python::endpoint::EndpointKind;
-use crate::python::errors::{NotConnectedError, StaleClientError};
 use crate::python::ghosts::Population;
 
 /// A received call: its item are the arguments, on a server after the caller, in the form of messages.

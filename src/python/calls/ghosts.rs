@@ -9,9 +9,7 @@ use crate::python::prelude::*;
 use super::declared::Declared;
 use super::desk::{Arrived, Desk};
 use super::objects::Outcome;
-use crate::python::errors::{ClosedError, FieldTypeError};
-use crate::python::ghosts::{Found, Ghost, number_for};
-use crate::transport::ChannelKind;
+use crate::python::ghosts::{Found, number_for};
 
 /// The ghosts among a call's arguments, where the call runs.
 pub(super) enum Ghosts<'py> {

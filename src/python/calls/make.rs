@@ -5,10 +5,7 @@ use crate::python::prelude::*;
 use super::declared::{Declared, Direction};
 use super::desk::Desk;
 use crate::calls::MAX_REQUESTS;
-use crate::endpoint::SendError;
-use crate::python::errors::{ChannelFullError, GhostError};
 use crate::python::sending::Sent;
-use crate::transport::{Message, SendOptions};
 
 impl Endpoint {
     /// The desk of an endpoint whose protocol has calls, and the index of a call.

@@ -1,16 +1,13 @@
 //! Runs received calls when the game takes them, and sends the replies.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyException;
 
 use super::declared::Declared;
 use super::desk::{Arrived, Desk};
 use super::ghosts::Ghosts;
 use super::objects::Outcome;
 use crate::calls::CallOutcome;
-use crate::python::exit;
 use crate::python::log::log_traceback;
-use crate::transport::SendOptions;
 
 /// Marks that no call is running any more, however it ended.
 struct Running<'a>(&'a Desk);

@@ -1,14 +1,11 @@
 //! The content of a sent chunk: bytes that Python holds, or a file.
 
-use std::path::PathBuf;
-
 use crate::python::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use sha2::{Digest, Sha256};
 
 use super::progress::short_hash;
 use crate::driver::files::FileSource;
-use crate::python::errors::file_error;
 use crate::transport::chunks::{BytesSource, ContentHash, Source};
 
 /// Below this size, hashing takes less time than detaching from the interpreter: some 50 microseconds.

@@ -18,7 +18,6 @@ pub(crate) use transfer::Transfer;
 
 use crate::python::prelude::*;
 
-use super::errors::chunk_error;
 use crate::endpoint::never_queued;
 use crate::transport::chunks::{ChunkError, Chunks, Offer, Progress};
 

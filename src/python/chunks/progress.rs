@@ -3,6 +3,7 @@
 use crate::python::prelude::*;
 
 use super::act;
+use crate::driver::files::hex;
 use crate::transport::chunks::{ContentHash, Offer, Progress, Rejection};
 
 /// The transferred share of a chunk, from 0 to 1; an empty chunk is complete when all its slices are.
@@ -17,7 +18,7 @@ pub(super) fn time_left(progress: &Progress) -> Option<f64> {
 
 /// The first hex digits of a hash, for people.
 pub(super) fn short_hash(hash: &ContentHash) -> String {
-    hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash[..4])
 }
 
 #[pyclass(frozen, module = "tickwire.transfer")]
@@ -62,8 +63,7 @@ impl IncomingChunk {
         size: u64 = self.offer.size;
         hash: Bound<'py, PyBytes> = PyBytes::new(py, &self.offer.hash);
         bytes_done: u64 = self.progress.bytes;
-        slices: u32 = self.progress.slices;
-        slices_done: u32 = self.progress.slices_done;
+        slices, slices_done: u32 of self.progress;
         fraction: f64 = fraction(&self.progress);
         rate: f64 = self.progress.rate;
         time_left: Option<f64> = time_left(&self.progress);

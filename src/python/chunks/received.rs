@@ -1,6 +1,5 @@
 //! Received chunks.
 
-use core::ffi::c_int;
 use std::path::Path;
 
 use crate::python::prelude::*;

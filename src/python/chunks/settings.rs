@@ -1,13 +1,10 @@
 //! Which chunks an endpoint accepts, where it stores them, and how fast it sends its own.
 
-use std::path::PathBuf;
-
 use crate::python::prelude::*;
 
 use crate::driver::files::DirectoryStore;
 use crate::endpoint::ChunkLimits;
 use crate::python::congestion::Congestion;
-use crate::python::errors::file_error;
 use crate::transport::CongestionConfig;
 use crate::transport::chunks::MAX_CHUNK_BYTES;
 
@@ -50,9 +47,9 @@ impl Transfers {
         self.congestion.as_ref().map(|given| given.get().0).unwrap_or_default()
     }
 
-    /// Makes the directory; chunks may take `memory` bytes by default.
-    pub(in crate::python) fn open(&self, py: Python<'_>, memory: u64) -> PyResult<Arrivals> {
-        let limits = ChunkLimits { memory_bytes: self.memory.unwrap_or(memory) };
+    /// Makes the directory; by default, chunks have these limits.
+    pub(in crate::python) fn open(&self, py: Python<'_>, limits: ChunkLimits) -> PyResult<Arrivals> {
+        let limits = ChunkLimits { memory_bytes: self.memory.unwrap_or(limits.memory_bytes) };
         let Some(directory) = &self.directory else { return Ok(Arrivals { limits, directory: None }) };
         let limit = self.file_limit.unwrap_or(FILE_LIMIT);
         let total = self.directory_limit.unwrap_or(FILES * limit);

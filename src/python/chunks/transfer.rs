@@ -59,15 +59,13 @@ impl Transfer {
         size: u64 = self.size;
         hash: Bound<'py, PyBytes> = PyBytes::new(py, &self.hash);
         bytes_done: u64 = self.progress().bytes;
-        slices: u32 = self.progress().slices;
-        slices_done: u32 = self.progress().slices_done;
+        slices, slices_done: u32 of self.progress();
         fraction: f64 = fraction(&self.progress());
         rate: f64 = self.progress().rate;
         done: bool = matches!(lock(&self.status).end, Some(Ok(())));
         error: Option<String> = lock(&self.status).end.clone()?.err();
         over: bool = lock(&self.status).end.is_some();
-        paused: bool = self.progress().paused;
-        paused_by_peer: bool = self.progress().paused_by_peer;
+        paused, paused_by_peer: bool of self.progress();
     }
 
     traverses!(self.client);

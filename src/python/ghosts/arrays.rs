@@ -3,17 +3,12 @@
 //! Promises: no Python object is made for a ghost; a column is the world's own memory. Rows and views are stable: a
 //! view made before the world grew has the rows of that time.
 
-use std::ffi::CStr;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyKeyError;
 use pyo3::types::PySlice;
 
-use super::ghost::Ghost;
 use super::memory::{Memory, cells};
 use super::rows::GhostRows;
-use crate::python::arrays::{cell_format, numpy};
-use crate::python::errors::GhostError;
+use crate::python::arrays::cell_format;
 use crate::wire::{Column, Node};
 
 #[pyclass(frozen, mapping, module = "tickwire.world")]
@@ -27,6 +22,9 @@ impl GhostArrays {
         living: usize = self.0.living();
         alive: PyResult<Bound<'py, PyAny>> = self.view(py, &self.0.alive, false, (c"?", None));
         rows: PyResult<Bound<'py, PyAny>> = numbers(py, &self.0.alive_rows());
+        spawned: PyResult<Bound<'py, PyAny>> = numbers(py, &self.0.news().spawned);
+        changed: PyResult<Bound<'py, PyAny>> = numbers(py, &self.0.news().changed);
+        despawned: PyResult<Bound<'py, PyAny>> = numbers(py, &self.0.news().despawned);
         __len__: usize = self.0.count();
     }
 
@@ -52,24 +50,6 @@ impl GhostArrays {
     fn owners<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let format = if self.0.owners.size() == size_of::<u64>() { c"Q" } else { c"?" };
         self.view(py, &self.0.owners, false, (format, None))
-    }
-
-    #[getter]
-    fn spawned<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let rows = lock(&self.0.news).spawned.clone();
-        numbers(py, &rows)
-    }
-
-    #[getter]
-    fn changed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let rows = lock(&self.0.news).changed.clone();
-        numbers(py, &rows)
-    }
-
-    #[getter]
-    fn despawned<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let rows = lock(&self.0.news).despawned.clone();
-        numbers(py, &rows)
     }
 
     fn ghost<'py>(&self, row: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Ghost>> {

@@ -3,12 +3,10 @@
 use crate::python::prelude::*;
 
 use super::arrays::GhostArrays;
-use super::ghost::Ghost;
 use super::names::{self, Found};
 use super::population::Population;
 use super::rows::GhostRows;
 use super::view::WorldView;
-use crate::python::errors::closed_error;
 use crate::session::Playing;
 
 #[pyclass(frozen, module = "tickwire.world")]

@@ -3,7 +3,6 @@
 
 use crate::python::prelude::*;
 
-use super::ghost::Ghost;
 use super::population::Population;
 use crate::replication::{Column, Interests, Mirror, Publisher, PublisherConfig, Wrong};
 use crate::session::Ghosts;

@@ -1,6 +1,5 @@
 //! The events of a client's ghosts, for the tick's inbox.
 
-use super::ghost::Ghost;
 use super::old::Before;
 use super::rows::GhostRows;
 use crate::python::events::shown;

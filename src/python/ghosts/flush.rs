@@ -2,16 +2,12 @@
 //!
 //! Promises: what other threads write meanwhile is checked like any other value. Idle columns are not copied.
 
-use std::sync::MutexGuard;
-
 use crate::python::prelude::*;
 
 use super::population::Population;
 use super::rows::GhostRows;
-use crate::python::errors::FieldError;
 use crate::python::value::bound;
 use crate::replication::{Column, Wrong};
-use crate::wire::ValueError;
 
 /// The cells of a class as they were at the last flush, by property, and the mask of those that may have changed since.
 #[derive(Default)]

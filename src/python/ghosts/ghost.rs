@@ -1,11 +1,9 @@
 //! The base class of all ghosts: it holds their values, or where these are.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyAttributeError;
 
 use super::properties::Properties;
 use super::rows::GhostRows;
-use crate::python::errors::GhostError;
 
 #[pyclass(frozen, subclass, weakref, module = "tickwire.world")]
 pub(crate) struct Ghost {

@@ -10,7 +10,6 @@ use super::arrays::GhostArrays;
 use super::relevancy;
 use super::rows::GhostRows;
 use super::world::World;
-use crate::python::exit;
 use crate::replication::Interests;
 
 /// The hooks of a class.
@@ -154,49 +153,42 @@ fn masks(
             rows.count()
         ))
     };
-    let fits = |length: usize| length == before || length == rows.count();
-    let length_of = |length: usize| {
-        PyValueError::new_err(format!(
-            "the {kind} hook of {name} must return {} rows for each client, not {length}",
-            rows.count()
-        ))
-    };
-    let count_of = |count: usize| {
-        PyValueError::new_err(format!(
-            "the {kind} hook of {name} must return a mask for each of {clients} clients, not {count}"
-        ))
-    };
-    if let Ok(raw) = Raw::get(answer, ffi::PyBUF_FULL_RO) {
+    let masks: Vec<Vec<u8>> = if let Ok(raw) = Raw::get(answer, ffi::PyBUF_FULL_RO) {
         let &[lines, length] = raw.shape() else {
             return Err(wrong(format!("one of {} dimensions", raw.dimensions())));
         };
         if raw.item_size() != 1 {
             return Err(wrong(format!("one of format '{}'", raw.format().to_string_lossy())));
         }
-        let (lines, length) = (lines as usize, length as usize);
-        if lines != clients {
-            return Err(count_of(lines));
-        }
-        if !fits(length) {
-            return Err(length_of(length));
-        }
         let mut bytes = Vec::new();
         raw.append_to(answer.py(), &mut bytes)?;
-        return Ok((0..lines).map(|line| bytes[line * length..][..length].to_vec()).collect());
-    }
-    let Ok(each) = answer.try_iter() else {
-        return Err(wrong(answer.get_type().name()?.to_string()));
+        let length = length as usize;
+        (0..lines as usize).map(|line| bytes[line * length..][..length].to_vec()).collect()
+    } else {
+        let each = answer.try_iter().map_err(|_| wrong(class_name(answer)))?;
+        let mask = |mask: PyResult<Bound<'_, PyAny>>| {
+            relevancy::mask(&mask?)
+                .map_err(|error| said_of(answer.py(), &error, &format!("the {kind} hook of {name}")))
+        };
+        each.map(mask).collect::<PyResult<_>>()?
     };
-    let mut masks = Vec::new();
-    for mask in each {
-        let mask = relevancy::mask(&mask?)
-            .map_err(|error| said_of(answer.py(), &error, &format!("the {kind} hook of {name}")))?;
-        if !fits(mask.len()) {
-            return Err(length_of(mask.len()));
-        }
-        masks.push(mask);
+    if masks.len() != clients {
+        let count = masks.len();
+        refuse!(
+            PyValueError,
+            "the {kind} hook of {name} must return a mask for each of {clients} clients, not {count}"
+        );
     }
-    if masks.len() == clients { Ok(masks) } else { Err(count_of(masks.len())) }
+    let count = rows.count();
+    match masks.iter().map(Vec::len).find(|length| ![before, count].contains(length)) {
+        Some(length) => {
+            refuse!(
+                PyValueError,
+                "the {kind} hook of {name} must return {count} rows for each client, not {length}"
+            )
+        }
+        None => Ok(masks),
+    }
 }
 
 /// The same error, with the hook's name in its sentence.

@@ -3,14 +3,12 @@
 //! Promises: what a peer or a column has in place of a number is of no ghost, or of one that may stand there.
 
 use std::collections::BTreeSet;
-use std::sync::MutexGuard;
 
 use crate::python::prelude::*;
 
-use super::ghost::{Ghost, Live};
+use super::ghost::Live;
 use super::properties::Properties;
 use super::rows::GhostRows;
-use crate::python::errors::{FieldTypeError, GhostError};
 use crate::replication::{self, GhostEvent, NO_GHOST, Reference, References, SavedIdentity};
 
 /// Finds what the references of these classes are of; those classes get numbers.
@@ -46,7 +44,7 @@ pub(in crate::python) fn references(
         all.push(targets);
     }
     for ((_, properties), _) in ghosts.iter_mut().zip(numbered).filter(|(_, numbered)| *numbered) {
-        *properties = Py::new(py, properties.get().numbered(py)?)?;
+        *properties = Py::new(py, properties.get().numbered()?)?;
     }
     Ok(Arc::new(References(all)))
 }

@@ -8,24 +8,16 @@
 //! threads apart, one may set a field while another sends: what we copy ourselves is copied by atomic words, so that the
 //! other has the old number or the new one.
 
-use core::alloc::Layout;
-use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
-use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error};
-use std::ffi::CStr;
 
-use crate::python::arrays::numpy;
 use crate::python::columns::{self, Keeper, view_with};
 use crate::python::prelude::*;
 
-/// Enough alignment for every number in a cell, and no more than every allocation has: for more, the standard library
-/// clears all pages itself instead of leaving zeroed ones to the system, and then each takes memory.
-const ALIGNMENT: usize = 16;
+use super::zeroed::Zeroed;
 
 /// A cell for every row there can be.
 pub(super) struct Memory {
-    cells: NonNull<u8>,
-    layout: Layout,
+    cells: Zeroed,
     /// Bytes of a cell.
     size: usize,
     /// How many writable views exist.
@@ -34,22 +26,12 @@ pub(super) struct Memory {
     exported: AtomicBool,
 }
 
-// SAFETY: the memory is this value's own, and only numbers of any value are copied from it and to it.
-#[allow(unsafe_code)]
-unsafe impl Send for Memory {}
-#[allow(unsafe_code)]
-unsafe impl Sync for Memory {}
-
 #[allow(unsafe_code)] // Views share the memory, so it can't be a slice.
 impl Memory {
     /// Allocates zeroed cells.
     pub(super) fn new(size: usize, capacity: usize) -> Self {
-        let bytes = size.saturating_mul(capacity).clamp(1, isize::MAX as usize - ALIGNMENT);
-        let layout = Layout::from_size_align(bytes, ALIGNMENT).unwrap_or(Layout::new::<u64>());
-        // SAFETY: the layout has a size above 0.
-        let cells = unsafe { alloc_zeroed(layout) };
-        let Some(cells) = NonNull::new(cells) else { handle_alloc_error(layout) };
-        Memory { cells, layout, size, exports: AtomicUsize::new(0), exported: AtomicBool::new(false) }
+        let cells = Zeroed::new(size, capacity);
+        Memory { cells, size, exports: AtomicUsize::new(0), exported: AtomicBool::new(false) }
     }
 
     /// Bytes of a cell.
@@ -59,7 +41,7 @@ impl Memory {
 
     fn start(&self, row: usize, bytes: usize) -> *mut u8 {
         let at = row * self.size;
-        assert!(at + bytes <= self.layout.size(), "row {row} is below the capacity");
+        assert!(at + bytes <= self.cells.size(), "row {row} is below the capacity");
         self.cells.as_ptr().wrapping_add(at)
     }
 
@@ -118,14 +100,6 @@ impl Memory {
     /// The address of the cells.
     pub(super) fn address(&self) -> usize {
         self.cells.as_ptr() as usize
-    }
-}
-
-#[allow(unsafe_code)]
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: it was allocated with this layout, and no view is left: each keeps the memory alive.
-        unsafe { dealloc(self.cells.as_ptr(), self.layout) }
     }
 }
 

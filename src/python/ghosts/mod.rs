@@ -25,6 +25,7 @@ mod saving;
 mod store;
 mod view;
 mod world;
+mod zeroed;
 
 pub(super) use core::{begin_tick, interests, owned_ages, part};
 

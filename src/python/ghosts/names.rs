@@ -1,7 +1,7 @@
 //! What ghosts are called between a server and its clients: numbers that the game may send.
 
 use super::core;
-use super::ghost::{Ghost, Live};
+use super::ghost::Live;
 use super::population::Population;
 use crate::python::prelude::*;
 use crate::replication::{GhostName, Named};

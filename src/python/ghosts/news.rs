@@ -1,8 +1,6 @@
 //! What arrived for a client's ghosts: written to the columns, and as events of those classes that come as
 //! objects.
 
-use std::collections::HashSet;
-
 use crate::python::prelude::*;
 
 use super::callbacks::Callbacks;
@@ -15,7 +13,7 @@ use super::rows::{GhostRows, NOBODY};
 use crate::replication::{GhostEvent, GhostEventKind};
 
 /// The rows of a class to which something happened in the last tick.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct News {
     pub(super) spawned: Vec<u32>,
     pub(super) changed: Vec<u32>,
@@ -160,6 +158,11 @@ impl News {
 }
 
 impl GhostRows {
+    /// A copy, as making objects of it may run other code.
+    pub(super) fn news(&self) -> News {
+        lock(&self.news).clone()
+    }
+
     /// Updates the row of an event, and who owns it; `spawned` gives a new ghost's owner and group.
     fn apply(&self, event: &GhostEvent, spawned: impl FnOnce() -> (bool, usize)) {
         let owner_of = |owner| if owner { 1 } else { NOBODY };

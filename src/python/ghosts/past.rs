@@ -2,7 +2,6 @@
 
 use super::view::WorldView;
 use super::world::World;
-use crate::python::errors::GhostError;
 use crate::python::prelude::*;
 use crate::session::PastTick;
 

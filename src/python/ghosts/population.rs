@@ -2,11 +2,10 @@
 
 use crate::python::prelude::*;
 
-use super::ghost::{Ghost, Live};
+use super::ghost::Live;
 use super::links::Links;
 use super::properties::Properties;
 use super::rows::GhostRows;
-use crate::python::errors::GhostError;
 use crate::replication::References;
 
 /// The ghosts of all classes of a protocol, on one side.
@@ -143,7 +142,7 @@ impl Population {
     /// Calls `write` with the columns for received values, by class and property.
     pub(super) fn receive<T>(&self, write: impl FnOnce(&mut [Vec<&mut [u8]>]) -> T) -> T {
         let mut received: Vec<_> = self.classes.iter().map(|rows| rows.received()).collect();
-        let columns = received.iter_mut().map(|cells| cells.iter_mut().map(Vec::as_mut_slice).collect());
+        let columns = received.iter_mut().map(|cells| cells.iter_mut().map(|cells| &mut **cells).collect());
         write(&mut columns.collect::<Vec<_>>())
     }
 

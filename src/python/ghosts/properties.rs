@@ -1,15 +1,13 @@
 //! The compiled form of a ghost class: its properties, and the descriptors by which objects access them.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyAttributeError;
 
-use super::ghost::Ghost;
 use super::links::wrong_class;
-use super::store::store;
+use super::store::Cell;
 use crate::python::fields::FieldType;
 use crate::python::shape::Shape;
 use crate::replication::{Condition, GhostClass, NO_GHOST, Rule, Velocity};
-use crate::wire::{self, BitReader, BitWriter, Kind, Property as CoreProperty, Schema};
+use crate::wire::{self, Kind, Property as CoreProperty, Schema};
 
 /// The maximum of a class's ghosts: ids have this many bits.
 const MAX_CAPACITY: u32 = 1 << 16;
@@ -28,7 +26,7 @@ pub(super) const NUMBER_NAME: &str = "(id)";
 pub(crate) struct Properties {
     name: String,
     pub(in crate::python) class: Arc<GhostClass>,
-    attributes: Vec<Attribute>,
+    attributes: Arc<[Attribute]>,
     defaults: OnceLock<Vec<Vec<u8>>>,
     /// The property names of a mask, by mask.
     names: Mutex<HashMap<u64, Py<PyTuple>>>,
@@ -64,7 +62,7 @@ impl Properties {
         if fields.is_empty() {
             refuse!(PyTypeError, "{name} has no properties: a ghost must have one");
         }
-        let wrong = |error: &dyn core::fmt::Display| PyValueError::new_err(format!("{name}: {error}"));
+        let wrong = |error: &dyn Display| PyValueError::new_err(format!("{name}: {error}"));
         let kinds = fields.iter().map(|(name, field_type, _)| (name.clone(), field_type.get().kind.clone()));
         let schema = Schema::new(kinds).map_err(|error| wrong(&error))?;
         let properties = wire::Properties::new(schema).map_err(|error| wrong(&error))?;
@@ -108,7 +106,7 @@ impl Properties {
     #[getter]
     fn references<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
-        for attribute in &self.attributes {
+        for attribute in self.attributes.iter() {
             if let Some(reference) = &attribute.reference {
                 all.set_item(&attribute.name, reference)?;
             }
@@ -153,8 +151,8 @@ impl Properties {
     ///
     /// # Errors
     /// It has as many properties as there may be, or as large ones.
-    pub(super) fn numbered(&self, py: Python<'_>) -> PyResult<Properties> {
-        let wrong = |error: &dyn core::fmt::Display| PyValueError::new_err(format!("{}: {error}", self.name));
+    pub(super) fn numbered(&self) -> PyResult<Properties> {
+        let wrong = |error: &dyn Display| PyValueError::new_err(format!("{}: {error}", self.name));
         let class = &self.class;
         let fields = class.properties.schema().fields().iter();
         let kinds = fields.map(|field| (field.name().to_owned(), field.kind().clone()));
@@ -166,25 +164,19 @@ impl Properties {
         let numbered = numbered.map_err(value_error)?.with_coding(class.coded);
         let numbered = numbered.with_rules(class.rules.iter().copied().enumerate());
         let class = numbered.map_err(|error| wrong(&error))?;
-        Ok(self.with_class(py, class, Some(self.len())))
+        Ok(self.with_class(class, Some(self.len())))
     }
 
     /// The same for a server with this many ticks a second: properties move by their velocities.
-    pub(in crate::python) fn at_rate(&self, py: Python<'_>, rate: f64) -> Properties {
-        self.with_class(py, (*self.class).clone().at_rate(rate), self.number_column)
+    pub(in crate::python) fn at_rate(&self, rate: f64) -> Properties {
+        self.with_class((*self.class).clone().at_rate(rate), self.number_column)
     }
 
-    fn with_class(&self, py: Python<'_>, class: GhostClass, number_column: Option<usize>) -> Properties {
-        let attributes = self.attributes.iter().map(|attribute| Attribute {
-            name: attribute.name.clone_ref(py),
-            shape: attribute.shape.clone(),
-            field_type: attribute.field_type.clone_ref(py),
-            reference: attribute.reference.as_ref().map(|reference| reference.clone_ref(py)),
-        });
+    fn with_class(&self, class: GhostClass, number_column: Option<usize>) -> Properties {
         Properties {
             name: self.name.clone(),
             class: Arc::new(class),
-            attributes: attributes.collect(),
+            attributes: self.attributes.clone(),
             defaults: self.defaults.clone(),
             names: Mutex::default(),
             rules: self.rules.clone(),
@@ -307,7 +299,8 @@ impl Properties {
     /// # Errors
     /// FieldError or FieldTypeError, when it can't be written.
     pub(super) fn cell(&self, property: usize, object: &Bound<'_, PyAny>, cell: &mut [u8]) -> PyResult<()> {
-        store(self.shape(property), self.core(property).field().node(), object, cell)
+        self.shape(property)
+            .write(self.core(property).field().node(), object, &mut Cell { bytes: cell, at: 0 })
             .map_err(|refusal| refusal.raise(&self.name, self.property_name(property), object))
     }
 

@@ -6,19 +6,18 @@
 //! Python runs.
 
 use std::ops::Range;
-use std::sync::MutexGuard;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::AtomicUsize;
 
 use crate::python::prelude::*;
 
 use super::callbacks::Callbacks;
 use super::core;
-use super::ghost::{Ghost, Live, Values};
+use super::ghost::{Live, Values};
 use super::links::Links;
 use super::memory::Memory;
 use super::news::News;
 use super::properties::Properties;
-use crate::python::errors::GhostError;
+use super::zeroed::Zeroed;
 use crate::python::slots::Slots;
 use crate::replication::{NO_GHOST, SavedClass};
 
@@ -54,7 +53,7 @@ pub(in crate::python) struct GhostRows {
     held: Mutex<Held>,
     /// The cells that the core writes to, by property; empty on a server. Python has no views of these:
     /// [`GhostRows::publish`] copies them.
-    received: Mutex<Vec<Vec<u8>>>,
+    received: Mutex<Vec<Zeroed>>,
     /// The last tick's changes, for a class that comes as columns.
     pub(super) news: Mutex<News>,
 }
@@ -106,7 +105,7 @@ impl GhostRows {
         });
         let columns: Box<[_]> = columns.collect();
         let received = if server.is_some() { &[][..] } else { &*columns };
-        let received = received.iter().map(|memory| vec![0; memory.size() * capacity]).collect();
+        let received = received.iter().map(|memory| Zeroed::new(memory.size(), capacity)).collect();
         let owner_size = view_owners.unwrap_or(if server.is_some() { size_of::<u64>() } else { 1 });
         Ok(Arc::new(GhostRows {
             index,
@@ -505,13 +504,13 @@ impl GhostRows {
         properties.all() & !properties.with_words()
     }
 
-    /// The cells for the core to write received values to, by property; empty for properties without words.
-    pub(super) fn received(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+    /// The cells for the core to write received values to, by property; unused for properties without words.
+    pub(super) fn received(&self) -> MutexGuard<'_, Vec<Zeroed>> {
         lock(&self.received)
     }
 
     /// Copies received values of these rows into the columns, by a mask of properties.
-    pub(super) fn publish(&self, received: &[Vec<u8>], rows: Range<usize>, mask: u64) {
+    pub(super) fn publish(&self, received: &[Zeroed], rows: Range<usize>, mask: u64) {
         let columns = self.columns.iter().zip(received).enumerate();
         for (_, (memory, cells)) in columns.filter(|(property, _)| mask >> property & 1 == 1) {
             memory.write(rows.start, &cells[rows.start * memory.size()..rows.end * memory.size()]);

@@ -1,18 +1,15 @@
 //! A server's world as bytes, and worlds that continue them: see [`crate::replication::SavedWorld`].
 
-use std::collections::HashSet;
-
 use super::core;
 use super::world::World;
-use crate::python::errors::{BadWorldError, GhostError};
 use crate::python::prelude::*;
 use crate::replication::{BadWorld, Column, NO_GHOST, SavedWorld};
 
+#[pymethods]
 impl World {
-    /// Makes a new world continue a saved one.
-    pub(super) fn continue_saved(&self, given: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(in crate::python) fn load(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
         let bad = |error: BadWorld| BadWorldError::new_err(error.to_string());
-        let bytes: Bound<'_, PyBytes> = argument("data", given, "bytes")?;
+        let bytes: Bound<'_, PyBytes> = argument("data", data, "bytes")?;
         let asked =
             self.with(|state| core::publisher(state).map(|it| (it.classes().clone(), it.is_new())))?;
         let Some((classes, is_new)) = asked else { return Err(bad(BadWorld::Classes)) };
@@ -43,8 +40,7 @@ impl World {
         Ok(())
     }
 
-    /// The world as bytes.
-    pub(super) fn saved<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+    pub(in crate::python) fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let cells: Vec<_> = self.population.classes.iter().map(|rows| rows.copy_cells()).collect();
         let column = |cells| Column { cells, scan: false };
         let columns = cells.iter().map(|class| class.iter().map(|cells| column(cells)).collect());
@@ -54,9 +50,8 @@ impl World {
         Ok(PyBytes::new(py, &bytes.unwrap_or_default()))
     }
 
-    /// The ghosts of a class whose owners left, with the client ids of these.
-    pub(super) fn waiting_of<'py>(&self, class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        let (py, rows) = (class.py(), self.population.rows_of(class)?);
+    fn waiting<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+        let (py, rows) = (class_.py(), self.population.rows_of(class_)?);
         let all = PyDict::new(py);
         let waiting = self.publish(|publisher| {
             let each = rows.alive_rows().into_iter();

@@ -7,13 +7,12 @@ use crate::python::prelude::*;
 
 use super::arrays::{GhostArrays, numbers, rows_of};
 use super::client_world::{counted, objects};
-use super::ghost::{Ghost, Live};
+use super::ghost::Live;
 use super::hooks::Hooks;
 use super::population::Population;
 use super::properties::DEFAULT_RATE;
 use super::rows::{Checked, GhostRows, NOBODY};
 use super::{core, names, relevancy};
-use crate::python::errors::{GhostError, closed_error, stale_client};
 use crate::python::time;
 use crate::replication::{GhostName, Interests, MAX_PAST, Publisher, Relevancy};
 
@@ -113,18 +112,6 @@ impl World {
         let owner = self.check_owner(owner)?;
         self.publish(|it| it.set_owner(rows.index, row, owner.map(|owner| owner.get().core)))?;
         self.with(|state| self.note_owner(state, &rows, row, owner))
-    }
-
-    fn waiting<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
-        self.waiting_of(class_)
-    }
-
-    pub(in crate::python) fn load(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.continue_saved(data)
-    }
-
-    pub(in crate::python) fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        self.saved(py)
     }
 
     fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {

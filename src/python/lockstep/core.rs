@@ -8,11 +8,7 @@ use crate::lockstep::{
     CommandError, JoinRefusal, Lockstep, LockstepConfig, LockstepEvent, Pace, STATE_HEAD, StartedTurn,
     StateHead, replayed_check,
 };
-use crate::python::errors::{ChannelFullError, MessageTooLargeError};
-use crate::python::parts::counts;
-use crate::python::peer::Peer;
 use crate::session::SharedLockstep;
-use crate::wire::BitWriter;
 
 /// A turn as Python has it: number, steps, delay, speed, paused, players, left, commands, joined.
 pub(super) type TurnTuple = (i32, u8, u8, u8, bool, u16, u16, Vec<(u8, Vec<u8>)>, u16);

@@ -1,8 +1,8 @@
 //! The random generator that all players share.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyIndexError;
 
+use crate::driver::files::hex;
 use crate::lockstep::SharedRandom;
 use crate::python::arguments::wrong;
 
@@ -110,7 +110,6 @@ impl Random {
     }
 
     fn __repr__(&self) -> String {
-        let hex: String = lock(&self.core).state().iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("Random.from_state(bytes.fromhex('{hex}'))")
+        format!("Random.from_state(bytes.fromhex('{}'))", hex(&lock(&self.core).state()))
     }
 }

@@ -1,12 +1,8 @@
 //! The ack endpoint: all of reliable 1.0.
 
-use std::collections::VecDeque;
-
 use crate::python::prelude::*;
 
-use super::counts;
 use super::fragments::{Fragments, MAX_BYTES};
-use crate::python::errors::MessageTooLargeError;
 use crate::python::stats::shown;
 use crate::transport;
 use crate::transport::ack_endpoint::{self, AckEndpointConfig};
@@ -192,9 +188,7 @@ impl PacketStats {
         jitter_stddev_ms: f64 = self.0.jitter_stddev;
         packet_loss_percent: f64 = self.0.packet_loss;
         packet_loss_received_percent: f64 = self.0.packet_loss_received;
-        sent_kbps: f64 = self.0.sent_kbps;
-        received_kbps: f64 = self.0.received_kbps;
-        acked_kbps: f64 = self.0.acked_kbps;
+        sent_kbps, received_kbps, acked_kbps: f64 of self.0;
         __repr__: String = format!("<PacketStats {}>", shown(&self.0));
     }
 }

@@ -1,5 +1,7 @@
 //! The bit reader.
 
+use std::borrow::Cow;
+
 use crate::python::prelude::*;
 
 use crate::python::stream::{Stream, primitives};
@@ -24,7 +26,7 @@ fn none(py: Python<'_>) -> Bound<'_, PyAny> {
 }
 
 macro_rules! reading {
-    ($($name:ident($($(#[$check:meta])* $parameter:ident: $Type:ty),*) -> $Read:ty;)*) => {
+    ($($name:ident($($(#[$check:meta])* $parameter:ident: $Type:ty),*) -> $Read:ty = $pass:expr;)*) => {
         #[pymethods]
         impl BitReader {
             $(
@@ -50,11 +52,11 @@ macro_rules! reading {
                     Ok(format!("<BitReader with {} of {} bits left>", self.bits_left()?, self.bits));
             }
 
-            fn bytes<'py>(
+            fn bytes(
                 &self,
-                py: Python<'py>,
+                py: Python<'_>,
                 #[within(0, MAX_LENGTH)] count: u32,
-            ) -> PyResult<Bound<'py, PyBytes>> {
+            ) -> PyResult<Cow<'static, [u8]>> {
                 self.stream.bytes(&none(py), count)
             }
 

@@ -2,9 +2,8 @@
 
 use crate::python::prelude::*;
 
-use crate::python::stream::{Stream, primitives};
-use crate::python::value::Refusal;
-use crate::wire::{self, MAX_LENGTH, MAX_RELATIVE, ValueError};
+use crate::python::stream::{Stream, data, primitives};
+use crate::wire::{self, MAX_LENGTH, MAX_RELATIVE};
 
 #[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
@@ -17,7 +16,7 @@ pub(crate) struct BitMeasure(Stream);
 /// Defines the methods of a class that takes values: every primitive, and its own.
 macro_rules! taking {
     ($Class:ident over $new:expr, { $($own:tt)* } $(
-        $name:ident($($(#[$check:meta])* $parameter:ident: $Type:ty),*) -> $Read:ty;
+        $name:ident($($(#[$check:meta])* $parameter:ident: $Type:ty),*) -> $Read:ty = $pass:expr;
     )*) => {
         #[pymethods]
         impl $Class {
@@ -37,7 +36,7 @@ macro_rules! taking {
             )*
 
             fn bytes(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
-                bytes(&self.0, stringify!($Class), value)
+                bytes(&self.0, value)
             }
 
             fn align(slf: &Bound<'_, Self>) -> PyResult<()> {
@@ -80,12 +79,9 @@ primitives!(taking! BitMeasure over wire::Stream::measuring(), {
     }
 });
 
-fn bytes(stream: &Stream, class: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
-    let raise = |refusal: Refusal| refusal.raise(class, "bytes", value);
-    let Ok(data) = value.cast::<PyBytes>() else { return Err(raise(Refusal::Type("bytes"))) };
-    let data = data.as_bytes();
-    let count = u32::try_from(data.len()).ok().filter(|count| *count <= MAX_LENGTH).ok_or_else(|| {
-        raise(ValueError::TooLong { length: data.len(), max: MAX_LENGTH, unit: "bytes" }.into())
-    })?;
-    stream.run("bytes", value, |core| core.bytes(data, count).map(drop))
+fn bytes(stream: &Stream, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    stream.pass("bytes", value, data, |core, it| match u32::try_from(it.len()) {
+        Ok(count) if count <= MAX_LENGTH => core.bytes(&it, count).map(drop),
+        _ => Err(ValueError::TooLong { length: it.len(), max: MAX_LENGTH, unit: "bytes" }.into()),
+    })
 }

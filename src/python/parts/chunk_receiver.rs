@@ -3,9 +3,7 @@
 use crate::python::prelude::*;
 
 use super::chunk_sender::{ChunkProgress, MAX_SECONDS};
-use super::counts;
 use crate::articles::slices::{self, ChunkReceiverConfig, MAX_SLICES, packet};
-use crate::store::Datagrams;
 
 #[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]

@@ -2,10 +2,7 @@
 
 use crate::python::prelude::*;
 
-use super::counts;
 use crate::articles::slices::{self, ChunkSendError, ChunkSenderConfig, MAX_SLICES, packet};
-use crate::python::errors::{ChannelFullError, MessageTooLargeError};
-use crate::store::Datagrams;
 
 /// The maximum of all times here: a longer one is a mistake (milliseconds).
 pub(super) const MAX_SECONDS: f64 = 60.0;
@@ -118,10 +115,7 @@ pub(crate) struct ChunkProgress(pub(super) slices::ChunkProgress);
 #[pymethods]
 impl ChunkProgress {
     properties! {
-        bytes: usize = self.0.bytes;
-        total_bytes: usize = self.0.total_bytes;
-        slices: usize = self.0.slices;
-        total_slices: usize = self.0.total_slices;
+        bytes, total_bytes, slices, total_slices: usize of self.0;
         bytes_per_second: f64 = self.0.bytes_per_second;
         time_left: Option<f64> = self.0.time_left.map(|left| left.as_secs_f64());
     }

@@ -3,9 +3,8 @@
 use crate::python::prelude::*;
 use pyo3::types::PyByteArray;
 
-use super::{counts, to_seconds};
+use super::to_seconds;
 use crate::netsim::{conditions, link};
-use crate::python::conditions::Conditions;
 
 /// A terabyte: larger items are mistakes.
 const MAX_ITEM: usize = 1 << 40;
@@ -63,7 +62,7 @@ impl Link {
         #[within(0, u64::MAX)] seed: u64,
         #[within(1, 1 << 24)] capacity: usize,
     ) -> PyResult<Self> {
-        let conditions = conditions.map(|conditions| conditions.get().core).unwrap_or_default();
+        let conditions = conditions.map(|conditions| conditions.get().core()).unwrap_or_default();
         let core = link::Link::new(conditions, seed).map_err(value_error)?.with_capacity(capacity);
         Ok(Link { core: Mutex::new(core), lost: Arc::default() })
     }
@@ -93,11 +92,11 @@ impl Link {
     }
 
     fn set_conditions(&self, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
-        lock(&self.core).set_conditions(conditions.get().core).map_err(value_error)
+        lock(&self.core).set_conditions(conditions.get().core()).map_err(value_error)
     }
 
     fn schedule(&self, #[instant] at: Instant, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
-        lock(&self.core).schedule(at, conditions.get().core).map_err(value_error)
+        lock(&self.core).schedule(at, conditions.get().core()).map_err(value_error)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

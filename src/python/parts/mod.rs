@@ -15,8 +15,6 @@ mod chunk_sender;
 mod fragments;
 mod good_bad;
 mod link;
-mod sequence;
-mod sequence_buffer;
 mod socket;
 mod virtual_connection;
 
@@ -28,8 +26,6 @@ pub(super) use chunk_sender::{ChunkProgress, ChunkSender};
 pub(super) use fragments::Fragments;
 pub(super) use good_bad::{GoodBad, MAX_SECONDS};
 pub(super) use link::Link;
-pub(super) use sequence::{sequence_distance, sequence_greater, sequence_less};
-pub(super) use sequence_buffer::SequenceBuffer;
 pub(super) use socket::Socket;
 pub(super) use virtual_connection::VirtualConnection;
 

@@ -4,10 +4,7 @@ use std::net::SocketAddr;
 
 use crate::python::prelude::*;
 
-use super::counts;
 use crate::driver::udp::{UdpConfig, UdpCounters, UdpSocket, number};
-use crate::python::errors::ClosedError;
-use crate::store::Datagrams;
 
 /// The longest datagram that UDP over IPv4 carries.
 const MAX_DATAGRAM: usize = 65_507;
@@ -66,9 +63,7 @@ impl Socket {
 
     properties! {
         address: Address = self.address;
-        send_buffer: usize = self.send_buffer;
-        receive_buffer: usize = self.receive_buffer;
-        max_datagram: usize = self.max_datagram;
+        send_buffer, receive_buffer, max_datagram: usize of self;
         closed: bool = lock(&self.state).socket.is_none();
     }
 

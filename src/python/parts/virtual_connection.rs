@@ -5,9 +5,6 @@ use crate::python::prelude::*;
 use super::ack_endpoint::{MAX_LOSS, PacketStats, loss_bound};
 use crate::articles::{self, VirtualConfig, VirtualEvent, VirtualSendError, VirtualState};
 use crate::driver::OsEntropy;
-use crate::python::errors::{MessageTooLargeError, NotConnectedError};
-use crate::python::setup::random;
-use crate::store::Datagrams;
 use crate::transport::packet::LossBound;
 
 /// A day: a longer timeout is a mistake.

@@ -98,7 +98,7 @@ impl Started {
     }
 
     properties! {
-        players: PyResult<Bound<'py, PyTuple>> = PyTuple::new(py, (0..16u8).filter(|player| self.players >> player & 1 == 1).collect::<Vec<_>>());
+        players: PyResult<Bound<'py, PyTuple>> = numbers_of(py, self.players);
         __repr__: String = format!("Started(seed={:#x}, at={:.3})", self.seed, self.at);
     }
 }
@@ -107,6 +107,11 @@ impl Started {
 #[derive(Debug)]
 pub(crate) struct GameEnded {
     pub(super) reason: LeaveReason,
+}
+
+/// The numbers of the players in a mask.
+pub(in crate::python) fn numbers_of(py: Python<'_>, mask: u16) -> PyResult<Bound<'_, PyTuple>> {
+    PyTuple::new(py, (0..16_u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
 }
 
 /// The id of a player's client at every host's server.

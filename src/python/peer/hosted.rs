@@ -2,17 +2,10 @@
 
 use crate::python::prelude::*;
 
-use super::Peer;
 use super::events::{HostChanged, client_id};
-use crate::endpoint::DisconnectReason;
 use crate::mesh::{LeaveReason, Phase};
-use crate::python::client::Client;
-use crate::python::errors::{BadWorldError, not_connected};
-use crate::python::log::{Level, log};
 use crate::python::reconnect::Seat;
-use crate::python::server::Server;
-use crate::python::settings::{Debugging, Given, Tuning};
-use crate::python::setup::entropy;
+use crate::python::settings::{Debugging, Tuning};
 use crate::rendezvous::member_address;
 use crate::session::PeerPart;
 use crate::session::hosting::{MAX_WORLD_BYTES, News, WorldBytes};

@@ -6,28 +6,18 @@ mod open;
 mod path;
 mod states;
 
-use std::sync::atomic::AtomicU64;
-
+use crate::python::inbox::EVENTS;
 use crate::python::prelude::*;
-use pyo3::IntoPyObjectExt;
 
+pub(super) use self::events::numbers_of;
 pub(crate) use self::events::{
     GameEnded, HostChanged, MasterChanged, Player, PlayerJoined, PlayerLeft, Started,
 };
 use self::hosted::HostedGame;
 use self::open::{Opening, open};
 pub(crate) use self::path::PlayerPath;
-use super::client::Client;
-use super::facade::Facade;
-use super::inbox::{Inbox, Pending};
-use super::log::{Level, log};
+use super::endpoint::PEER;
 use super::rendezvous::{self, Rendezvous};
-use super::sending::Sending;
-use super::server::Server;
-use super::settings::{Given, Settings};
-use super::setup::{entropy, random};
-use super::stats::ConnectionStats;
-use crate::endpoint::{ChunkLimits, Event};
 use crate::mesh::{Happening, LeaveReason, MAX_PLAYERS, Phase, Start};
 use crate::session::{Carried, PeerPart};
 
@@ -68,7 +58,7 @@ impl Peer {
         let hosted = hosted::settings_of(py, settings.as_ref(), protocol.get())?;
         let given = Given::new(py, "Peer.host", settings)?;
         let rendezvous = given.settings("rendezvous")?;
-        let settings = Self::settings(given, &protocol)?;
+        let settings = Settings::new(given, &PEER, protocol.get(), Vec::new())?;
         let (places, contact) = (players, None);
         let opening =
             Opening { key, name, places, late: late_joining, contact, rendezvous: rendezvous.get() };
@@ -99,7 +89,7 @@ impl Peer {
                 "address must be where a player can be reached, with its port, not {address}"
             )));
         }
-        let settings = Self::settings(given, &protocol)?;
+        let settings = Settings::new(given, &PEER, protocol.get(), Vec::new())?;
         let contact = Some(address);
         let opening = Opening { key, name, places: 1, late: false, contact, rendezvous: meeting };
         Self::over(py, open(py, protocol, opening, settings)?, hosted)
@@ -267,13 +257,6 @@ impl Facade for Peer {
 }
 
 impl Peer {
-    fn settings<'py>(given: Given<'py>, protocol: &Py<Protocol>) -> PyResult<Settings<'py>> {
-        let mut settings =
-            Settings::new(given, ChunkLimits::CLIENT.memory_bytes, protocol.get(), Vec::new())?;
-        settings.pending.has_senders = true;
-        Ok(settings)
-    }
-
     fn over<'py>(py: Python<'py>, endpoint: Endpoint, hosted: Option<Bound<'py, PyDict>>) -> PyResult<Self> {
         static PEERS: AtomicU64 = AtomicU64::new(0);
         let hosted = hosted.map(|settings| HostedGame::new(py, &endpoint, settings)).transpose()?;
@@ -359,27 +342,13 @@ impl Peer {
         }
         for happening in core::mem::take(&mut pending.tick.players) {
             let event = self.make_event(py, happening)?;
-            pending.lists.events.extend(event);
+            pending.lists[EVENTS].extend(event);
         }
-        pending.lists.events.append(&mut self.host_game(py)?);
+        pending.lists[EVENTS].append(&mut self.host_game(py)?);
         self.keep_states(&mut pending.tick.chunks)?;
         let player_of =
             |handle| lock(&self.players).by_handle.get(&handle).map(|player| player.clone_ref(py));
-        pending.make_chunks(py, |handle| Some(Some(player_of(handle)?.into_any())))?;
-        let mut refused = Vec::new();
-        let made = pending.make_messages(py, &self.endpoint, &mut refused, |handle, what| {
-            let Some(player) = player_of(handle) else { return Ok(None) };
-            let mut all = vec![player.into_bound_py_any(py)?];
-            all.extend(what.iter().cloned());
-            Ok(Some(PyTuple::new(py, all)?.into_any().unbind()))
-        });
-        for (peer, why) in refused {
-            // If the game has closed the peer meanwhile, the connection is gone anyway.
-            let _ = self.endpoint.with(|core, driver| {
-                driver.transmit(|now, out| core.refuse_message(now, peer, &why, out));
-            });
-        }
-        made
+        pending.make_received(py, &self.endpoint, |handle| Some(Some(player_of(handle)?.into_any())))
     }
 
     fn make_event(&self, py: Python<'_>, happening: Happening) -> PyResult<Option<Py<PyAny>>> {

@@ -1,22 +1,15 @@
 //! Makes a peer: a host that listens and dials on one port, and its mesh.
 
 use crate::python::prelude::*;
-use pyo3::exceptions::PyUserWarning;
 
-use crate::driver::OsEntropy;
 use crate::driver::bind::any_port;
-use crate::endpoint::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, ServerConfig};
+use crate::endpoint::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY};
 use crate::mesh::{MAX_NAME_BYTES, MAX_PLAYERS, Mesh, MeshConfig};
 use crate::netcode;
 use crate::python::capture::Secrets;
-use crate::python::endpoint::PEER;
-use crate::python::errors::warn;
 use crate::python::rendezvous::Rendezvous;
-use crate::python::settings::Settings;
-use crate::python::setup::open_driver;
-use crate::python::token::extract_key;
+use crate::python::setup::{listen, open_driver};
 use crate::rendezvous::MemberRelay;
-use crate::rng::Entropy;
 use crate::session::hosting::Hosting;
 use crate::session::{PeerConfig, PeerPart};
 use crate::transport;
@@ -76,10 +69,7 @@ pub(super) fn open(
     let capture = settings.debugging.get().capture(py)?;
     let mut driver = open_driver(py, address, &settings)?;
     let address = driver.local_address();
-    let mut source: Box<dyn Entropy + Send> = match &network {
-        Some(network) => Box::new(VirtualNetwork::clone(network)),
-        None => Box::new(OsEntropy),
-    };
+    let mut source = entropy(network);
     let mut own_key = [0; 32];
     source.fill(&mut own_key);
     let slots = MAX_PLAYERS + GUESTS;
@@ -92,17 +82,11 @@ pub(super) fn open(
     listener.clock_skew = Duration::from_secs(3600);
     listener.explains = !has_key;
     listener.spoken = protocol.get().spoken();
-    let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
-    let config = ServerConfig { netcode: listener, connection, chunks };
     let mut recorded = crate::driver::Recorded::new(&mut *source);
-    let core = core_of(protocol.get())?;
-    let mut host = Host::server(config, core, &mut recorded, driver.unix()).map_err(value_error)?;
+    let host = listen(listener, core_of(protocol.get())?, &mut settings, &mut recorded, driver.unix())?;
     if let Some(capture) = capture {
         let secrets = Secrets::Server { key: &join_key, entropy: recorded.drawn() };
         capture.get().attach(py, &mut driver, &secrets)?;
-    }
-    if let Some(directory) = settings.arrivals.directory.take() {
-        host.set_chunk_store(Box::new(directory.per_client()));
     }
     let mut dialling = netcode::ClientConfig::new(protocol.get().id);
     dialling.development = !has_key;
@@ -136,7 +120,7 @@ pub(super) fn open(
     if protocol.get().is_hosted() {
         part.set_core(now, Some(Box::new(Hosting::new(Duration::from_secs(timeout.into())))));
     }
-    let endpoint = Endpoint::new(py, &PEER, host, driver, protocol, settings)?;
+    let endpoint = Endpoint::new(py, host, driver, protocol, settings)?;
     endpoint.state.lock()?.carrier.session.set_peers(now, part);
     Ok(endpoint)
 }

@@ -1,10 +1,7 @@
 //! Worlds of a lockstep game, which players send each other as chunks: they are the library's, and no game sees them.
 
-use std::collections::VecDeque;
-
 use crate::python::prelude::*;
 
-use super::Peer;
 use crate::driver::files;
 use crate::session::SharedLockstep;
 use crate::transport::chunks::{ChunkEvent, Stored};

@@ -4,7 +4,7 @@ use crate::python::prelude::*;
 
 use crate::python::codec::Class;
 use crate::rollback::{GameInput, InputShape, MAX_INPUT_BITS};
-use crate::wire::{BitReader, BitWriter, Schema};
+use crate::wire::Schema;
 
 /// How many objects are kept for each player: an input that comes again is the same object.
 const KEPT: usize = 4;

@@ -1,7 +1,6 @@
 //! The requests that a rollback game gets: save, load, advance.
 
 use crate::python::prelude::*;
-use pyo3::types::PyMapping;
 
 use super::session::Rollback;
 use super::sync_test::SyncTest;

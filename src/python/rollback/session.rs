@@ -1,5 +1,6 @@
 //! A rollback game for Python: converts inputs, copies states, and carries out the core's requests.
 
+use crate::python::peer::numbers_of;
 use crate::python::prelude::*;
 
 use super::acts::Acts;
@@ -9,11 +10,8 @@ use super::moment;
 use super::requests::{RequestSource, Requests, Sums};
 use super::states::StateKind;
 use super::timing::Timing;
-use crate::python::parts::counts;
-use crate::python::peer::Peer;
 use crate::rollback::{self as core, Config, GameEvent, GameInput, MAX_DELAY, MAX_PLAYERS, Request, Status};
 use crate::session::SharedRollback;
-use crate::wire::BitWriter;
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Rollback {
@@ -278,12 +276,9 @@ impl Rollback {
     }
 
     properties! {
-        frame: u32 = lock(&self.inner).game.lock().frame();
-        confirmed: u32 = lock(&self.inner).game.lock().confirmed();
-        delay: u32 = lock(&self.inner).game.lock().delay();
+        frame(), confirmed(), delay(): u32 of lock(&self.inner).game.lock();
         can_advance: bool = lock(&self.inner).game.lock().can_advance();
-        ahead: f64 = lock(&self.inner).game.lock().ahead();
-        pace: f64 = lock(&self.inner).game.lock().pace();
+        ahead(), pace(): f64 of lock(&self.inner).game.lock();
     }
 
     #[setter]
@@ -291,19 +286,9 @@ impl Rollback {
         lock(&self.inner).game.lock().set_delay(delay);
     }
 
-    #[getter]
-    fn waiting_for<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let mask = lock(&self.inner).game.lock().waiting_for();
-        PyTuple::new(py, (0..16u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
-    }
-
-    #[getter]
-    fn players<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let mask = lock(&self.inner).game.lock().present();
-        PyTuple::new(py, (0..16u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
-    }
-
     properties! {
+        waiting_for: PyResult<Bound<'py, PyTuple>> = numbers_of(py, lock(&self.inner).game.lock().waiting_for());
+        players: PyResult<Bound<'py, PyTuple>> = numbers_of(py, lock(&self.inner).game.lock().present());
         stats: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.inner).game.lock().counters().iter());
     }
 

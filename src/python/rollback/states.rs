@@ -1,7 +1,6 @@
 //! How a game's states are kept: arrays copied here, callables, or by the game itself.
 
 use crate::python::prelude::*;
-use pyo3::types::PyMapping;
 
 use crate::rollback::{MAX_FIELDS, StateField, StateLayout};
 
@@ -58,6 +57,9 @@ unsafe impl Send for Held {}
 #[allow(unsafe_code)]
 unsafe impl Sync for Held {}
 
+/// Name, type, offset and size of a field: see `tickwire._states`.
+type Field = (String, Option<String>, usize, usize);
+
 /// Arrays that together are the state.
 pub(super) struct Arrays {
     held: Vec<Held>,
@@ -68,15 +70,10 @@ pub(super) struct Arrays {
 impl Arrays {
     fn new(state: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut arrays = Arrays { held: Vec::new(), layout: StateLayout::default(), size: 0 };
-        match state.cast::<PyMapping>() {
-            Ok(mapping) => {
-                for item in mapping.items()?.iter() {
-                    let (name, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
-                    let name: String = argument("state's keys", &name, "str")?;
-                    arrays.add(&name, &array)?;
-                }
-            }
-            Err(_) => arrays.add("", state)?,
+        let module = state.py().import("tickwire._states")?;
+        for array in module.call_method1("arrays_of", (state,))?.try_iter()? {
+            let (shown, array, fields): (String, Bound<'_, PyAny>, Vec<Field>) = array?.extract()?;
+            arrays.add(&shown, &array, fields)?;
         }
         if arrays.size == 0 {
             return Err(PyValueError::new_err("state must have at least one byte, not 0"));
@@ -88,54 +85,28 @@ impl Arrays {
         Ok(arrays)
     }
 
-    fn add(&mut self, name: &str, array: &Bound<'_, PyAny>) -> PyResult<()> {
-        let shown = if name.is_empty() { "state".to_owned() } else { format!("state[{name:?}]") };
-        let dtype = array.getattr_opt("dtype")?;
-        let flags = if dtype.is_some() { ffi::PyBUF_CONTIG } else { ffi::PyBUF_CONTIG | ffi::PyBUF_FORMAT };
+    fn add(&mut self, shown: &str, array: &Bound<'_, PyAny>, fields: Vec<Field>) -> PyResult<()> {
+        let has_type = fields.iter().all(|(_, kind, ..)| kind.is_some());
+        let flags = if has_type { ffi::PyBUF_CONTIG } else { ffi::PyBUF_CONTIG | ffi::PyBUF_FORMAT };
         let raw = Raw::get(array, flags).map_err(|error| {
             let why = error.value(array.py()).to_string();
             PyTypeError::new_err(format!(
                 "{shown} must be a C-contiguous array that can be written to: {why}"
             ))
         })?;
-        // Copies of object pointers would not be counted as references.
-        let has_objects = match &dtype {
-            Some(dtype) => dtype.getattr_opt("hasobject")?.is_some_and(|has| has.is_truthy().unwrap_or(true)),
-            None => raw.format().to_bytes().contains(&b'O'),
-        };
-        if has_objects {
+        if raw.format().to_bytes().contains(&b'O') {
             return Err(PyTypeError::new_err(format!(
                 "{shown} must be an array of numbers, not of Python objects: give save and load for these"
             )));
         }
-        let (array, stride) = (self.size..self.size + raw.len(), raw.item_size().max(1));
-        self.size = array.end;
-        let of_dtype = |dtype: &Bound<'_, PyAny>| Ok::<_, PyErr>(dtype.getattr("str")?.to_string());
-        let kind = match &dtype {
-            Some(dtype) => of_dtype(dtype)?,
-            None => raw.format().to_string_lossy().into_owned(),
-        };
-        self.held.push(Held(raw));
-        let names = dtype.map(|dtype| dtype.getattr("names").map(|names| (dtype, names)));
-        let dtype = names.transpose()?.filter(|(_, names)| !names.is_none());
-        let Some((dtype, names)) = dtype else {
-            let name = if name.is_empty() { "state" } else { name }.to_owned();
-            self.layout.fields.push(StateField { name, kind, array, stride, part: None });
-            return Ok(());
-        };
-        let fields = dtype.getattr("fields")?;
-        for field in names.try_iter()? {
-            let field = field?;
-            let about = fields.get_item(&field)?;
-            let offset: usize = about.get_item(1)?.extract()?;
-            let own_type = about.get_item(0)?;
-            let size: usize = own_type.getattr("itemsize")?.extract()?;
-            let kind = own_type.str()?.to_string();
-            let own: String = field.extract()?;
-            let name = if name.is_empty() { own } else { format!("{name}.{own}") };
-            let (array, part) = (array.clone(), Some(offset..offset + size));
-            self.layout.fields.push(StateField { name, kind, array, stride, part });
+        let (whole, stride) = (self.size..self.size + raw.len(), raw.item_size().max(1));
+        self.size = whole.end;
+        for (name, kind, offset, size) in fields {
+            let kind = kind.unwrap_or_else(|| raw.format().to_string_lossy().into_owned());
+            let part = (size > 0).then_some(offset..offset + size);
+            self.layout.fields.push(StateField { name, kind, array: whole.clone(), stride, part });
         }
+        self.held.push(Held(raw));
         Ok(())
     }
 
@@ -172,40 +143,7 @@ impl Arrays {
 
 /// The names of what differs between two states of the game's own type.
 pub(super) fn differing(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    let equal = |one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>| -> PyResult<bool> {
-        let same = one.eq(other);
-        match same {
-            Ok(same) => Ok(same),
-            // Arrays compare item by item.
-            Err(_) => one.try_iter()?.zip(other.try_iter()?).try_fold(true, |all, (one, other)| {
-                Ok(all && one?.repr()?.to_string() == other?.repr()?.to_string())
-            }),
-        }
-    };
-    let attributes = |object: &Bound<'_, PyAny>| -> Option<Py<PyDict>> {
-        if let Ok(dict) = object.cast::<PyDict>() {
-            return Some(dict.clone().unbind());
-        }
-        let own = object.getattr("__dict__").ok()?;
-        own.cast::<PyDict>().ok().map(|dict| dict.clone().unbind())
-    };
-    if let (Some(ones), Some(others)) = (attributes(one), attributes(other)) {
-        let (ones, others) = (ones.bind(one.py()), others.bind(one.py()));
-        let mut names = Vec::new();
-        for (name, value) in ones.iter() {
-            let same = match others.get_item(&name)? {
-                Some(other) => equal(&value, &other)?,
-                None => false,
-            };
-            if !same {
-                names.push(name.str()?.to_string());
-            }
-        }
-        if !names.is_empty() || !ones.is_empty() {
-            return Ok(names);
-        }
-    }
-    Ok(if equal(one, other)? { Vec::new() } else { vec!["state".into()] })
+    one.py().import("tickwire._states")?.call_method1("differing", (one, other))?.extract()
 }
 
 impl Traverse for StateKind {

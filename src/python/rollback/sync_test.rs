@@ -7,9 +7,7 @@ use super::inputs::InputKind;
 use super::requests::{RequestSource, Requests, Save};
 use super::states::{StateKind, differing};
 use crate::python::arguments::wrong;
-use crate::python::errors::SyncTestError;
 use crate::rollback::{self as core, GameInput, MAX_PLAYERS, MAX_WINDOW, ReplayStep};
-use crate::wire::BitWriter;
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct SyncTest {

@@ -7,10 +7,8 @@ use super::inputs::InputKind;
 use super::moment;
 use super::session::seats;
 use super::states::StateKind;
-use crate::python::peer::Peer;
 use crate::rollback::{self as core, Config, MAX_PLAYERS, Status};
 use crate::session::SharedRollback;
-use crate::wire::BitWriter;
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Spectator {
@@ -87,8 +85,7 @@ impl Spectator {
     }
 
     properties! {
-        frame: u32 = self.game.lock().frame();
-        behind: u32 = self.game.lock().behind();
+        frame(), behind(): u32 of self.game.lock();
         lost: bool = self.game.lock().is_lost();
         __repr__: String = format!("<Spectator at frame {}>", self.frame());
     }

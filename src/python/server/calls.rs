@@ -2,12 +2,12 @@
 
 use crate::python::prelude::*;
 
-use super::{Audience, Server};
+use super::Audience;
 use crate::python::arrays::Recipients;
-use crate::transport::SendOptions;
 
+#[pymethods]
 impl Server {
-    pub(super) fn call_one_or_several<'py>(
+    fn call<'py>(
         &self,
         py: Python<'py>,
         client: &Bound<'py, PyAny>,
@@ -36,8 +36,20 @@ impl Server {
         Ok(left_out.into_pyobject(py)?.into_any().unbind())
     }
 
+    fn call_all<'py>(
+        &self,
+        py: Python<'py>,
+        call: &Bound<'py, PyAny>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Vec<Py<ClientHandle>>> {
+        self.call_several(py, None, call, args, kwargs)
+    }
+}
+
+impl Server {
     /// Makes these clients, or all, run a call.
-    pub(super) fn call_several<'py>(
+    fn call_several<'py>(
         &self,
         py: Python<'py>,
         clients: Option<Recipients>,

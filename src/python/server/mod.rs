@@ -5,10 +5,7 @@ mod calls;
 mod objects;
 mod rooms;
 
-use std::sync::atomic::AtomicU64;
-
 use crate::python::prelude::*;
-use pyo3::exceptions::PyUserWarning;
 
 pub(crate) use self::access::Access;
 pub(crate) use self::rooms::Room;
@@ -17,28 +14,17 @@ use super::arrays::{Batch, Recipients};
 use super::capture::Secrets;
 use super::congestion::Congestion;
 use super::endpoint::SERVER;
-use super::errors::{MessageTooLargeError, stale_client, warn};
-use super::facade::Facade;
 use super::ghosts::World;
-use super::goodbye::goodbye;
-use super::inbox::Inbox;
 use super::rendezvous::{self, Rendezvous};
-use super::sending::{EncodedMessages, Sending};
-use super::settings::{Given, Settings};
-use super::setup::{entropy, open_driver};
-use super::stats::{ChannelSnapshot, ConnectionStats, SnapshotColumns};
+use super::sending::EncodedMessages;
+use super::setup::{listen, open_driver};
+use super::stats::{ChannelSnapshot, SnapshotColumns};
 use super::time::Inputs;
-use super::token::extract_key;
 use crate::driver::Recorded;
-use crate::endpoint::{
-    self, BudgetError, ChunkLimits, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, RoomError, SendError, ServerConfig,
-    ToRoom,
-};
+use crate::endpoint::{self, BudgetError, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, RoomError, ToRoom};
 use crate::limits::MAX_CLIENT_SLOTS;
 use crate::netcode;
-use crate::rng::Entropy;
-use crate::time::UnixSeconds;
-use crate::transport::{BudgetConfig, Message, SendOptions};
+use crate::transport::BudgetConfig;
 
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Server {
@@ -87,9 +73,7 @@ impl Server {
         let access: Bound<'py, Access> = given.settings("access")?;
         let access = access.get();
         let meeting = given.settings::<Rendezvous>("rendezvous")?;
-        let mut settings =
-            Settings::new(given, ChunkLimits::SERVER.memory_bytes, protocol.get(), Vec::new())?;
-        settings.pending.has_senders = true;
+        let mut settings = Settings::new(given, &SERVER, protocol.get(), Vec::new())?;
         if settings.tuning.get().bind.is_some() {
             return Err(value_error("bind must be None of a server, which is at its address"));
         }
@@ -123,7 +107,8 @@ impl Server {
         let recorded = network.as_ref().and_then(VirtualNetwork::recorded);
         let mut source = recorded.map_or_else(|| entropy(network), |recorded| Box::new(recorded));
         let mut entropy = Recorded::new(&mut *source);
-        let mut host = listen(netcode, protocol.get(), &mut settings, &mut entropy, driver.unix())?;
+        let mut host =
+            listen(netcode, protocol.get().core.clone(), &mut settings, &mut entropy, driver.unix())?;
         if let Some(capture) = capture {
             let secrets = Secrets::Server { key: &private_key, entropy: entropy.drawn() };
             capture.get().attach(py, &mut driver, &secrets)?;
@@ -214,27 +199,6 @@ impl Server {
             None => Audience::Room(&self.everybody),
         };
         self.broadcast_to(message, clients, exclude, &outgoing)
-    }
-
-    fn call<'py>(
-        &self,
-        py: Python<'py>,
-        client: &Bound<'py, PyAny>,
-        call: &Bound<'py, PyAny>,
-        args: &Bound<'py, PyTuple>,
-        kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Py<PyAny>> {
-        self.call_one_or_several(py, client, call, args, kwargs)
-    }
-
-    fn call_all<'py>(
-        &self,
-        py: Python<'py>,
-        call: &Bound<'py, PyAny>,
-        args: &Bound<'py, PyTuple>,
-        kwargs: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Vec<Py<ClientHandle>>> {
-        self.call_several(py, None, call, args, kwargs)
     }
 
     fn room(slf: Py<Self>) -> PyResult<Room> {
@@ -349,7 +313,7 @@ impl Server {
     ) -> PyResult<Self> {
         static SERVERS: AtomicU64 = AtomicU64::new(0);
         let id = SERVERS.fetch_add(1, Ordering::Relaxed);
-        let endpoint = Endpoint::new(py, &SERVER, host, driver, protocol, settings)?;
+        let endpoint = Endpoint::new(py, host, driver, protocol, settings)?;
         let state = Arc::downgrade(&endpoint.state);
         let world = World::new(endpoint.population.clone(), state, id, endpoint.strict, max_clients);
         let everybody = endpoint.state.lock()?.carrier.session.rooms().everybody().clone();
@@ -372,16 +336,14 @@ impl Server {
         world: Option<&[u8]>,
         (peer, address, players): (&Endpoint, SocketAddr, usize),
     ) -> PyResult<Self> {
-        let mut settings =
-            Settings::new(given, ChunkLimits::SERVER.memory_bytes, protocol.get(), Vec::new())?;
-        settings.pending.has_senders = true;
+        let mut settings = Settings::new(given, &SERVER, protocol.get(), Vec::new())?;
         settings.share_network_with(py, peer);
         let mut entropy = entropy(settings.network.clone());
         let mut key = [0; 32];
         entropy.fill(&mut key);
         let netcode = netcode::ServerConfig::new(protocol.get().id, key, players, vec![address]);
         let driver = peer.with(|_, driver| driver.open_hosted(true, driver.local_address()))?;
-        let host = listen(netcode, protocol.get(), &mut settings, &mut *entropy, driver.unix())?;
+        let host = listen(netcode, protocol.get().core.clone(), &mut settings, &mut *entropy, driver.unix())?;
         let mut server = Self::over(py, (host, driver), protocol, settings, players, None)?;
         server.endpoint.carrier = Some(Arc::downgrade(&peer.state));
         if let Some(bytes) = world {
@@ -503,22 +465,4 @@ impl Server {
     fn absent(&self) -> PyResult<bool> {
         if self.endpoint.strict { Err(stale_client()) } else { Ok(false) }
     }
-}
-
-/// The endpoint of a server.
-fn listen(
-    netcode: netcode::ServerConfig,
-    protocol: &Protocol,
-    settings: &mut Settings<'_>,
-    entropy: &mut dyn Entropy,
-    unix: UnixSeconds,
-) -> PyResult<Host> {
-    let (connection, chunks) = (settings.connection.clone(), settings.arrivals.limits);
-    let config = ServerConfig { netcode, connection, chunks };
-    let mut host = Host::server(config, protocol.core.clone(), entropy, unix).map_err(value_error)?;
-    if let Some(directory) = settings.arrivals.directory.take() {
-        host.set_chunk_store(Box::new(directory.per_client()));
-    }
-    host.set_stalled_timeout(settings.tuning.get().stalled_timeout());
-    Ok(host)
 }

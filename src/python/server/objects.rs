@@ -1,17 +1,12 @@
 //! A server's Python objects: arrivals and departures, the admission hook's decisions, and messages with their senders.
 
-use std::collections::HashSet;
-
+use crate::python::inbox::EVENTS;
 use crate::python::prelude::*;
 
-use super::{Players, Server};
-use crate::endpoint::Event;
+use super::Players;
 use crate::netcode::USER_DATA_BYTES;
-use crate::python::events::{Connected, Disconnected};
 use crate::python::hooks;
-use crate::python::inbox::Pending;
-use crate::python::log::{Level, log, log_end};
-use crate::store::Datagrams;
+use crate::python::log::log_end;
 
 impl Server {
     /// Asks the admission hook about the newcomers, and admits all that it doesn't refuse.
@@ -100,24 +95,8 @@ impl Server {
     ) -> PyResult<()> {
         self.make_events(py, pending, events)?;
         // The core hands over a client's data only between its two events, so each client has a handle here.
-        let known = |client| lock(&self.players).handles.get(&client).map(|handle| handle.clone_ref(py));
-        pending.make_chunks(py, |client| Some(Some(known(client)?.into_any())))?;
-        let mut refused = Vec::new();
-        // Messages of one client are adjacent.
-        let mut sender: Option<(PeerHandle, Bound<'_, PyAny>)> = None;
-        let made = pending.make_messages(py, &self.endpoint, &mut refused, |client, what| {
-            if sender.as_ref().is_none_or(|(last, _)| *last != client) {
-                sender = known(client).map(|handle| (client, handle.into_bound(py).into_any()));
-            }
-            let Some((_, handle)) = &sender else { return Ok(None) };
-            let tuple = match what {
-                [message] => PyTuple::new(py, [handle, message])?,
-                several => PyTuple::new(py, [core::slice::from_ref(handle), several].concat())?,
-            };
-            Ok(Some(tuple.into_any().unbind()))
-        });
-        self.refuse(&refused);
-        made?;
+        let sender = |client| Some(Some(self.handle_of(py, client)?.into_any()));
+        pending.make_received(py, &self.endpoint, sender)?;
         let forgotten: Vec<Option<Py<ClientHandle>>> = {
             let Players { handles, gone, .. } = &mut *lock(&self.players);
             gone.drain(..).map(|client| handles.remove(&client)).collect()
@@ -166,12 +145,12 @@ impl Server {
                         let client = handle.as_ref().map(|handle| handle.get().described());
                         format!("{} of {}", client.unwrap_or_default(), self.endpoint.described())
                     });
-                    Py::new(py, Disconnected { client: handle, reason, detail })?.into_any()
+                    Disconnected::event(py, handle, reason, detail)?
                 }
                 // A server dials nobody.
                 Event::Dialled { .. } => continue,
             };
-            pending.lists.events.push(object);
+            pending.lists[EVENTS].push(object);
         }
         if !lock(&self.players).newcomers.is_empty() {
             // A client whose protocol turned out to differ isn't reported at all.
@@ -184,18 +163,5 @@ impl Server {
             self.forget_newcomers(|client| gone.contains(&client));
         }
         Ok(())
-    }
-
-    /// Ends the connections of clients whose messages a class refuses. The next tick has their last events.
-    fn refuse(&self, clients: &[(PeerHandle, String)]) {
-        if clients.is_empty() {
-            return;
-        }
-        // If the game has closed the server meanwhile, the connections are gone anyway.
-        let _ = self.endpoint.with(|core, driver| {
-            driver.transmit(|now, out| {
-                clients.iter().for_each(|(client, why)| core.refuse_message(now, *client, why, out));
-            });
-        });
     }
 }

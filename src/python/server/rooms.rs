@@ -1,11 +1,9 @@
 //! Rooms for Python: see [`endpoint::PeerRoom`]. A room keeps its server alive, but no server its rooms.
 
 use crate::python::prelude::*;
-use pyo3::types::PyIterator;
 
-use super::{Audience, Server};
+use super::Audience;
 use crate::endpoint;
-use crate::python::sending::Sending;
 
 #[pyclass(frozen, generic, weakref, module = "tickwire")]
 pub(crate) struct Room {

@@ -4,7 +4,6 @@ use crate::python::prelude::*;
 
 use crate::driver::reports::HookClock;
 use crate::python::capture::{self, Capture, CaptureLike};
-use crate::python::conditions::Conditions;
 
 #[record(checked, module = "tickwire.testing")]
 #[derive(Debug)]

@@ -16,11 +16,11 @@ use pyo3::conversion::FromPyObjectOwned;
 use pyo3::{PyClass, PyTypeInfo};
 
 use super::chunks::{Arrivals, Transfers};
+use super::endpoint::EndpointKind;
 use super::ghosts::check_columns;
-use super::inbox::Pending;
-use super::network::SimulatedNetwork;
 use super::setup::check_network;
 use crate::driver::reports::HookClock;
+use crate::endpoint::ChunkLimits;
 use crate::transport::ConnectionConfig;
 
 /// The keyword arguments of a call.
@@ -90,6 +90,7 @@ pub(super) fn replaced<'py>(
 
 /// The settings of an endpoint: a server, a client or a peer.
 pub(super) struct Settings<'py> {
+    pub(super) kind: &'static EndpointKind,
     pub(super) tuning: Bound<'py, Tuning>,
     pub(super) debugging: Bound<'py, Debugging>,
     pub(super) hooks: HookClock,
@@ -128,11 +129,11 @@ impl<'py> Settings<'py> {
         self.network = other.virtual_network();
     }
 
-    /// Reads the arguments that all endpoints have; chunks may take `chunk_memory` bytes by default. `made` are the classes
+    /// Reads the arguments that all endpoints have; `made` are the classes
     /// that a client makes of the protocol's ghosts.
     pub(super) fn new(
         given: Given<'py>,
-        chunk_memory: u64,
+        kind: &'static EndpointKind,
         protocol: &Protocol,
         made: Vec<(usize, Py<PyType>)>,
     ) -> PyResult<Self> {
@@ -148,7 +149,7 @@ impl<'py> Settings<'py> {
         check_network(tuning.get().is_threaded(), network.as_ref())?;
         let columns = tuning.get().columns(py);
         check_columns(&columns, &protocol.ghosts, &made)?;
-        let pending = Pending::new(protocol, &columns, tuning.get().packet_notifications)?;
+        let mut pending = Pending::new(protocol, &columns, tuning.get().packet_notifications)?;
         let connection = ConnectionConfig {
             congestion: transfers.get().congestion(),
             packets: tuning.get().packets()?,
@@ -157,7 +158,21 @@ impl<'py> Settings<'py> {
             ..ConnectionConfig::default()
         };
         let hooks = debugging.get().hook_clock()?;
-        let arrivals = transfers.get().open(py, chunk_memory)?;
-        Ok(Settings { tuning, debugging, hooks, pending, arrivals, made, network, simulated, connection })
+        let is_client = kind.has_world && !kind.is_server;
+        pending.has_senders = !is_client;
+        let limits = if kind.is_server { ChunkLimits::SERVER } else { ChunkLimits::CLIENT };
+        let arrivals = transfers.get().open(py, limits)?;
+        Ok(Settings {
+            kind,
+            tuning,
+            debugging,
+            hooks,
+            pending,
+            arrivals,
+            made,
+            network,
+            simulated,
+            connection,
+        })
     }
 }
