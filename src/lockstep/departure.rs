@@ -219,6 +219,13 @@ impl Departures {
             }
             return news;
         }
+        news.decided = self.decide(turn, remotes);
+        news
+    }
+
+    /// Freezes whom this player can't reach or who is voted out, and decides from which turn on they are out, once all
+    /// others have reported. Returns for whom that is new.
+    fn decide(&mut self, turn: TurnNumber, remotes: &[RemotePlayer]) -> u16 {
         for player in members(self.live() & !(1 << self.me)) {
             if self.gone >> player & 1 == 1 || self.is_voted_out(player, remotes) {
                 self.frozen |= 1 << player;
@@ -231,18 +238,19 @@ impl Departures {
         let open =
             members(self.frozen).filter(|it| !self.is_settled(*it, turn)).fold(0, |all, it| all | 1 << it);
         if !members(others).all(|it| members(open).all(|of| said(it, of).is_some())) {
-            return news;
+            return 0;
         }
+        let mut decided = 0;
         for player in members(open) {
             let words = members(others).filter_map(|it| said(it, player));
             let newest = words.map(|word| near(word.have, turn)).chain([remotes[usize::from(player)].have]);
             let newest = newest.max().unwrap_or(-1);
             if self.out(player).is_none_or(|out| out != newest + 1 && out > turn) {
                 self.out[usize::from(player)] = Some(newest + 1);
-                news.decided |= 1 << player;
+                decided |= 1 << player;
             }
         }
-        news
+        decided
     }
 
     fn is_complete(&self, player: u8, have: TurnNumber) -> bool {

@@ -25,77 +25,74 @@ impl Mesh {
         }
         match message {
             Message::Propose { stamp, stable, pending } => {
-                if stamp.epoch > self.epoch && self.uses_up_epochs(stamp.epoch) {
-                    return Err(MeshFault::Impossible);
-                }
-                if stamp.epoch > self.epoch && stamp.epoch >= self.voted {
-                    // It was voted for once more.
-                    self.enter_epoch(stamp.epoch);
-                }
-                self.handle_propose(id, stamp, stable, pending)
+                return self.handle_newest(id, stamp, stable, pending);
             }
-            Message::Commit { stamp, left } => {
-                if stamp == self.last && self.pending.is_some() {
-                    if let Some(left) = left.filter(|_| self.pends_start()) {
-                        self.note_start(now, left, rtt);
-                    }
-                    self.commit(now);
-                } else {
-                    self.stale += 1;
-                }
-                Ok(())
-            }
-            Message::Count { left } => {
-                if self.stable.start.is_some() {
-                    self.note_start(now, left, rtt);
-                }
-                Ok(())
-            }
-            Message::Intro { player, joined, pass } => self.handle_intro(player, joined, pass),
+            Message::Commit { stamp, left } => self.handle_commit(now, stamp, left, rtt),
+            Message::Count { left } if self.stable.start.is_some() => self.note_start(now, left, rtt),
+            Message::Intro { player, joined, pass } => return self.handle_intro(player, joined, pass),
             Message::Expect { player, joined, ticket } => {
-                self.handle_expect(now, Expected { player, joined, ticket, since: now })
+                return self.handle_expect(now, Expected { player, joined, ticket, since: now });
             }
-            Message::Out { reason } | Message::Refused { reason } => {
-                self.end(now, reason);
-                Ok(())
+            Message::Out { reason } | Message::Refused { reason } => self.end(now, reason),
+            Message::Ack { stamp } => self.handle_ack(id, stamp),
+            Message::SealedWith { key } if self.is_master() => self.keys[usize::from(player)] = Some(key),
+            Message::Lost { player: other, joined, broke_rules } if other != player => {
+                self.handle_lost(now, id, (other, joined), broke_rules);
             }
-            Message::Ack { stamp } => {
-                self.handle_ack(id, stamp);
-                Ok(())
-            }
-            Message::SealedWith { key } => {
-                if self.is_master() {
-                    self.keys[usize::from(player)] = Some(key);
-                }
-                Ok(())
-            }
-            Message::Lost { player: other, joined, broke_rules } => {
-                let known = self.stable.has(other, joined) || self.pends(other, joined);
-                let from = self.links.iter().find(|link| link.id == id).and_then(Link::player);
-                if let (Some(from), true) = (from, self.is_master() && known && other != player) {
-                    self.report(now, from, (other, joined), broke_rules);
-                }
-                Ok(())
-            }
-            Message::Claim { epoch, last } => self.handle_claim(now, id, player, epoch, last),
-            Message::Grant { epoch } => {
-                self.handle_grant(now, player, epoch);
-                Ok(())
-            }
-            Message::Deny { epoch } => {
-                self.handle_deny(now, epoch);
-                Ok(())
-            }
+            Message::Claim { epoch, last } => return self.handle_claim(now, id, player, epoch, last),
+            Message::Grant { epoch } => self.handle_grant(now, player, epoch),
+            Message::Deny { epoch } => self.handle_deny(now, epoch),
             Message::Seat { pass } => {
                 let host = self.links.iter().find(|link| link.id == id).and_then(Link::player);
                 self.actions.extend(host.map(|host| Action::TakeSeat { host, pass }));
-                Ok(())
             }
-            // Late, from a newcomer that has become a member.
-            Message::Reached { .. } | Message::Unreached { .. } => Ok(()),
             Message::Hello { .. } | Message::NotMaster { .. } | Message::Welcome { .. } => {
-                Err(MeshFault::OutOfPlace)
+                return Err(MeshFault::OutOfPlace);
             }
+            // Late, from a newcomer that has become a member; or said to a player whom it doesn't concern.
+            Message::Reached { .. }
+            | Message::Unreached { .. }
+            | Message::Count { .. }
+            | Message::SealedWith { .. }
+            | Message::Lost { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Handles a proposal of the master, which may have been voted for once more.
+    fn handle_newest(
+        &mut self,
+        id: LinkId,
+        stamp: Stamp,
+        stable: Roster,
+        pending: Roster,
+    ) -> Result<(), MeshFault> {
+        if stamp.epoch > self.epoch && self.uses_up_epochs(stamp.epoch) {
+            return Err(MeshFault::Impossible);
+        }
+        if stamp.epoch > self.epoch && stamp.epoch >= self.voted {
+            self.enter_epoch(stamp.epoch);
+        }
+        self.handle_propose(id, stamp, stable, pending)
+    }
+
+    fn handle_commit(&mut self, now: Instant, stamp: Stamp, left: Option<i64>, rtt: Duration) {
+        if stamp != self.last || self.pending.is_none() {
+            self.stale += 1;
+            return;
+        }
+        if let Some(left) = left.filter(|_| self.pends_start()) {
+            self.note_start(now, left, rtt);
+        }
+        self.commit(now);
+    }
+
+    /// A member reports to the master that it can't reach another one.
+    fn handle_lost(&mut self, now: Instant, id: LinkId, (player, joined): (u8, u32), broke_rules: bool) {
+        let known = self.stable.has(player, joined) || self.pends(player, joined);
+        let from = self.links.iter().find(|link| link.id == id).and_then(Link::player);
+        if let Some(from) = from.filter(|_| self.is_master() && known) {
+            self.report(now, from, (player, joined), broke_rules);
         }
     }
 
