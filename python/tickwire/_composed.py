@@ -93,7 +93,10 @@ def literal_of(values: Sequence[Any]) -> FieldType:
 
 
 def _fits(value: Any) -> bool:
-    return hasattr(value, "__index__") and -(2**63) <= operator.index(value) < 2**63
+    try:
+        return -(2**63) <= operator.index(value) < 2**63
+    except TypeError:
+        return False
 
 
 def nested_type(class_: type, schema: Schema) -> FieldType:

@@ -117,6 +117,7 @@ class SequenceBuffer(Generic[_T]):
             self._move(full)
         elif full <= self._newest - self._capacity:
             return False
+        self._begun = True
         self._values[full] = value
         return True
 

@@ -37,9 +37,12 @@ def arrays_of(state: Any) -> Iterator[tuple[str, Any, list[tuple[str, str | None
 def differing(one: Any, other: Any) -> list[str]:
     """The names of what differs between two states of the game's own type."""
     ones, others = _attributes(one), _attributes(other)
-    if ones and others is not None:
-        missing = object()
-        return [str(name) for name, value in ones.items() if not _equal(value, others.get(name, missing))]
+    if ones is not None and others is not None and (ones or others):
+        return [
+            str(name)
+            for name in {**ones, **others}
+            if name not in ones or name not in others or not _equal(ones[name], others[name])
+        ]
     return [] if _equal(one, other) else ["state"]
 
 
@@ -50,7 +53,7 @@ def _attributes(state: Any) -> dict[Any, Any] | None:
 
 def _equal(one: Any, other: Any) -> bool:
     try:
-        return bool(one == other)
+        return bool(one == other) or bool(one != one and other != other)  # NaN is equal to NaN.
     except Exception:
-        # Arrays compare item by item.
-        return all(repr(a) == repr(b) for a, b in zip(one, other, strict=False))
+        # Arrays compare item by item, in all their dimensions.
+        return len(one) == len(other) and all(map(_equal, one, other))

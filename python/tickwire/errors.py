@@ -202,5 +202,8 @@ class WatchError(TickwireError, RuntimeError):
 
 
 def _shorten(value: object, limit: int = 60) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # A number of more digits than Python shows, or the value's own error.
+        text = f"<{type(value).__name__}>"
     return text if len(text) <= limit else f"{text[: limit - 3]}..."

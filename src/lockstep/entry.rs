@@ -3,7 +3,7 @@
 //! Layout: `STANDARD.md` of the framing, under "Lockstep".
 
 use super::config::{MAX_COMMAND_BYTES, MAX_COMMANDS, MAX_ENTRY_BYTES, Pace};
-use crate::wire::packet::{Counted, FromOne, Low, OrDefault, Part, at_most, packet};
+use crate::wire::packet::{AtLeastOne, FromOne, Low, OrDefault, Part, at_most, packet};
 use crate::wire::{BitReader, BitSink, ReadError};
 
 /// The maximum of checks in an entry.
@@ -41,7 +41,7 @@ packet! {
         /// How many turns the newest is older than the entry: up to [`MAX_BACK`].
         pub back: FromOne<6>,
         /// Their CRCs, the oldest first.
-        pub crcs: Counted<u32, 2, MAX_CHECKS>,
+        pub crcs: AtLeastOne<u32, 2, MAX_CHECKS>,
     }
 }
 

@@ -62,7 +62,7 @@ packet! {
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct RanTurn {
         pub players: u16,
-        pub entries: Counted<TurnEntry, 5, 31>,
+        pub entries: Counted<TurnEntry, 5, MAX_PLAYERS>,
     }
 }
 
@@ -162,7 +162,7 @@ impl JoinWord {
 }
 
 /// What every state begins with; the last byte is the version.
-const STATE_MAGIC: [u8; 5] = *b"TWST\x01";
+const STATE_MAGIC: [u8; 5] = *b"TWST\x02";
 /// Bytes of what stands in front of the game's own in a state that is sent.
 pub const STATE_HEAD: usize = 5 + (16 + 32 + 32 + 4 * 8 + 1 + 16 + MAX_PLAYERS * 65_usize).div_ceil(8);
 
@@ -252,7 +252,10 @@ mod tests {
         for _ in 0..20_000 {
             let bytes: Vec<u8> = (0..random.below(90)).map(|_| random.next_u64() as u8).collect();
             let _ = read(&bytes);
-            assert!(StateHead::read(&bytes).is_none());
+            let mut head = STATE_MAGIC.to_vec();
+            head.extend(bytes.iter().cycle().take(if bytes.is_empty() { 0 } else { STATE_HEAD }));
+            let head = StateHead::read(&head);
+            assert!(head.is_none_or(|head| head.players >> head.decider & 1 == 1 && head.steps > 0));
         }
     }
 

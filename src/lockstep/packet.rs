@@ -8,7 +8,7 @@ use super::fault::Fault;
 use super::joining::JoinWord;
 use crate::store::sequence::nearest_of;
 use crate::wire::BitReader;
-use crate::wire::packet::{Counted, Low, OrDefault, Part, packet};
+use crate::wire::packet::{AtLeastOne, Counted, Low, OrDefault, Part, packet};
 
 /// The maximum of entries in a payload, and in a run of copies.
 pub const MAX_ENTRIES: usize = 15;
@@ -41,7 +41,7 @@ packet! {
     pub struct Run {
         /// The low bits of the first one's turn.
         pub first: u8,
-        pub entries: Counted<TurnEntry, 4, MAX_ENTRIES>,
+        pub entries: AtLeastOne<TurnEntry, 4, MAX_ENTRIES>,
     }
 }
 
@@ -127,4 +127,24 @@ impl Payload {
 /// The turn with these low bits that is nearest to `turn`.
 pub(super) fn near(low: u8, turn: TurnNumber) -> TurnNumber {
     nearest_of(low.into(), 8, turn.into()) as TurnNumber
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::ReadError;
+    use crate::wire::packet::{from_bytes, to_bytes};
+
+    #[test]
+    fn what_is_not_there_takes_a_bit_and_has_no_other_form() {
+        let empty = Payload::of(More::default());
+        assert_eq!(<Payload as Part>::bits(&empty), 1 + 8 + 1 + 1 + 1);
+        let mut long = empty.clone();
+        long.own.first = 9;
+        assert_eq!(from_bytes::<Payload>(&to_bytes::<Payload>(&long)), Err(ReadError::NotShortest));
+        let mut entry = TurnEntry::default();
+        entry.checks.back = 3;
+        long.own.entries.push(entry);
+        assert_eq!(from_bytes::<Payload>(&to_bytes::<Payload>(&long)), Err(ReadError::NotShortest));
+    }
 }

@@ -51,6 +51,8 @@ pub struct Mesh {
     pub(super) expected: Vec<Expected>,
     /// The addresses to ask again.
     pub(super) contact: Vec<SocketAddr>,
+    /// The contact that the application gave: it is asked again if the one that it named doesn't answer.
+    first_contact: Vec<SocketAddr>,
     /// The roster that was agreed on, and the proposed one after it.
     pub(super) stable: Roster,
     pub(super) pending: Option<Roster>,
@@ -116,6 +118,7 @@ impl Mesh {
             links: Vec::new(),
             expected: Vec::new(),
             contact: Vec::new(),
+            first_contact: Vec::new(),
             stable: Roster::default(),
             pending: None,
             last: Stamp::default(),
@@ -184,6 +187,7 @@ impl Mesh {
     pub fn join(config: MeshConfig, contact: Vec<SocketAddr>) -> Self {
         let mut mesh = Mesh::new(config, Phase::Asking { hops: 0, again_at: Instant::NEVER });
         mesh.actions.push_back(Action::Ask { addresses: contact.clone() });
+        mesh.first_contact.clone_from(&contact);
         mesh.contact = contact;
         mesh
     }
@@ -522,11 +526,12 @@ impl Mesh {
         self.is_member() || self.phase == Phase::Joining
     }
 
-    /// Asks another peer, or the same one later.
+    /// Asks the first contact later.
     pub(super) fn ask_again(&mut self, now: Instant, hops: u32) {
         if hops >= super::MAX_HOPS {
             return self.end(now, LeaveReason::NoAnswer);
         }
+        self.contact.clone_from(&self.first_contact);
         self.phase = Phase::Asking { hops: hops + 1, again_at: now + ASK_AGAIN };
     }
 

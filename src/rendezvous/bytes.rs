@@ -23,11 +23,11 @@ impl Part for Sendable {
 
     fn read(reader: &mut BitReader<'_>) -> Result<SocketAddr, ReadError> {
         let address = <SocketAddr as Part>::read(reader)?;
-        let (ip, port) = (address.ip(), address.port());
+        let (ip, port) = (address.ip().to_canonical(), address.port());
         if port == 0 || ip.is_unspecified() || ip.is_multicast() {
             return Err(ReadError::OutOfRange { offset: 0, span: 0 });
         }
-        Ok(SocketAddr::new(ip.to_canonical(), port))
+        Ok(SocketAddr::new(ip, port))
     }
 }
 
@@ -45,6 +45,10 @@ mod tests {
         assert_eq!(back("[::ffff:1.2.3.4]:5"), Ok("1.2.3.4:5".parse().unwrap()));
         for text in ["0.0.0.0:5", "[::]:5", "1.2.3.4:0", "224.0.0.1:5", "[ff02::1]:5"] {
             assert!(back(text).is_err(), "{text}");
+        }
+        for text in ["[::ffff:0.0.0.0]:5", "[::ffff:224.0.0.1]:5"] {
+            let bytes = to_bytes::<SocketAddr>(&text.parse().unwrap());
+            assert!(from_bytes::<Sendable>(&bytes).is_err(), "{text}");
         }
     }
 }

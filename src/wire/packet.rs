@@ -7,18 +7,18 @@ use core::net::{IpAddr, SocketAddr};
 
 use super::{BitReader, BitSink, BitWriter, Measure, ReadError};
 
-/// A part of a packet, and how its value is coded.
+/// A part of a packet, and how its value is coded: in a bit at least, so that a count of them is bounded by the packet.
 pub trait Part {
     /// What it stands for in the program.
     type Value;
 
-    /// Writes a value, which is trusted to be one of the part's.
+    /// Writes a value. The caller ensures that the part can have it.
     fn write<S: BitSink>(value: &Self::Value, sink: &mut S);
 
     /// Reads a value.
     ///
     /// # Errors
-    /// It ends too early, or is none of the part's.
+    /// The packet ends too early, or the part can't have this value.
     fn read(reader: &mut BitReader<'_>) -> Result<Self::Value, ReadError>;
 
     /// The bits that a value takes.
@@ -93,7 +93,9 @@ impl<const BITS: u32> Part for FromOne<BITS> {
     type Value = u8;
 
     fn write<S: BitSink>(value: &u8, sink: &mut S) {
-        sink.bits(u64::from(value - 1), BITS);
+        const { assert!(BITS < u8::BITS, "the largest value fits a byte") };
+        debug_assert!(*value > 0, "from 1 on");
+        sink.bits(u64::from(value.saturating_sub(1)), BITS);
     }
 
     fn read(reader: &mut BitReader<'_>) -> Result<u8, ReadError> {
@@ -230,6 +232,22 @@ impl<P: Part, const COUNT_BITS: u32, const MAX: usize> Part for Counted<P, COUNT
     fn read(reader: &mut BitReader<'_>) -> Result<Self::Value, ReadError> {
         let count = at_most(reader.bits(COUNT_BITS)?, MAX as u64)?;
         (0..count).map(|_| P::read(reader)).collect()
+    }
+}
+
+/// [`Counted`], and at least one of them.
+pub struct AtLeastOne<P, const COUNT_BITS: u32, const MAX: usize>(P);
+
+impl<P: Part, const COUNT_BITS: u32, const MAX: usize> Part for AtLeastOne<P, COUNT_BITS, MAX> {
+    type Value = Vec<P::Value>;
+
+    fn write<S: BitSink>(value: &Self::Value, sink: &mut S) {
+        Counted::<P, COUNT_BITS, MAX>::write(value, sink);
+    }
+
+    fn read(reader: &mut BitReader<'_>) -> Result<Self::Value, ReadError> {
+        let values = Counted::<P, COUNT_BITS, MAX>::read(reader)?;
+        if values.is_empty() { Err(ReadError::NotShortest) } else { Ok(values) }
     }
 }
 

@@ -48,7 +48,7 @@ def test_worlds_that_nobody_asked_for_take_the_place_of_none() -> None:
                 for _ in range(6):
                     try:
                         liar.send_chunk(
-                            player, tw.transfer.Chunk(b"TWST\x01" + bytes(200)), label="tickwire.lockstep 3"
+                            player, tw.transfer.Chunk(b"TWST\x02" + bytes(200)), label="tickwire.lockstep 3"
                         )
                     except tw.TickwireError:
                         break

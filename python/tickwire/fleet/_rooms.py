@@ -76,7 +76,7 @@ def room(
     key: bytes | None = None,
     max_clients: int = 64,
     save_every: float = 1.0,
-    empty_rate: float = 2.0,
+    empty_rate: float | None = None,
 ) -> Callable[[_R], _R]:
     """Makes a class a room. It has ``__init__(self, server)`` and ``tick(self, inbox)``, and plays on the
     server that it is given. All that must survive belongs into the world's ghosts (:meth:`World.save`): a
@@ -88,9 +88,9 @@ def room(
         max_clients (int, default 64): players of a room.
         save_every (float, default 1.0): seconds between two saves of the world, 0.1 to 2: what a crash
             costs at most.
-        empty_rate (float, default 2.0): ticks per second while nobody is in the room, 1 to the protocol's
-            ``tick_rate``. The first player's tick starts at once. Set it to ``tick_rate`` for a world that
-            continues without players.
+        empty_rate (float | None, default None): ticks per second while nobody is in the room, 1 to the
+            protocol's ``tick_rate``; None: 2, or ``tick_rate`` if that is less. The first player's tick
+            starts at once. Set it to ``tick_rate`` for a world that continues without players.
 
     Raises:
         TypeError, ValueError: naming the argument, its value and its bound.
@@ -98,7 +98,10 @@ def room(
     if not isinstance(protocol, Game):
         raise TypeError(f"protocol must be a Protocol, not {type(protocol).__name__}")
     check_within("save_every", save_every, 0.1, 2)
-    check_within("empty_rate", empty_rate, 1, protocol.tick_rate or DEFAULT_RATE)
+    rate = protocol.tick_rate or DEFAULT_RATE
+    if empty_rate is None:
+        empty_rate = min(2.0, rate)
+    check_within("empty_rate", empty_rate, 1, rate)
     options = Options(protocol, key, max_clients, save_every, empty_rate)
 
     def make(class_: _R) -> _R:

@@ -151,7 +151,8 @@ impl Lockstep {
             entries.push(entry.clone());
             turn += 1;
         }
-        Run { first: from as u8, entries }
+        let first = if entries.is_empty() { 0 } else { from as u8 };
+        Run { first, entries }
     }
 
     fn send(&mut self, payload: Payload, at: usize, writer: &mut BitWriter) -> bool {

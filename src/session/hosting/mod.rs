@@ -81,7 +81,7 @@ pub enum News {
     Changed { host: u8, age: Option<Duration> },
 }
 
-/// How far a master is in hosting the game.
+/// How far a master, or the likely next one, is in hosting the game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// It asks the others for their worlds, and waits for the answers until then.
@@ -119,10 +119,10 @@ pub struct Hosting {
     timeout: Duration,
     notes: Notes,
     agreed: Agreed,
-    /// This peer is the master, and how far it is with that.
+    /// This peer is the master or the likely next one, and how far it is with that.
     phase: Option<Phase>,
     worlds: Worlds,
-    /// The newest notes of the other players, in this epoch.
+    /// The newest notes of the other players, in this epoch or the vote before it.
     told: [Option<Note>; MAX_PLAYERS],
     /// Players that didn't send what they claimed to have.
     failed: Players,
@@ -210,10 +210,19 @@ impl Hosting {
         if before.epoch != agreed.epoch {
             self.begin_epoch(agreed);
         }
+        let is_elected = agreed.me.is_some() && agreed.master == agreed.me && before.master != agreed.me;
+        if let (true, Some(Phase::Asking { until })) = (is_elected, &mut self.phase) {
+            // Others may have begun to vote later, and answer now.
+            *until = now + ANSWER_TIMEOUT;
+        }
         for note in self.notes.take() {
             let read = Note::read(&note.bytes, note.sent_ms, note.came_at);
             self.malformed += u64::from(read.is_none());
-            if let (Some(told), Some(read)) = (self.told.get_mut(usize::from(note.player)), read) {
+            // While a host runs, nobody asks for worlds.
+            let is_late =
+                agreed.master.is_some() && self.host.is_some() && matches!(read, Some(Note::Member(_)));
+            let told = self.told.get_mut(usize::from(note.player)).filter(|_| !is_late);
+            if let (Some(told), Some(read)) = (told, read) {
                 *told = Some(read);
             }
         }
@@ -269,7 +278,9 @@ impl Hosting {
             }
         }
         self.answer(leader);
-        let wanted = note.wanted.filter(|id| self.handed != Some((leader, *id)));
+        // Who asks once more, after it stopped asking, gets the world once more.
+        self.handed = self.handed.filter(|(to, id)| *to == leader && note.wanted == Some(*id));
+        let wanted = note.wanted.filter(|_| self.handed.is_none());
         if let Some((id, world)) = wanted.and_then(|id| Some((id, self.worlds.held(id)?.clone()))) {
             self.handed = Some((leader, id));
             self.transfers.push_back(Transfer { player: leader, id, world });
