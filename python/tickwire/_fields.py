@@ -360,8 +360,8 @@ def converted(wire: Any, to_wire: Callable[[Any], Any], from_wire: Callable[[Any
     ``wire``, and ``from_wire`` converts back.
 
     ``Annotated[Money, tw.fields.converted(tw.u32, lambda money: money.cents, Money)]``. If ``to_wire``
-    raises, the sending call raises :class:`FieldError`. The peer chooses the value that ``from_wire``
-    gets, so it can be any value that ``wire`` holds. If ``from_wire`` raises, the peer's connection
+    raises, the sending call raises :class:`FieldError`. ``from_wire`` must expect any value that
+    ``wire`` allows, because the peer chooses the value. If ``from_wire`` raises, the peer's connection
     ends.
     """
     return Converter(wire, to_wire, from_wire)

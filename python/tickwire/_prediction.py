@@ -33,8 +33,8 @@ _T = TypeVar("_T")
 
 
 class Prediction(Generic[_S, _M]):
-    """A predicted state. It runs ahead of the server by the game's step, and is replayed (reconciled) if
-    the server's state differs.
+    """A predicted state. The game's step computes it ahead of the server. If the server's state
+    differs, the later ticks are run again (reconciliation).
 
     States may be objects with attributes, mappings, NumPy arrays with fields, or with one number as the
     tolerance, plain numbers, tuples and arrays. ``step`` gets a copy, and may change it.
@@ -48,10 +48,12 @@ class Prediction(Generic[_S, _M]):
             the largest difference of its elements. Values that aren't numbers must be equal. Properties
             without a tolerance aren't compared. A tolerance must not be below the resolution of a
             ghost's property.
-        max_replay: the most ticks to replay, 1 to 1,024. If more are open, the newest ticks are
-            replayed, and ``capped`` counts it.
-        smoothing: seconds until half of a correction is visible; 0: at once.
-        snap: corrections above this many tolerances are visible at once, such as after a teleport.
+        max_replay: the most ticks to replay, 1 to 1,024. If a correction needs more ticks, only the
+            newest ticks are replayed, and ``capped`` counts the correction.
+        smoothing: seconds after which half of a correction is visible. 0 shows the whole correction at
+            once.
+        snap: a correction larger than this number of tolerances isn't smoothed, for example after a
+            teleport.
         wraps: the full circle of properties that are angles, by name.
 
     Raises:

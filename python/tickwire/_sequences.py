@@ -18,8 +18,9 @@ _LAST = (1 << 16) - 1
 
 
 def sequence_greater(a: int, b: int, /) -> bool:
-    """True if ``a`` is more recent than ``b``: ahead by less than half of all numbers, counting across the
-    wrap. (At exactly half, 32,768, the larger number is more recent.) As in reliable 1.0.
+    """True if ``a`` is more recent than ``b``. This means that counting up from ``b``, with 0 after
+    65,535, reaches ``a`` in 1 to 32,767 steps. (At exactly half, 32,768, the larger number is more
+    recent.) As in reliable 1.0.
 
     Args:
         a, b: sequence numbers, 0 to 65,535.

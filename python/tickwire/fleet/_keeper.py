@@ -58,7 +58,7 @@ class Keeper:
 
     @property
     def acts(self) -> bool:
-        """Whether this process still has the room: False once another may have it."""
+        """True while this process has the room. False as soon as another process may have the room."""
         # An empty room ticks rarely, so the answer that renews its lease may be unread.
         if self._answer is not None and self._answer.done():
             self._read(self._answer)

@@ -78,16 +78,17 @@ def room(
     save_every: float = 1.0,
     empty_rate: float | None = None,
 ) -> Callable[[_R], _R]:
-    """Makes a class a room. It has ``__init__(self, server)`` and ``tick(self, inbox)``, and plays on the
-    server that it is given. All that must survive belongs into the world's ghosts (:meth:`World.save`): a
-    room that moves, or whose machine died, is made anew on a server with that world.
+    """Makes a class a room. The class must have ``__init__(self, server)`` and ``tick(self, inbox)``.
+    It plays on the server passed to ``__init__``. Keep everything that must survive in the world's
+    ghosts (:meth:`World.save`). If a room moves or its machine dies, a new room object is made on a
+    server with the saved world.
 
     Args:
-        protocol (Protocol): the game's; with ghosts, unless nothing of a room need survive.
+        protocol (Protocol): the game's protocol. It needs ghosts if anything in a room must survive.
         key (bytes | None, default None): the servers' private key; None: development mode.
         max_clients (int, default 64): players of a room.
-        save_every (float, default 1.0): seconds between two saves of the world, 0.1 to 2: what a crash
-            costs at most.
+        save_every (float, default 1.0): seconds between two saves of the world, 0.1 to 2. After a
+            crash, the room continues from its last save.
         empty_rate (float | None, default None): ticks per second while nobody is in the room, 1 to the
             protocol's ``tick_rate``; None: 2, or ``tick_rate`` if that is less. The first player's tick
             starts at once. Set it to ``tick_rate`` for a world that continues without players.
@@ -164,7 +165,8 @@ class Running:
         return self.keeper.tick(self.server.world.save) and not self._over and not self._leaves.is_set()
 
     def leave(self) -> None:
-        """Gives the room up, with its world, unless the match is over."""
+        """Saves the world and releases the room. If the match is over, deletes the saved world
+        instead."""
         self.has_left = True
         self.keeper.close(None if self._over else self.server.world.save())
 
@@ -173,7 +175,8 @@ class Running:
         self._leaves.set()
 
     def run(self, health: Any = None) -> None:
-        """Plays until the match is over, the process is to end, or another process has the room."""
+        """Runs the room until the match is over, the process must end, or another process may have the
+        room."""
         given: dict[str, Any] = {"health": health, "linger": LINGER, "reason": MOVED}
         with run(self.server, empty_rate=self._empty_rate, **given) as ticks:
             try:

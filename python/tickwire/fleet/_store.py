@@ -47,14 +47,14 @@ class Store(Protocol):
         """Takes the room for this many seconds; None: somebody else has it."""
 
     def keep(self, claim: Claim, seconds: float, world: bytes | None = None) -> bool:
-        """Takes it for this many seconds from now, and saves the world if one is given; False: the room isn't
-        ours any more, and nothing was saved."""
+        """Extends the claim to this many seconds from now, and saves the world if one is given. Returns
+        False, and saves nothing, if this claim no longer has the room."""
 
     def release(self, claim: Claim) -> None:
         """Gives the room up, so that another can have it at once. Its world stays."""
 
     def forget(self, claim: Claim) -> None:
-        """Gives the room up, and forgets its world: the match is over."""
+        """Releases the room and deletes its saved world, because the match is over."""
 
 
 @dataclass(slots=True)

@@ -216,7 +216,8 @@ class Lifecycle:
         self._say("/allocate", {})
 
     def reserve(self, seconds: int) -> None:
-        """Keeps Agones from ending this server, and others from getting it, for this many seconds.
+        """Reserves this server for this many seconds. Meanwhile Agones neither ends the server nor
+        allocates it.
 
         Args:
             seconds (int): 1 to 86,400.
@@ -434,7 +435,8 @@ def serve(class_: type, address: Any, *, store: Store, port: str = "default", lo
 
 
 def _wait_for_room(life: Lifecycle) -> GameServer | None:
-    """Waits until this server is allocated for a room; None: the process is to end."""
+    """Waits until this server is allocated for a room. Returns None if the process must end before
+    that."""
     stop = Stop()
     stop.begin()
     try:

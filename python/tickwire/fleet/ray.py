@@ -66,8 +66,8 @@ class Rooms:
         return place
 
     def move(self, room: str) -> None:
-        """Has a room end where it is and go on elsewhere, wherever Ray puts it: before a machine is taken
-        away.
+        """Moves a room, for example before its machine is taken away. The room ends here and continues
+        where Ray starts it again.
 
         Raises:
             ValueError: there is no such room.
