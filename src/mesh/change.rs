@@ -25,7 +25,7 @@ impl Mesh {
         }
         match message {
             Message::Propose { stamp, stable, pending } => {
-                return self.handle_newest(id, stamp, stable, pending);
+                return self.handle_propose(id, stamp, stable, pending);
             }
             Message::Commit { stamp, left } => self.handle_commit(now, stamp, left, rtt),
             Message::Count { left } if self.stable.start.is_some() => self.note_start(now, left, rtt),
@@ -57,23 +57,6 @@ impl Mesh {
             | Message::Lost { .. } => {}
         }
         Ok(())
-    }
-
-    /// Handles a proposal of the master, which may have been voted for once more.
-    fn handle_newest(
-        &mut self,
-        id: LinkId,
-        stamp: Stamp,
-        stable: Roster,
-        pending: Roster,
-    ) -> Result<(), MeshFault> {
-        if stamp.epoch > self.epoch && self.uses_up_epochs(stamp.epoch) {
-            return Err(MeshFault::Impossible);
-        }
-        if stamp.epoch > self.epoch && stamp.epoch >= self.voted {
-            self.enter_epoch(stamp.epoch);
-        }
-        self.handle_propose(id, stamp, stable, pending)
     }
 
     fn handle_commit(&mut self, now: Instant, stamp: Stamp, left: Option<i64>, rtt: Duration) {
@@ -112,7 +95,7 @@ impl Mesh {
         )
     }
 
-    /// Handles the master's proposal of a roster.
+    /// Handles the master's proposal of a roster. The master may have been voted for once more.
     pub(super) fn handle_propose(
         &mut self,
         id: LinkId,
@@ -120,6 +103,12 @@ impl Mesh {
         stable: Roster,
         pending: Roster,
     ) -> Result<(), MeshFault> {
+        if stamp.epoch > self.epoch && self.uses_up_epochs(stamp.epoch) {
+            return Err(MeshFault::Impossible);
+        }
+        if stamp.epoch > self.epoch && stamp.epoch >= self.voted {
+            self.enter_epoch(stamp.epoch);
+        }
         if stamp.epoch != self.epoch || stamp <= self.last {
             self.stale += 1;
             return Ok(());

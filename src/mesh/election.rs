@@ -241,9 +241,11 @@ impl Mesh {
         }
         let (stamp, stable, pending) = match message {
             Message::Propose { stamp, stable, pending } => (stamp, stable, pending),
-            // A master whose epoch is ignored here may be elected again, and sends it once.
+            // A master whose epoch is ignored here may be elected again, and sends the token once.
             Message::Seat { pass } => {
-                self.link_mut(id).into_iter().for_each(|link| link.seat = Some(pass.clone()));
+                if let Some(link) = self.link_mut(id) {
+                    link.seat = Some(pass);
+                }
                 return Ok(());
             }
             // From a candidate that lost.
@@ -256,30 +258,27 @@ impl Mesh {
             self.stale += 1;
             return Ok(());
         }
-        self.follow(player, stamp.epoch);
+        self.follow(id, player, stamp.epoch);
         self.handle_propose(id, stamp, stable, pending)
     }
 
-    /// Accepts a new master.
-    fn follow(&mut self, player: u8, epoch: u32) {
+    /// Accepts a new master, whose proposal came over this link.
+    fn follow(&mut self, id: LinkId, player: u8, epoch: u32) {
         self.election = None;
         self.master = Some(player);
         self.enter_epoch(epoch);
-        let Some(link) = self.links.iter_mut().find(|link| link.player().is_some_and(|it| it.0 == player))
-        else {
-            return;
-        };
-        let (master, host, seat) = (link.id, link.player(), link.seat.take());
+        let Some(link) = self.link_mut(id) else { return };
+        let (host, seat) = (link.player(), link.seat.take());
         let seat = host.zip(seat).map(|(host, pass)| Action::TakeSeat { host, pass });
         self.actions.extend(seat);
-        self.send(master, Message::SealedWith { key: self.config.key });
+        self.send(id, Message::SealedWith { key: self.config.key });
         let all = self.stable.members.iter().filter(|member| member.player != self.me.0);
         let lost: Vec<_> = all
             .filter(|member| self.link_of(member.player).is_none())
             .map(|member| Message::Lost { player: member.player, joined: member.joined, broke_rules: false })
             .collect();
         for message in lost {
-            self.send(master, message);
+            self.send(id, message);
         }
         if self.told_master == Some(player) {
             return;

@@ -1,7 +1,7 @@
 //! Packets of fixed parts: each is declared once, as its parts in their order, and written, measured and read by that.
 //!
 //! Promises: what was written is read back, and what can't have been written is refused. Memory is in proportion to what
-//! is read. What follows the last part is the caller's to judge.
+//! is read. Bits after the last part are left to the caller.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -9,7 +9,7 @@ use super::{BitReader, BitSink, BitWriter, Measure, ReadError};
 
 /// A part of a packet, and how its value is coded: in a bit at least, so that a count of them is bounded by the packet.
 pub trait Part {
-    /// What it stands for in the program.
+    /// The Rust type of its values.
     type Value;
 
     /// Writes a value. The caller ensures that the part can have it.
@@ -39,7 +39,7 @@ pub fn to_bytes<P: Part>(value: &P::Value) -> Vec<u8> {
 /// The value of a packet that is exactly these bytes.
 ///
 /// # Errors
-/// They are no such packet, or something follows.
+/// The bytes are no such packet, or more bytes follow.
 pub fn from_bytes<P: Part>(bytes: &[u8]) -> Result<P::Value, ReadError> {
     let mut reader = BitReader::new(bytes);
     let value = P::read(&mut reader)?;
@@ -53,7 +53,7 @@ pub(crate) fn at_most(number: u64, last: u64) -> Result<u64, ReadError> {
 
 macro_rules! integers {
     ($($Integer:ty, $Bits:ty;)*) => { $(
-        /// All of its bits.
+        /// The integer in its full width.
         impl Part for $Integer {
             type Value = $Integer;
 
@@ -66,7 +66,7 @@ macro_rules! integers {
             }
         }
 
-        /// Its low bits, which hold the whole value.
+        /// The integer in `BITS` bits, which hold every value of the part.
         impl<const BITS: u32> Part for Low<$Integer, BITS> {
             type Value = $Integer;
 
@@ -183,7 +183,7 @@ impl<const N: usize> Part for [u8; N] {
     }
 }
 
-/// So many of them.
+/// `N` values, without a count.
 pub struct Array<P, const N: usize>(P);
 
 impl<P: Part, const N: usize> Part for Array<P, N> {
@@ -217,7 +217,7 @@ macro_rules! tuples {
 
 tuples! { (A a, B b) (A a, B b, C c) (A a, B b, C c, D d) }
 
-/// How many there are, in this many bits and at most `MAX`, and each of them.
+/// Up to `MAX` values after their count, which has `COUNT_BITS` bits.
 pub struct Counted<P, const COUNT_BITS: u32, const MAX: usize>(P);
 
 impl<P: Part, const COUNT_BITS: u32, const MAX: usize> Part for Counted<P, COUNT_BITS, MAX> {
@@ -378,10 +378,10 @@ macro_rules! packet {
         }
 
         impl $Name {
-            /// All that there are, in the order of their numbers.
+            /// Every variant, in the order of their numbers.
             $vis const ALL: &[$Name] = &[$($Name::$Variant),*];
 
-            /// The one with this number.
+            /// The variant with this number.
             $vis fn from_number(number: u8) -> Option<Self> {
                 Self::ALL.iter().copied().find(|one| *one as u8 == number)
             }
@@ -404,7 +404,7 @@ macro_rules! packet {
 
 pub(crate) use packet;
 
-/// There is none with this number.
+/// The error for a number that names no variant.
 pub(crate) fn unknown(number: u64) -> ReadError {
     ReadError::OutOfRange { offset: number, span: number.saturating_sub(1) }
 }

@@ -21,7 +21,7 @@ pub(super) struct Zeroed {
     layout: Layout,
 }
 
-// SAFETY: the memory is this value's own.
+// SAFETY: the memory is this value's own, and holds bytes of any value.
 #[allow(unsafe_code)]
 unsafe impl Send for Zeroed {}
 #[allow(unsafe_code)]

@@ -153,7 +153,7 @@ impl RendezvousServer {
             return self.counters.malformed += 1;
         };
         if request == Request::Observe {
-            observe(from, datagram, out);
+            say_seen(from, number, out);
             return self.counters.observed += 1;
         }
         if !self.secrets.proves(now, from, &cookie) {
@@ -296,6 +296,10 @@ impl RendezvousServer {
 /// else.
 pub fn observe(from: SocketAddr, datagram: &[u8], out: &mut Datagrams) -> bool {
     let Some(Asked { number, request: Request::Observe, .. }) = Asked::read(datagram) else { return false };
-    out.push_with(from, |out| Answer::Observed { seen: from }.write(number, &[], out));
+    say_seen(from, number, out);
     true
+}
+
+fn say_seen(to: SocketAddr, number: u32, out: &mut Datagrams) {
+    out.push_with(to, |out| Answer::Observed { seen: to }.write(number, &[], out));
 }
