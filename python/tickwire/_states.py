@@ -24,7 +24,7 @@ class Save:
     frame: int
     """The frame that runs next on this state."""
     checked: bool
-    """Whether ``checksum`` is compared with the other players' once this frame is confirmed."""
+    """Whether ``checksum`` is compared with other players' checksums when this frame is confirmed."""
     state: Any
     """The copy of the game's state that :class:`Load` returns later. Don't change the copy."""
 
