@@ -40,6 +40,7 @@ from tickwire._message import MessageFactory
 from tickwire._past import Judgements, Past
 from tickwire._reconnect import Reconnect
 from tickwire._rows import Row
+from tickwire._states import Load, Save
 from tickwire.yojimbo import Profile
 
 __all__ = [
@@ -95,7 +96,6 @@ __all__ = [
     "Inputs",
     "Latency",
     "Link",
-    "Load",
     "LockstepCore",
     "MasterChanged",
     "Notifications",
@@ -122,7 +122,6 @@ __all__ = [
     "Rollback",
     "Room",
     "Rows",
-    "Save",
     "Schema",
     "Server",
     "SimulatedNetwork",
@@ -130,6 +129,7 @@ __all__ = [
     "Spectator",
     "SpectatorLost",
     "Started",
+    "StateArrays",
     "Stream",
     "SyncTest",
     "Tick",
@@ -178,6 +178,7 @@ __all__ = [
     "row_format",
     "sequenced",
     "signed_quaternion",
+    "state_sum",
     "text",
     "transform",
     "uint128",
@@ -5586,7 +5587,7 @@ class Advance(Generic[_I]):
         """The frame's number, from 0 on."""
     @property
     def inputs(self) -> tuple[_I, ...]:
-        """The players' inputs, in the order of players. Don't change them: the objects are reused."""
+        """The players' inputs, in the order of players."""
     @property
     def again(self) -> bool:
         """Whether the frame ran before, with other inputs. Don't play its sounds again."""
@@ -5598,40 +5599,6 @@ class Advance(Generic[_I]):
     @property
     def confirmed(self) -> bool:
         """Whether all inputs are known, so that the frame won't run again."""
-
-@final
-class Save:
-    """A request to copy the game's state: set ``state`` to the copy."""
-
-    @property
-    def frame(self) -> int:
-        """The frame that runs next on this state."""
-    @property
-    def checked(self) -> bool:
-        """Whether ``checksum`` is compared with other players' checksums when this frame is confirmed."""
-    @property
-    def state(self) -> Any:
-        """The copy of the game's state that :class:`Load` returns later. Don't change the copy."""
-    @state.setter
-    def state(self, value: object) -> None: ...
-    @property
-    def checksum(self) -> Any:
-        """The value to compare: an int, float, str, bytes, a buffer, or a mapping of up to 64 names to such values;
-        None: nothing is compared.
-        """
-    @checksum.setter
-    def checksum(self, value: object) -> None: ...
-
-@final
-class Load:
-    """A request to restore a saved state."""
-
-    @property
-    def frame(self) -> int:
-        """The frame that runs next on this state."""
-    @property
-    def state(self) -> Any:
-        """The value of :attr:`Save.state`. Don't change it, because it may be needed again."""
 
 @final
 class PlayerOut:
@@ -6016,6 +5983,27 @@ class SyncTest(Generic[_I, _Do]):
     @property
     def frame(self) -> int:
         """The frame that runs next."""
+
+@final
+class StateArrays:
+    """The states of a rollback game as copies of its arrays."""
+
+    def __new__(
+        cls, arrays: list[tuple[str, Any, list[tuple[str, str | None, int, int]]]], count: int
+    ) -> StateArrays: ...
+    def save(self, frame: int, checked: bool) -> None:
+        """Copies the arrays, as the state before a frame."""
+    def load(self, frame: int) -> None:
+        """Copies the state before a frame into the arrays."""
+    def sums(self, frame: int) -> tuple[list[str], list[int]]:
+        """The names of the fields and their checksums, before a frame."""
+    def compare(self, frame: int) -> None:
+        """Raises ``SyncTestError`` if the arrays differ from the state before a frame."""
+    def finish_comparison(self) -> None:
+        """Does nothing: :meth:`compare` has done it all."""
+
+def state_sum(value: object) -> int:
+    """The checksum of an int, float, str, bytes or a buffer."""
 
 # --- lockstep ----------------------------------------------------------------------------------------
 

@@ -7,15 +7,14 @@ deterministic. See ``docs/rollback.md``.
 from tickwire._core import (
     Advance,
     Desync,
-    Load,
     PlayerOut,
     Rollback,
-    Save,
     Spectator,
     SpectatorLost,
     SyncTest,
     Timing,
 )
+from tickwire._states import Load, Save
 
 __all__ = [
     "Advance",
