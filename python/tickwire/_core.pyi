@@ -387,13 +387,15 @@ def text(max_bytes: int, /) -> FieldType:
     """Text of at most ``max_bytes`` bytes of UTF-8, without NUL."""
 
 def wide_text(max_units: int, /) -> FieldType:
-    """Text of at most ``max_units`` UTF-16 units, without NUL, in 32 bits each, as C++'s serialize sends it."""
+    """Text of at most ``max_units`` UTF-16 units, without NUL, in 32 bits each, as the C++ library serialize sends
+    it.
+    """
 
 def data(max_bytes: int, /) -> FieldType:
-    """At most ``max_bytes`` bytes."""
+    """A bytes value of at most ``max_bytes`` bytes."""
 
 def raw(count: int, /) -> FieldType:
-    """Exactly ``count`` bytes, sent without a length; zeros by default."""
+    """A bytes value of exactly ``count`` bytes, sent without a length; zeros by default."""
 
 def angle(low: float, high: float, resolution: float, /) -> FieldType:
     """An angle from ``low`` to ``high``, in steps of at most ``resolution``. ``high`` is the same angle as ``low``."""
@@ -581,7 +583,7 @@ class Batch:
             its offset in this buffer and its length.
 
     Raises:
-        TypeError: the class has no rows.
+        TypeError: messages of the class can't be rows.
     """
 
     def __new__(cls, class_: type, rows: _Array, *, arena: _Array | None = None) -> Batch: ...
@@ -670,7 +672,7 @@ class Stream:
     def wide_text(self, value: str | None, max_units: int, /) -> str:
         """Text of at most ``max_units`` UTF-16 units, without NUL, in 32 bits each."""
     def data(self, value: _Bytes | None, max_bytes: int, /) -> _Bytes:
-        """At most ``max_bytes`` bytes."""
+        """A bytes value of at most ``max_bytes`` bytes."""
     def bytes(self, value: _Bytes | None, count: int, /) -> _Bytes:
         """Exactly ``count`` bytes, without their length."""
     def align(self) -> None:
@@ -786,7 +788,7 @@ def reliable_ordered(
     """A channel that delivers every message exactly once, in order.
 
     Args:
-        name (str, default ''): the name for ``send`` and statistics, unique in a protocol.
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
         send_queue (int, default 1024): the most messages that may wait for an ack; beyond it, ``send`` returns
             ``FULL``.
         receive_window (int, default 1024): the most messages that the receiver buffers for its game.
@@ -797,7 +799,7 @@ def reliable_ordered(
         early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
             first, 1 to 8. The copies are sent one tick apart, while the budget has room.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share relative to other channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
 
 def reliable_unordered(
@@ -816,7 +818,7 @@ def reliable_unordered(
     messages.
 
     Args:
-        name (str, default ''): the name for ``send`` and statistics, unique in a protocol.
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
         send_queue (int, default 1024): the most messages that may wait for an ack; beyond it, ``send`` returns
             ``FULL``.
         receive_window (int, default 1024): the most messages that the receiver buffers for its game.
@@ -827,7 +829,7 @@ def reliable_unordered(
         early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
             first, 1 to 8.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share relative to other channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
 
 def unreliable(
@@ -843,13 +845,13 @@ def unreliable(
     into a tick's budget are dropped.
 
     Args:
-        name (str, default ''): the name for ``send`` and statistics, unique in a protocol.
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
         send_queue (int, default 1024): the most messages per tick; beyond it, ``send`` returns ``FULL``.
         receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
             full, the oldest messages are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share relative to other channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
 
 def sequenced(
@@ -864,13 +866,13 @@ def sequenced(
     """Like :func:`unreliable`, but drops messages that arrive after a newer message.
 
     Args:
-        name (str, default ''): the name for ``send`` and statistics, unique in a protocol.
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
         send_queue (int, default 1024): the most messages per tick; beyond it, ``send`` returns ``FULL``.
         receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
             full, the oldest messages are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share relative to other channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
 
 def redundant(
@@ -887,7 +889,7 @@ def redundant(
     Messages are delivered once, in order. ``inbox.missed`` counts messages that never arrived.
 
     Args:
-        name (str, default ''): the name for ``send`` and statistics, unique in a protocol.
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
         copies (int | None, default 3): the number of packets that carry each message, 1 to 255; None: all packets
             until one is acked.
         send_queue (int, default 1024): the most messages that may wait or be in flight; beyond it, ``send`` returns
@@ -896,7 +898,7 @@ def redundant(
             full, the oldest messages are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share relative to other channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
 
 def latest(
@@ -913,18 +915,18 @@ def latest(
     newest value. Values arrive in ``inbox.latest``. An older value of a key never arrives after a newer one.
 
     Args:
-        name (str, default ''): the name for ``send`` and statistics, unique in a protocol.
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
         keys (int, default 1024): the number of keys, 1 to 65,536; the ``key`` argument of ``send`` is 0 to ``keys -
             1``.
         retain (bool, default False): whether a new client gets, after its :class:`Connected`, the newest value of
             each key that was broadcast to all clients. A client that is added to a :class:`Room` gets the room's
             values. Values sent to one client, or broadcast to some (``clients=``), aren't kept.
-            :meth:`Server.forget` drops a key. The setting may differ between the sides.
+            :meth:`Server.forget` drops a key. The two sides may differ in this setting.
         retain_bytes (int, default 1048576): the most bytes of kept values, on the server and in each room, 1 to
             2**30. A broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share relative to other channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
 
 def payload(
@@ -940,13 +942,13 @@ def payload(
     most once and is never resent. ``inbox.notifications`` reports each as delivered or lost, in packet order.
 
     Args:
-        name (str, default ''): the name for ``send`` and statistics, unique in a protocol.
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
         send_queue (int, default 1024): the most messages per tick; beyond it, ``send`` returns ``FULL``.
         receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
             full, the oldest messages are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share relative to other channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
 
 def chunks(name: str = "") -> Channel:
@@ -954,7 +956,7 @@ def chunks(name: str = "") -> Channel:
     at most one.
 
     Args:
-        name (str, default ''): the name for ``send`` and statistics, unique in a protocol.
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
     """
 
 @final
@@ -992,7 +994,7 @@ class Capture:
         """The number of captured datagrams."""
     @property
     def size(self) -> int:
-        """Bytes of the file, including those still in memory."""
+        """Bytes of the file, including bytes that are still in memory."""
     @property
     def dropped(self) -> int:
         """The number of datagrams that weren't captured: beyond ``max_bytes``, after :meth:`close`, or because
@@ -1013,8 +1015,8 @@ class Capture:
         Args:
             nanoseconds: the time, in nanoseconds since 1970.
             sender, receiver: the addresses.
-            outgoing: whether it was sent, not received.
-            opened: whether it was decrypted.
+            outgoing: whether the datagram was sent, not received.
+            opened: whether the datagram is decrypted.
 
         Raises:
             ValueError: the datagram is too long, or the time is out of its bounds.
@@ -1053,7 +1055,7 @@ class PacketOpener:
 
 @final
 class Protocol(Generic[_P]):
-    """What both sides must agree on: an id, the message classes in order, and the channels in order.
+    """A protocol, the same on both sides: an id, the message classes in order, and the channels in order.
 
     Args:
         id (int): the 64-bit netcode protocol id: any number that other games don't use, the same in all versions of
@@ -1585,7 +1587,7 @@ class Transfer:
 
 @final
 class IncomingChunk:
-    """A chunk that is arriving. The values are those at the time of :meth:`Server.incoming_chunks`."""
+    """A chunk that is arriving. Its values don't change after :meth:`Server.incoming_chunks` has returned it."""
 
     @property
     def client(self) -> ClientHandle | None:
@@ -1675,8 +1677,8 @@ class Congestion:
         initial_bytes: int = 32_768,
         max_burst_bytes: int = 262_144,
     ) -> Congestion:
-        """Adapts the rate to the link; the default. It sends as fast as possible while the link's queue stays at a
-        few milliseconds. It slows down when packets take longer or are lost.
+        """Adapts the rate to the link; the default. It sends as fast as it can while packets wait only a few
+        milliseconds in the link's queue. It slows down when packets take longer or are lost.
 
         Args:
             min_bytes_per_second (float, default 4000.0): the lowest rate, including UDP/IP headers.
@@ -1929,9 +1931,9 @@ class World:
             GhostError: the class is not among the protocol's ghosts.
         """
     def save(self) -> bytes:
-        """Returns the world as bytes, from which another server continues by :meth:`load`. They contain the tick
-        and all ghosts, with their properties, owners, network ids and the ids that clients use. Numbers aren't
-        rounded to the property's step. A ghost with a value out of its range is saved with its last valid values.
+        """Returns the world as bytes, so that another server can :meth:`load` it. They contain the tick and all
+        ghosts, with their properties, owners, network ids and the ids that clients use. Numbers aren't rounded to
+        the property's step. A ghost with a value out of its range is saved with its last valid values.
 
         Raises:
             ClosedError: the server was closed.
@@ -2202,7 +2204,7 @@ class Clock:
         """The newest tick whose input the server has acked; None before the first."""
     @property
     def restarts(self) -> int:
-        """The number of restarts because of an error above a quarter of a second."""
+        """How often the clock restarted because its error was above a quarter of a second."""
 
 @final
 class InputColumns:
@@ -2279,7 +2281,7 @@ class Inputs:
     def __iter__(self) -> Iterator[tuple[ClientHandle, Any]]: ...
     def __len__(self) -> int: ...
     def get(self, client: ClientHandle, /) -> Any:
-        """The input of a client for the current tick; None if there is none."""
+        """The input of a client for the current tick; None if it is missing."""
     def seen(self, client: ClientHandle, /) -> float | None:
         """The tick, with its fraction, that the player saw when giving the input for the current tick. None if the
         client didn't report it (:meth:`Client.set_seen`). A client may lie, so limit how far back it may be.
@@ -2543,10 +2545,10 @@ class Inbox(Generic[_M, _W, _L, _V]):
         a structured array, otherwise :class:`Rows`.
 
         The columns before the class's fields are ``client`` (see :meth:`Server.client`; 0 on a client),
-        ``received`` (when its packet arrived, in seconds since the endpoint's start), ``slot``, ``key`` (latest
-        channels), ``sequence`` (of its packet), ``missed`` (the number of messages before it that never arrived;
-        redundant channels) and ``channel``. If the class has a field of the same name, the added column ends in an
-        underscore.
+        ``received`` (the time at which its packet arrived, in seconds since the endpoint's start), ``slot``,
+        ``key`` (latest channels), ``sequence`` (of its packet), ``missed`` (the number of messages before it that
+        never arrived; redundant channels) and ``channel``. If the class has a field of the same name, the added
+        column ends in an underscore.
 
         Raises:
             ValueError: the class is delivered as objects.
@@ -2819,8 +2821,8 @@ class Rendezvous:
             join by address only.
         title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not listed.
         relaying (bool, default True): whether this player forwards packets between players who can't reach each
-            other, at up to 128 KiB a second, and may be reached in this way. If the host sets False, new players
-            who can't reach all players are refused. A server never forwards.
+            other, at up to 128 KiB a second, and accepts packets that others forward. If the host sets False, new
+            players who can't reach all players are refused. A server never forwards.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -2844,8 +2846,8 @@ class Server(Generic[_P]):
     """A dedicated server on one UDP socket.
 
     Args:
-        address (AddressLike): where to listen; port 0 picks a free port (see :attr:`address`). ``[::]`` listens on
-            all IPv6 and IPv4 addresses.
+        address (AddressLike): the address to listen on; port 0 picks a free port (see :attr:`address`). ``[::]``
+            listens on all IPv6 and IPv4 addresses.
         protocol (Protocol): the protocol of both sides.
         key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development
             mode with a public key, in which anyone can connect. At an address other than loopback, this causes a
@@ -2860,7 +2862,7 @@ class Server(Generic[_P]):
         debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
     Raises:
-        OSError: the address can't be bound, or the directory can't be made; see errno.
+        OSError: the address can't be bound, or the directory can't be created; see errno.
         ValueError: an argument is out of its bounds.
     """
 
@@ -2973,7 +2975,7 @@ class Server(Generic[_P]):
     ) -> list[int]:
         """Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true, or a false result:
         ``GONE`` (the client has left) or ``FULL`` (the client doesn't ack or read). With a false result, nothing
-        was queued. Clients can't make it raise.
+        was queued. It never raises because of what a client does.
 
         With a :class:`~tickwire.columns.Batch`, it queues all rows for one client, or a row for each of several
         clients. Returns the indices of the rows that were not queued because their client has left or its channel
@@ -2982,9 +2984,8 @@ class Server(Generic[_P]):
         Args:
             client (ClientHandle | Iterable[ClientHandle] | array): the receiver. For a batch, also one receiver for
                 each row: handles, or numbers (uint64) as in the ``client`` column of rows.
-            message (message | Batch): an object of one of the protocol's classes, or rows of one.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first
-                channel.
+            message (message | Batch): an object of a class of the protocol, or a batch.
+            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
             key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
                 buffer of uint32, one per row.
             tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
@@ -3079,9 +3080,8 @@ class Server(Generic[_P]):
         left earlier are skipped.
 
         Args:
-            message (message | Batch): an object of one of the protocol's classes, or rows of one.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first
-                channel.
+            message (message | Batch): an object of a class of the protocol, or a batch.
+            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
             clients (Iterable[ClientHandle] | array | None, default None): the receivers, by handle or number; None: all
                 connected clients.
             exclude (ClientHandle | None, default None): a client that doesn't get it.
@@ -3131,7 +3131,7 @@ class Server(Generic[_P]):
         run it. Returns the clients whose channel was full.
 
         Args:
-            call (ClientCall): a call :data:`tickwire.to_all`; its arguments follow.
+            call (ClientCall): a call that is :data:`tickwire.to_all`; its arguments follow.
 
         Raises:
             Exception: as :meth:`call`.
@@ -3291,7 +3291,7 @@ class Room(Generic[_P]):
             ClosedError: the server is closed.
         """
     def discard(self, client: ClientHandle, /) -> bool:
-        """Removes a client. The client keeps the values it has. Returns False if the client isn't in the room.
+        """Removes a client. The client keeps its values. Returns False if the client isn't in the room.
 
         Raises:
             ValueError: the client belongs to another server.
@@ -3312,9 +3312,8 @@ class Room(Generic[_P]):
         the clients whose channel didn't have enough room.
 
         Args:
-            message (message | Batch): an object of one of the protocol's classes, or rows of one.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first
-                channel.
+            message (message | Batch): an object of a class of the protocol, or a batch.
+            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
             exclude (ClientHandle | None, default None): a client that doesn't get it.
             key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
                 buffer of uint32, one per row.
@@ -3348,8 +3347,8 @@ class Client(Generic[_P]):
             connection is lost or can't be made. The client stays the same object; its :attr:`state` is
             ``RECONNECTING`` until the next attempt. Its events are a :class:`Reconnecting` before each attempt, a
             :class:`Connected` after each success, and one :class:`Disconnected` when it gives up. Each attempt
-            empties its :attr:`world`. It gives up at once after a kick, if the same player connected elsewhere, or
-            if the protocols differ.
+            empties its :attr:`world`. The client gives up at once after a kick, if the same player connected
+            elsewhere, or if the protocols differ.
         ghosts (dict[type, type] | None, default None): subclasses for this client's ghost objects, by the
             protocol's ghost class.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
@@ -3405,7 +3404,6 @@ class Client(Generic[_P]):
                 :class:`Client`.
             ghosts (dict[type, type] | None, default None): subclasses for this client's ghost objects, by the
                 protocol's ghost class.
-
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): limits for chunks.
             tuning (Tuning | None, default None): the socket, the thread and the hooks.
@@ -3444,7 +3442,7 @@ class Client(Generic[_P]):
         """
     @property
     def state(self) -> ClientState:
-        """The state of the connection, in netcode's terms."""
+        """The state of the connection."""
     @property
     def connected(self) -> bool:
         """Whether the connection is up."""
@@ -3587,9 +3585,8 @@ class Client(Generic[_P]):
         or read. For a batch, returns the indices of the rows that weren't queued.
 
         Args:
-            message (message | Batch): an object of one of the protocol's classes, or rows of one.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first
-                channel.
+            message (message | Batch): an object of a class of the protocol, or a batch.
+            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
             key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
                 buffer of uint32, one per row.
             tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
@@ -4024,15 +4021,14 @@ class Peer(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
-        """Queues a message for one player, for the next flush. Returns :attr:`SendResult.SENT`, which is true; or
-        ``GONE`` or ``FULL``, which are false, if it wasn't queued. For a batch, returns the indices of the rows
-        that weren't queued.
+        """Queues a message for one player, for the next flush, like :meth:`Server.send`. Returns
+        :attr:`SendResult.SENT`, which is true, or a false result: ``GONE`` or ``FULL``. For a batch, returns the
+        indices of the rows that weren't queued.
 
         Args:
             player (Player): the receiver, any other player.
-            message (message | Batch): an object of one of the protocol's classes, or rows of one.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first
-                channel.
+            message (message | Batch): an object of a class of the protocol, or a batch.
+            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
             key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
                 buffer of uint32, one per row.
             tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
@@ -4066,9 +4062,8 @@ class Peer(Generic[_P]):
         have enough room.
 
         Args:
-            message (message | Batch): an object of one of the protocol's classes, or rows of one.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first
-                channel.
+            message (message | Batch): an object of a class of the protocol, or a batch.
+            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
             key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
                 buffer of uint32, one per row.
             tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
@@ -4135,8 +4130,8 @@ class Socket:
         address: the address to bind; port 0 picks a free port (see :attr:`address`).
         send_buffer, receive_buffer: the buffer sizes to request, in bytes. The attributes have the granted sizes.
         max_datagram: the longest datagram in bytes, 1 to 65,507, which is UDP's limit. A longer datagram that
-            arrives is dropped and counted as ``too_long``; sending one raises. Over the internet, stay below 1,200,
-            because longer datagrams may be fragmented or not arrive at all.
+            arrives is dropped and counted as ``too_long``; sending a longer datagram raises. Over the internet,
+            stay below 1,200, because longer datagrams may be fragmented or not arrive at all.
 
     Raises:
         OSError: the address can't be bound; see errno.
@@ -4335,7 +4330,7 @@ class BitMeasure:
 @final
 class BitReader:
     """A reader for the output of a :class:`BitWriter`. Call the methods in the writer's order, with the same
-    bounds. All checks of the C++ library serialize 1.0 are made. After the first error, all reads fail.
+    bounds. It makes all checks of the C++ library serialize 1.0. After the first error, all reads fail.
 
     Args:
         data: the writer's output.
@@ -4402,7 +4397,7 @@ class BitReader:
 
 @final
 class Fragments:
-    """Settings for how an :class:`AckEndpoint` splits large packets. None: the profile's value.
+    """Settings for splitting large packets in an :class:`AckEndpoint`. None: the profile's value.
 
     Args:
         above (int | None, default None): the largest payload, in bytes, that isn't split.
@@ -4449,7 +4444,7 @@ class AckEndpoint:
             windows of 256 packets, RTT smoothing of 0.25 %. ``"large"``: packets up to 256 KiB in datagrams of at
             most 1,200 bytes, windows of 64 sent and 1,024 received packets that grow to 16,384, smoothing of 10 %.
         max_packet_size: the largest payload, in bytes.
-        fragments: how packets are split.
+        fragments: the settings for splitting packets.
         sent_window, received_window: the number of packets to remember, a power of two up to 32,768. It must exceed
             the packets sent during one RTT, or packets count as lost before their ack can arrive.
         rtt_smoothing: the weight of each new sample in the RTT, above 0 and at most 1.
@@ -4508,12 +4503,11 @@ class AckEndpoint:
     def receive(
         self, now: float, datagram: bytes, /, *, accept: Callable[[bytes], object] | None = None
     ) -> bytes | None:
-        """Takes a datagram from the other end.
+        """Handles a datagram from the other end.
 
         Args:
-            accept: a function that gets the payload of a packet. A false result refuses the packet: it isn't acked,
-                and the other end counts it as lost. An exception also refuses the packet, and is raised. None
-                accepts all packets.
+            accept: a function that gets the payload of a packet. If it returns a false value or raises, the packet
+                is refused: it isn't acked, and the other end counts it as lost. None: all packets are accepted.
 
         Returns:
             the payload of the packet. None if the packet was refused, if fragments are missing, or if the datagram
@@ -4582,10 +4576,10 @@ class VirtualConnection:
     and no secrets. Use it on LANs, for teaching, and as a base for your own protocols. :meth:`listen` and
     :meth:`connect` make it.
 
-    A datagram is the protocol id, a CRC-32 of everything after it, and a packet of an :class:`AckEndpoint`. Id and
-    CRC are 4 bytes each, little-endian. The first valid packet connects a listener to its sender. Other senders are
-    ignored until the peer has been silent for ``timeout``; then the listener listens again. A packet is sent at
-    least every ``keep_alive`` seconds.
+    A datagram has the protocol id, a CRC-32 of everything after the CRC, and a packet of an :class:`AckEndpoint`.
+    Id and CRC are 4 bytes each, little-endian. The first valid packet connects a listener to its sender. Other
+    senders are ignored until the peer has been silent for ``timeout``; then the listener listens again. A packet is
+    sent at least every ``keep_alive`` seconds.
 
     Anyone who knows the protocol id can connect, and can forge a peer's packets and address. Over the internet, use
     :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one datagram
@@ -4677,7 +4671,7 @@ class VirtualConnection:
             MessageTooLargeError: the payload is above 256 KiB.
         """
     def receive(self, now: float, source: AddressLike, datagram: bytes, /) -> bytes | None:
-        """Takes a datagram from ``source``.
+        """Handles a datagram from ``source``.
 
         Returns:
             the payload. None if the datagram only keeps the connection alive, if fragments are missing, or if the
@@ -4694,7 +4688,7 @@ class VirtualConnection:
     def acked(self) -> list[int]:
         """The packets that the peer has acked since the last call, each once."""
     def lost(self) -> list[int]:
-        """The packets that were declared lost by :meth:`update` since the last call, oldest first, each once."""
+        """The packets that :meth:`update` declared lost since the last call, oldest first, each once."""
     @property
     def stats(self) -> PacketStats:
         """RTT, jitter, packet loss and bandwidth."""
@@ -4952,7 +4946,7 @@ class Link(Generic[_T]):
     ``len(link)`` is the number of items in flight.
 
     Args:
-        conditions: what the link does to each item; None: a perfect link.
+        conditions: the delays and losses of the link; None: a perfect link.
         seed: 0 to 2**64 - 1.
         capacity: the most items in flight; further items are dropped and counted as ``overflowed``.
 
@@ -4993,8 +4987,8 @@ class Link(Generic[_T]):
     def queued_bytes(self) -> int:
         """Bytes in the queue of the :class:`Bottleneck`, including overhead and the item in transmission."""
     def set_conditions(self, conditions: Conditions, /) -> None:
-        """Changes the conditions, starting at the latest time that the link was given. Items in the queue leave
-        under the new conditions; items that have left it are unaffected. Scheduled changes stay.
+        """Changes the conditions, starting at the time of the link's last call. Items in the queue leave under the
+        new conditions; items that have left it are unaffected. Scheduled changes stay.
         """
     def schedule(self, at: float, conditions: Conditions, /) -> None:
         """Changes the conditions at a later time, ``at``, in seconds. If several changes have the same time, the
@@ -5163,12 +5157,12 @@ class Conditions:
         """Returns typical conditions of a player's network: ``(up, down)``.
 
         ================= ====================================================================================
-        ``3g`` phone (HSPA): 1 Mbit/s up, 3 down, 75 ms one way, deep queues, handovers ``4g`` phone (LTE): 8 Mbit/s
-        up, 25 down, 25 ms one way, few losses, short handovers ``wifi-bad`` crowded 2.4 GHz: 5 Mbit/s up, 10 down,
-        20 ms one way, 3 % lost in bursts, silences ``transatlantic`` fibre to another continent: 50 Mbit/s up, 100
-        down, 45 ms one way, 0.05 % lost ``satellite`` geostationary: 3 Mbit/s up, 25 down, 300 ms one way, losses
-        in bursts =================
-        ====================================================================================
+        ``3g``            phone (HSPA): 1 Mbit/s up, 3 down, 75 ms one way, deep queues, handovers
+        ``4g``            phone (LTE): 8 Mbit/s up, 25 down, 25 ms one way, few losses, short handovers
+        ``wifi-bad``      crowded 2.4 GHz: 5 Mbit/s up, 10 down, 20 ms one way, 3 % lost in bursts, silences
+        ``transatlantic`` fibre to another continent: 50 Mbit/s up, 100 down, 45 ms one way, 0.05 % lost
+        ``satellite``     geostationary: 3 Mbit/s up, 25 down, 300 ms one way, losses in bursts
+        ================= ====================================================================================
 
         Raises:
             ValueError: there is no preset of this name; the error lists the names.
@@ -5307,9 +5301,9 @@ class SimulatedNetwork:
         kind: Literal["full-cone", "restricted", "port-restricted", "symmetric"] = "port-restricted",
         lifetime: float = 120.0,
     ) -> None:
-        """Puts some hosts behind a NAT, like a home router. Hosts inside reach each other as before. Hosts outside
-        see a port of the NAT instead of an inside host, and reach the host through it if the NAT lets their packets
-        in. Outgoing packets keep a mapping alive.
+        """Puts some hosts behind a NAT, like a home router. Hosts inside reach each other as before. For hosts
+        outside, an inside host appears as a port of the NAT, and they reach it if the NAT lets their packets in.
+        Outgoing packets keep this mapping alive.
 
         Args:
             public: the IP address of the NAT.
@@ -5370,8 +5364,8 @@ class Code:
 
 @final
 class RendezvousServer:
-    """A rendezvous server. It gives a game a code, and connects players who use the code with the game's host. It
-    sees no game data. It runs on a native thread, even while Python is busy, until it is closed.
+    """A rendezvous server. It gives a game a code, and helps players who use the code to connect to the game's
+    host. It sees no game data. It runs on a native thread, even while Python is busy, until it is closed.
 
     To an unverified address, it never sends more bytes than it received, and it stores nothing about it.
 
@@ -5687,7 +5681,7 @@ class Rollback(Generic[_I, _Do]):
             transmits them.
         inputs (int | type): the type of a player's input in a frame: for ints, a number of bits, 1 to 64; or a
             class made by :func:`message` of at most 128 bytes. Before its first input, a player's input is all zero
-            bits, so the value of zero bits must not be a common value.
+            bits, so no field may use :func:`tickwire.fields.common` for the value of zero bits.
         players (Sequence[int] | int | None, default None): the numbers of the players who play, or their count; all
             other players watch. None: all players that the peer knows now.
         me (int | None, default None): this player's number; None: the peer's number.
@@ -5843,7 +5837,7 @@ class Rollback(Generic[_I, _Do]):
 
 @final
 class Spectator(Generic[_I]):
-    """A spectator of a rollback game. It runs only confirmed frames, shortly after the players. See
+    """A spectator of a rollback game. It runs only confirmed frames, some time after the players. See
     ``docs/rollback.md``.
 
     Args:
@@ -5852,7 +5846,7 @@ class Spectator(Generic[_I]):
         inputs (int | type): the type of a player's input, as in :class:`Rollback`.
         players (Sequence[int] | int): the numbers of the players, or their count.
         frame (int, default 0): the first frame to run. A late spectator gets the state before it from a player.
-        buffer (int, default 2): the number of arrived frames to keep waiting, for smooth playback, 0 to 60.
+        buffer (int, default 2): the number of frames to hold back for smooth playback, 0 to 60.
         rate (int, default 60): frames a second, 1 to 1000.
 
     Raises:
@@ -6048,13 +6042,13 @@ class Random:
     def bits(self, count: int = 64, /) -> int:
         """A number of ``count`` random bits, 1 to 64."""
     def below(self, bound: int, /) -> int:
-        """A whole number from 0 to ``bound - 1``, all equally likely.
+        """A whole number from 0 to ``bound - 1``. All numbers are equally likely.
 
         Raises:
             ValueError: ``bound`` isn't 1 to 2**64 - 1.
         """
     def between(self, low: int, high: int, /) -> int:
-        """A whole number from ``low`` to ``high``, both included, all equally likely.
+        """A whole number from ``low`` to ``high``, both included. All numbers are equally likely.
 
         Raises:
             ValueError: the bounds don't fit signed 64 bits, or ``high`` is below ``low``.
