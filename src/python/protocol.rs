@@ -59,7 +59,7 @@ impl Protocol {
             let class = class.cast::<PyType>()?.name()?;
             refuse!(
                 PyTypeError,
-                "messages must be a list of message classes, as [{class}], not a class alone"
+                "messages must be a list of message classes, such as [{class}], not a single class"
             );
         }
         let messages = listed("messages", messages, "a list of message classes")?;
@@ -342,8 +342,8 @@ fn framing_of(profile: Option<&Bound<'_, PyAny>>, classes: &[Class]) -> PyResult
         return match blocks.next() {
             None => Ok((Framing::Native, false)),
             Some((_, class)) => Err(PyTypeError::new_err(format!(
-                "{} has a block, which only yojimbo carries: give yojimbo=tickwire.yojimbo.Profile(), or declare it \
-                 without",
+                "{} has a block, which needs yojimbo=tickwire.yojimbo.Profile(): give it, or declare the \
+                 message without a block",
                 class.name()
             ))),
         };

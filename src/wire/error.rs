@@ -304,8 +304,8 @@ impl fmt::Display for ParameterError {
             ParameterError::FixedRange { lo, hi, fraction_bits } => {
                 write!(
                     f,
-                    "values must take at most 53 bits, which a float carries exactly, and {lo} to {hi} with \
-                     {fraction_bits} fraction bits take more"
+                    "values must have at most 53 bits, which a float holds exactly, and {lo} to {hi} with \
+                     {fraction_bits} fraction bits have more"
                 )
             }
             ParameterError::Length { max } => {
@@ -314,7 +314,8 @@ impl fmt::Display for ParameterError {
             ParameterError::Steps { lo, hi, resolution } => {
                 write!(
                     f,
-                    "the range must be finite and of 1 to 2^32 - 1 steps that floats tell apart, not {lo} to {hi} in \
+                    "the range must be finite and have 1 to 2^32 - 1 steps that floats can distinguish, \
+                     not {lo} to {hi} in \
                      steps of {resolution}"
                 )
             }
@@ -401,8 +402,7 @@ impl fmt::Display for SchemaError {
             }
             SchemaError::TooManyProperties { count } => write!(
                 f,
-                "what is sent by property must have at most {} fields, not {count}: declare some of them as a message \
-                 that is one field",
+                "there must be at most {} properties, not {count}: combine some into a message",
                 super::MAX_PROPERTIES
             ),
         }

@@ -380,9 +380,9 @@ def test_a_full_queue_is_told_as_for_messages(strict: bool) -> None:
 
 def test_without_a_channel_of_chunks_none_can_be_sent() -> None:
     _, server, client = connected_pair(make_protocol())
-    with pytest.raises(tw.errors.ChannelError, match="no channel of chunks"):
+    with pytest.raises(tw.errors.ChannelError, match="no channel for chunks"):
         client.send_chunk(b"")
-    with pytest.raises(tw.errors.ChannelError, match="no channel of chunks"):
+    with pytest.raises(tw.errors.ChannelError, match="no channel for chunks"):
         server.send_chunk(server.clients[0], b"")
 
 
@@ -402,11 +402,11 @@ def test_a_protocol_has_one_channel_of_chunks_at_most() -> None:
         ),
         (
             {"file_limit": 5},
-            r"file_limit \(5\) bounds the files of a directory",
+            r"file_limit \(5\) needs a directory",
         ),
         (
             {"directory_limit": 5},
-            r"directory_limit \(5\) bounds the files of a directory",
+            r"directory_limit \(5\) needs a directory",
         ),
         (
             {"directory": "x", "directory_limit": -1},

@@ -348,7 +348,7 @@ def test_only_declared_classes_with_fields_have_rows() -> None:
     with pytest.raises(TypeError, match="Nothing has no fields"):
         tw.columns.dtype(Nothing)
     for wrong in (Odd, int, 3):
-        with pytest.raises(TypeError, match="has no rows: only classes made by @tickwire.message"):
+        with pytest.raises(TypeError, match="can't be sent as rows: only classes made by @tickwire.message"):
             tw.columns.dtype(wrong)
     with pytest.raises(ValueError, match="a copy has no arena"):
         tw.columns.arena(np.zeros(3))

@@ -294,7 +294,7 @@ def test_mistakes_name_what_is_wrong() -> None:
         tw.peers.Peer.host(PROTOCOL, name="n" * 33, network=network)
     with pytest.raises(ValueError, match="timeout must be 1 to 60 between peers, not 61"):
         tw.peers.Peer.host(PROTOCOL, tuning=tw.Tuning(timeout=61), network=network)
-    with pytest.raises(ValueError, match="address must be where a player can be reached"):
+    with pytest.raises(ValueError, match="address must be a player's address"):
         tw.peers.Peer.join("10.0.0.1:0", PROTOCOL, network=network)
     with pytest.raises(TypeError, match="unexpected keyword argument 'wrong'"):
         tw.peers.Peer.host(PROTOCOL, wrong=1, network=network)  # type: ignore[call-arg]

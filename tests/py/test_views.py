@@ -397,7 +397,7 @@ def test_views_refuse_what_is_no_tick_or_class() -> None:
     for call in (view.arrays, view.objects, view.shown):
         with pytest.raises(tw.errors.GhostError, match="not among the protocol's ghosts"):
             call(Stranger)
-    with pytest.raises(tw.errors.GhostError, match="in no world yet"):
+    with pytest.raises(tw.errors.GhostError, match="isn't in a world yet"):
         view.ghost(Tank())
     with pytest.raises(tw.errors.GhostError, match="another world"):
         view.ghost(scene.world.objects(Tank)[0])

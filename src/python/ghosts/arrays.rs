@@ -116,7 +116,7 @@ impl GhostArrays {
             return Ok(property);
         }
         Err(PyKeyError::new_err(format!(
-            "{}.{name} has no column, as its size differs by value: take the object, ghost(row).{name}",
+            "{}.{name} has no column, because its size varies: use the object, ghost(row).{name}",
             self.0.name()
         )))
     }

@@ -122,15 +122,15 @@ impl Population {
         let name = ghost.get_type().name()?;
         let Some(live) = ghost.get().live() else {
             return Err(GhostError::new_err(match ghost.get().was() {
-                Some(row) => format!("the {name} of row {row} was despawned already"),
-                None => format!("this {name} is in no world yet: spawn() it first"),
+                Some(row) => format!("the {name} of row {row} was already despawned"),
+                None => format!("this {name} isn't in a world yet: spawn() it first"),
             }));
         };
         if self.classes.iter().any(|rows| Arc::ptr_eq(rows, &live.rows)) {
             return Ok(live);
         }
         Err(GhostError::new_err(format!(
-            "the {name} of row {} is in another world than this {}'s",
+            "the {name} of row {} belongs to another world, not to this {}",
             live.row, self.side
         )))
     }

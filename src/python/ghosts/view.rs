@@ -55,7 +55,7 @@ impl WorldView {
             None => None,
         };
         let Some(row) = live.as_ref().map(|live| live.row).or_else(|| ghost.get().was()) else {
-            refuse!(GhostError, "this {} is in no world yet", ghost.get_type().name()?);
+            refuse!(GhostError, "this {} isn't in a world yet", ghost.get_type().name()?);
         };
         let class = ghost.get_type();
         let rows = self.population.rows_of(class.as_any())?;

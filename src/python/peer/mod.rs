@@ -86,7 +86,7 @@ impl Peer {
         };
         if address.port() == 0 || address.ip().is_unspecified() {
             return Err(value_error(format!(
-                "address must be where a player can be reached, with its port, not {address}"
+                "address must be a player's address with its port, not {address}"
             )));
         }
         let settings = Settings::new(given, &PEER, protocol.get(), Vec::new())?;

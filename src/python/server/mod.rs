@@ -347,7 +347,7 @@ impl Server {
             let class = clients.get_type().name()?;
             refuse!(
                 PyTypeError,
-                "client must be a ClientHandle, not {class}: several get a Batch, a row each"
+                "client must be a ClientHandle, not {class}: use broadcast() or a Batch for several clients"
             );
         }
         let EncodedMessages::Rows(rows) = self.endpoint.encode(sending)? else { return Ok(py.None()) };
@@ -415,7 +415,8 @@ impl Server {
             return Ok(client.core);
         }
         Err(PyValueError::new_err(format!(
-            "client must be one of this server, and {} is another server's: forget handles with their server",
+            "client must belong to this server, and {} belongs to another server: drop handles together \
+             with their server",
             client.described()
         )))
     }
