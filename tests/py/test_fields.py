@@ -342,7 +342,7 @@ def test_a_value_out_of_bounds_is_named_with_its_place(hint: Any, value: Any, co
         ),
         (Annotated[int, tw.up_to(3)], TypeError, r"One.x: up_to\(3\) is for lists, .*; int must declare"),
         (Annotated[bool, tw.up_to(3)], TypeError, r"One.x: up_to\(3\) is for lists, .*, not for bool"),
-        (tw.u8 | tw.u16 | None, TypeError, r"One.x: a union must be of classes made by @message"),
+        (tw.u8 | tw.u16 | None, TypeError, r"One.x: a union must have only classes made by @message"),
         (
             Annotated[float, tw.vec3(0, 1, 0.5)],
             TypeError,
@@ -367,7 +367,7 @@ def test_a_value_out_of_bounds_is_named_with_its_place(hint: Any, value: Any, co
         (
             enum.IntFlag("Holes", {"A": 1, "B": 4}),
             TypeError,
-            r"One.x: Holes must have flags 1, 2, 4",
+            r"One.x: Holes must have the flags 1, 2, 4",
         ),
     ],
     ids=lambda part: str(part)[:40],
