@@ -107,7 +107,8 @@ impl Client {
         };
         if destination.rendezvous.is_some() && reconnect.is_some() {
             return Err(PyValueError::new_err(
-                "reconnect must be None with a Code: the host may have another one by then, so ask the player for it",
+                "reconnect must be None with a Code: the host may have another code by then, so ask the \
+                 player for it",
             ));
         }
         let token = development.token(protocol.get(), network.as_ref())?;

@@ -191,7 +191,7 @@ impl Refusal {
                 FieldError::new_err(args(format!("a tuple of {count}, not {length}")))
             }
             Refusal::Same(a, b) => FieldError::new_err(args(format!(
-                "items that differ on the wire, and {a} and {b} are the same there"
+                "items that differ on the wire, and {a} and {b} have the same bits"
             ))),
             Refusal::ToWire(error) => {
                 let py = object.py();

@@ -237,7 +237,7 @@ def test_an_arena_is_bytes_or_what_lists_hold() -> None:
         np.zeros(9, "i8"),
         np.zeros(9, ">u2"),
     ):
-        with pytest.raises(TypeError, match="arena of Snapshot must be bytes, or what its lists hold: "):
+        with pytest.raises(TypeError, match="arena of Snapshot must be bytes or "):
             tw.columns.pack(Snapshot, rows, arena=wrong)
     with pytest.raises(TypeError, match="arena of Chat must be bytes, not of float64"):
         tw.columns.pack(Chat, np.zeros(1, tw.columns.dtype(Chat)), arena=np.zeros(9))

@@ -294,7 +294,7 @@ def test_over_peers_all_agree_and_lies_end_connections() -> None:
         (4, {"check_every": -1}, "check_every must be 0 to 100000, not -1"),
         (4, {"players": None}, "players must be given if peer is None"),
         (4, {"me": None}, "me must be given if peer is None"),
-        (4, {"save": dict}, "save and load must be given together, or neither of them"),
+        (4, {"save": dict}, "save and load must be given together"),
         (4, {"state": b"abc"}, "state must be a C-contiguous array that can be written to"),
         (4, {"state": {"a": bytearray()}}, "state must have at least one byte, not 0"),
         (4, {"state": bytearray(4), "check": dict}, "check must be None with state"),

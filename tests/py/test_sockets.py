@@ -232,7 +232,7 @@ def test_development_mode_warns_beyond_loopback(protocol: tw.Protocol) -> None:
         server = tw.Server("0.0.0.0:0", protocol)
     with pytest.warns(UserWarning, match="in development mode"):
         tw.Client.connect("192.0.2.1:5", protocol)
-    with pytest.warns(UserWarning, match="connect tokens can't name a server at 0.0.0.0:0"):
+    with pytest.warns(UserWarning, match="connect tokens can't contain the address 0.0.0.0:0"):
         tw.Server("0.0.0.0:0", protocol, key=KEY)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -338,7 +338,7 @@ def test_dead_reckoning_sends_what_clients_can_not_know() -> None:
 
 
 def test_rules_are_declared_with_properties() -> None:
-    with pytest.raises(ValueError, match=r"^Wrong\.health: tw.world.slerp must be of a quaternion$"):
+    with pytest.raises(ValueError, match=r"^Wrong\.health: tw.world.slerp must be for a quaternion$"):
 
         @tw.ghost
         class Wrong:

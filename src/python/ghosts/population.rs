@@ -30,7 +30,8 @@ pub(in crate::python) fn made_classes(
         };
         if !own.is(&class) && Properties::of(own).is_some() {
             let sentence = format!(
-                "ghosts[{shown}] must be a plain class derived from it, and {} was declared by @tickwire.ghost: leave that out",
+                "ghosts[{shown}] must be a plain class derived from it, and {} was declared by \
+                 @tickwire.ghost: leave out this decorator",
                 derived.repr()?
             );
             return Err(PyTypeError::new_err(sentence));
@@ -108,7 +109,9 @@ impl Population {
         let (names, class) = (names.join(", "), class.clone());
         Err(GhostError::new_err(match Properties::of(&class) {
             Some(_) => {
-                format!("{shown} is not among the protocol's ghosts ({names}): add it there, on both sides")
+                format!(
+                    "{shown} is not among the protocol's ghosts ({names}): add it to the list, on both sides"
+                )
             }
             None => format!("{shown} must be one of the protocol's ghost classes ({names})"),
         }))

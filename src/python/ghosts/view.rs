@@ -79,7 +79,7 @@ impl WorldView {
         let state = {
             let shown = lock(&slf.get().shown);
             if shown.view.playout().is_none() {
-                refuse!(GhostError, "a rewound world is of one tick: rewind again for another");
+                refuse!(GhostError, "a rewound world shows only one tick: rewind again for another tick");
             }
             shown.state.upgrade()
         };

@@ -75,19 +75,19 @@ impl Server {
         let meeting = given.settings::<Rendezvous>("rendezvous")?;
         let mut settings = Settings::new(given, &SERVER, protocol.get(), Vec::new())?;
         if settings.tuning.get().bind.is_some() {
-            return Err(value_error("bind must be None of a server, which is at its address"));
+            return Err(value_error("bind must be None for a server: it binds to its address"));
         }
         let (network, address) = (settings.network.clone(), address.0);
         if key.is_none() && network.is_none() && !address.ip().is_loopback() {
             let sentence = format!(
                 "the server at {address} has no key: it is in development mode and anyone can connect. \
-                 Give it the key it shares with your login backend"
+                 Give it the key of your login backend"
             );
             warn::<PyUserWarning>(py, sentence)?;
         } else if key.is_some() && access.public_addresses.is_none() && address.ip().is_unspecified() {
             let sentence = format!(
-                "connect tokens can't name a server at {address}: \
-                 give access=tickwire.tokens.Access(public_addresses=), the addresses that your tokens have"
+                "connect tokens can't contain the address {address}: \
+                 give access=tickwire.tokens.Access(public_addresses=[...]) with the addresses in your tokens"
             );
             warn::<PyUserWarning>(py, sentence)?;
         }

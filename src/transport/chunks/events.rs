@@ -29,7 +29,7 @@ impl fmt::Display for ChunkFailure {
             ChunkFailure::Cancelled => f.write_str("it was cancelled"),
             ChunkFailure::Withdrawn => f.write_str("the sender withdrew it"),
             ChunkFailure::Storage(error) => error.fmt(f),
-            ChunkFailure::Disconnected => f.write_str("the connection ended before it was through"),
+            ChunkFailure::Disconnected => f.write_str("the connection ended before the chunk was complete"),
         }
     }
 }
