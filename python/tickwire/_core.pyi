@@ -34,7 +34,7 @@ from tickwire._connection import (
     PeerEvent,
     SendResult,
 )
-from tickwire._ghost import Always, Chosen, Grid, Hook, Owner
+from tickwire._ghost import Always, Chosen, Declared, Grid, Hook, Owner
 from tickwire._hooks import AdmissionHook, PriorityHook
 from tickwire._message import MessageFactory
 from tickwire._past import Judgements, Past
@@ -480,20 +480,15 @@ class Properties:
 
     def __new__(
         cls,
-        name: str,
-        fields: Sequence[tuple[str, FieldType, str]],
+        schema: Schema,
+        conditions: Sequence[str],
         capacity: int,
-        rules: dict[str, tuple[str, str | None, float, float]],
+        rules: Sequence[tuple[int, str, int, float, float]],
         coded: bool,
-        references: dict[str, type | str],
+        references: Sequence[str | None],
+        declared: Declared,
         /,
     ) -> Properties: ...
-    @property
-    def references(self) -> dict[str, type | str]:
-        """The targets of references, by property name: a ghost class, or its name."""
-    @property
-    def rules(self) -> dict[str, tuple[str, str | None, float, float]]:
-        """The display rules of properties, by name: a rule, its velocity's name, and numbers."""
     @property
     def name(self) -> str:
         """The ghost class's name."""
@@ -501,11 +496,8 @@ class Properties:
     def capacity(self) -> int:
         """The most ghosts that may live at a time."""
     @property
-    def coded(self) -> bool:
-        """Whether records are entropy-coded."""
-    @property
-    def fields(self) -> list[tuple[str, FieldType, str]]:
-        """Names, types and conditions of the properties, in order."""
+    def declared(self) -> Declared:
+        """What the class declares."""
     def set_defaults(self, ghost: object, /) -> None:
         """Takes the values of an object's attributes as the class's defaults. Raises the FieldError that spawning it would
         raise, if any."""

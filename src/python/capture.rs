@@ -231,14 +231,7 @@ impl PacketOpener {
         Ok(PacketOpener(Mutex::new(opener)))
     }
 
-    fn open<'py>(
-        &self,
-        py: Python<'py>,
-        sender: Address,
-        receiver: Address,
-        datagram: &[u8],
-    ) -> Option<Bound<'py, PyBytes>> {
-        let opened = lock(&self.0).open(sender.0, receiver.0, datagram)?;
-        Some(PyBytes::new(py, &opened))
+    fn open(&self, sender: Address, receiver: Address, datagram: &[u8]) -> Option<Vec<u8>> {
+        lock(&self.0).open(sender.0, receiver.0, datagram)
     }
 }

@@ -75,7 +75,7 @@ impl Protocol {
         let (time, input_class) = time::about(inputs, tick_rate)?.unzip();
         if let Some(rate) = time.as_ref().map(|time| time.rate) {
             for (_, properties) in &mut ghosts {
-                *properties = Py::new(py, properties.get().at_rate(rate.into()))?;
+                *properties = Py::new(py, properties.get().at_rate(py, rate.into()))?;
             }
         }
         let cores = ghosts.iter().map(|(_, properties)| properties.get().class.clone());

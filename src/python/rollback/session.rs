@@ -217,53 +217,44 @@ impl Rollback {
         #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         payload: &[u8],
         now: Option<f64>,
-    ) -> PyResult<Option<String>> {
+    ) -> Option<String> {
         let read = lock(&self.inner).game.lock().read(moment(now), player, payload);
-        Ok(read.err().map(|fault| fault.to_string()))
+        read.err().map(|fault| fault.to_string())
     }
 
-    fn fill<'py>(
+    fn fill(
         &self,
-        py: Python<'py>,
         #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         #[within(8, 65_536usize)] max_bytes: usize,
         now: Option<f64>,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let bytes = max_bytes;
+    ) -> Option<Vec<u8>> {
         let mut guard = lock(&self.inner);
         let Inner { game, writer, .. } = &mut *guard;
         writer.clear();
-        let is_filled = game.lock().fill(moment(now), player, bytes * 8, writer);
-        Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
+        let is_filled = game.lock().fill(moment(now), player, max_bytes * 8, writer);
+        is_filled.then(|| writer.as_bytes().to_vec())
     }
 
     fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) {
         lock(&self.inner).game.lock().note_left(moment(now), player);
     }
 
-    fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
+    fn events(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        let mut events = Vec::new();
         loop {
             let guard = lock(&self.inner);
-            let event = guard.game.lock().poll_event();
-            let Some(event) = event else { return Ok(list) };
-            let fields = match &event {
-                GameEvent::Desync { fields, .. } => {
-                    let names = guard.names.iter().take(MAX_FIELDS).enumerate();
-                    names.filter(|(i, _)| fields >> i & 1 == 1).map(|(_, name)| name.clone()).collect()
-                }
-                _ => Vec::new(),
+            let Some(event) = guard.game.lock().poll_event() else { return Ok(events) };
+            let named = |mask: u64| {
+                let names = guard.names.iter().take(MAX_FIELDS).enumerate();
+                names.filter(|(i, _)| mask >> i & 1 == 1).map(|(_, name)| name.clone()).collect()
             };
-            drop(guard);
-            match event {
-                GameEvent::Left { player, frame } => {
-                    list.append(Py::new(py, PlayerOut { player, frame })?)?;
+            events.push(match event {
+                GameEvent::Left { player, frame } => PlayerOut { player, frame }.into_py_any(py)?,
+                GameEvent::Desync { player, frame, last_equal, fields } => {
+                    Desync { player, frame, last_equal, fields: named(fields) }.into_py_any(py)?
                 }
-                GameEvent::Desync { player, frame, last_equal, .. } => {
-                    list.append(Py::new(py, Desync { player, frame, last_equal, fields })?)?;
-                }
-                GameEvent::SpectatorLost { index } => list.append(Py::new(py, SpectatorLost { index })?)?,
-            }
+                GameEvent::SpectatorLost { index } => SpectatorLost { index }.into_py_any(py)?,
+            });
         }
     }
 
