@@ -61,7 +61,8 @@ class SequenceBuffer(Generic[_T]):
 
     ``buffer[sequence]``, ``sequence in buffer``, ``del``, ``len`` and iteration (sequences, oldest first)
     work as with a dict; the last two take time in proportion to the window. There is no ``buffer[sequence] =
-    value``, because an insert older than the window fails: :meth:`insert` returns False then.
+    value``, because an insert older than the window fails: :meth:`insert` returns False then. Use a buffer in
+    one thread at a time.
 
     Args:
         capacity: a power of two, 1 to 32,768.
@@ -113,13 +114,20 @@ class SequenceBuffer(Generic[_T]):
         """Stores ``value`` under ``sequence``, replacing any old value and dropping values that fall out of
         the window. Returns False, and stores nothing, if the sequence is older than the window.
         """
+        newest, values = self._newest, self._values
+        if type(sequence) is int and sequence == newest + 1 & _LAST:
+            # The next number, as usual. The value that falls out may use the buffer while it goes.
+            self._newest, self._begun = newest + 1, True
+            values[newest + 1] = value
+            values.pop(newest + 1 - self._capacity, None)
+            return True
         full = self._full(sequence)
-        if full > self._newest:
+        if full > newest:
             self._move(full)
-        elif full <= self._newest - self._capacity:
+        elif full <= newest - self._capacity:
             return False
         self._begun = True
-        self._values[full] = value
+        values[full] = value
         return True
 
     def advance(self, sequence: int, /) -> None:
@@ -132,12 +140,9 @@ class SequenceBuffer(Generic[_T]):
 
     def _move(self, full: int) -> None:
         before, self._newest, self._begun = self._newest, full, True
+        passed = range(before - self._capacity + 1, min(full - self._capacity, before) + 1)
+        gone = [self._values.pop(number, None) for number in passed]
         # The values may use the buffer while they go.
-        if full == before + 1:
-            gone: object = self._values.pop(full - self._capacity, None)
-        else:
-            passed = range(before - self._capacity + 1, min(full - self._capacity, before) + 1)
-            gone = [self._values.pop(number, None) for number in passed]
         del gone
 
     @overload
