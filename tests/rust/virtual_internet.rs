@@ -143,7 +143,10 @@ fn a_host_that_moves_keeps_its_mail_and_nothing_more_comes_to_the_old_address() 
     assert!(network.move_host(address(b), address(elsewhere)));
     network.advance(Instant::from_millis(20));
     assert_eq!(network.receive(address(elsewhere)), Some((address(a), b"here".to_vec())));
-    assert_eq!((network.receive(address(elsewhere)), network.counters().undelivered.unknown_destination), (None, 1));
+    assert_eq!(
+        (network.receive(address(elsewhere)), network.counters().undelivered.unknown_destination),
+        (None, 1)
+    );
     assert_eq!(arrives(&mut network, elsewhere, a, a), Some(address(elsewhere)));
 }
 

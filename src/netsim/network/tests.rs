@@ -140,7 +140,10 @@ fn links_are_forgotten_with_their_hosts_once_nothing_is_under_way() {
     assert_eq!(network.receive(host(2)), Some((host(0), b"goodbye".to_vec())));
     assert_eq!(network.links(), 0);
     let counters = network.counters();
-    assert_eq!((counters.links.sent, counters.links.delivered, counters.undelivered.unknown_destination), (3, 2, 1));
+    assert_eq!(
+        (counters.links.sent, counters.links.delivered, counters.undelivered.unknown_destination),
+        (3, 2, 1)
+    );
 
     // Senders that are no hosts, and addresses where none is, leave nothing behind.
     network.set_conditions(None, Some(host(9)), Conditions::perfect().loss(1.0)).unwrap();
