@@ -49,8 +49,17 @@ class TickwireError(Exception):
 class FieldError(TickwireError, ValueError):
     """A field's value is out of the range that the field declares."""
 
-    def __init__(self, class_name: str, field: str, value: object, bound: str) -> None:
-        super().__init__(class_name, field, value, bound)
+    def __init__(
+        self,
+        class_name: str,
+        field: str,
+        value: object,
+        bound: str,
+        ghost_class: type | None = None,
+        row: int | None = None,
+        property: str | None = None,
+    ) -> None:
+        super().__init__(class_name, field, value, bound, ghost_class, row, property)
         self.class_name = class_name
         """The message class."""
         self.field = field
@@ -59,11 +68,11 @@ class FieldError(TickwireError, ValueError):
         """The given value."""
         self.bound = bound
         """The allowed values, in words."""
-        self.ghost_class: type | None = None
+        self.ghost_class = ghost_class
         """The ghost class, if a ghost's column was written to; else None, like the next two."""
-        self.row: int | None = None
+        self.row = row
         """The ghost's row."""
-        self.property: str | None = None
+        self.property = property
         """The property's name."""
 
     def __str__(self) -> str:

@@ -52,8 +52,9 @@ pub(crate) enum Shape {
 pub(crate) struct Numbered {
     /// An enumeration, whose members alone are equal to themselves.
     class: Option<Py<PyType>>,
-    /// In rising order of the integers.
     values: Vec<(i64, Py<PyAny>)>,
+    /// The objects' places, by the integer.
+    places: HashMap<i64, usize>,
     /// By the object's address, which `values` keeps alive.
     by_object: HashMap<usize, i64>,
 }
@@ -77,11 +78,10 @@ pub(crate) struct Nested {
 const KNOWN_FLAG_BITS: usize = 8;
 
 impl Numbered {
-    /// Objects with the integers that stand for them, in any order.
-    pub(super) fn new(class: Option<&Bound<'_, PyType>>, mut values: Vec<(i64, Py<PyAny>)>) -> Self {
-        values.sort_by_key(|(number, _)| *number);
+    pub(super) fn new(class: Option<&Bound<'_, PyType>>, values: Vec<(i64, Py<PyAny>)>) -> Self {
+        let places = values.iter().enumerate().map(|(place, (number, _))| (*number, place)).collect();
         let by_object = values.iter().map(|(number, value)| (value.as_ptr() as usize, *number)).collect();
-        Numbered { class: class.map(|class| class.clone().unbind()), values, by_object }
+        Numbered { class: class.map(|class| class.clone().unbind()), values, places, by_object }
     }
 
     fn number(&self, object: &Bound<'_, PyAny>) -> Result<i64, Refusal> {
@@ -105,13 +105,13 @@ impl Numbered {
     }
 
     fn object<'py>(&self, py: Python<'py>, number: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
-        let number: i128 = match number {
-            Value::Int(number) => number.into(),
-            Value::Uint(number) => number.into(),
-            _ => return Err(broken()),
+        let number = match number {
+            Value::Int(number) => Some(number),
+            Value::Uint(number) => i64::try_from(number).ok(),
+            _ => None,
         };
-        let found = self.values.binary_search_by_key(&number, |(number, _)| (*number).into());
-        let found = found.ok().and_then(|place| self.values.get(place));
+        let place = number.and_then(|number| self.places.get(&number));
+        let found = place.and_then(|place| self.values.get(*place));
         found.map(|(_, object)| object.bind(py).clone()).ok_or_else(broken)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 
+use crate::python::buffers::column;
 use crate::replication::{GridConfig, Relevancy};
 
 /// The core's rule for an object of `tickwire.world`, and the hook that decides it.
@@ -47,38 +48,12 @@ pub(super) fn places(given: &Bound<'_, PyAny>) -> PyResult<Vec<[f64; 3]>> {
 
 /// Reads a buffer of bools or bytes, one for each row.
 pub(super) fn mask(given: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-    let wrong = |what: &str| {
-        PyTypeError::new_err(format!(
-            "rows must be a buffer with a bool for each row, such as numpy.array([...], bool), not {what}"
-        ))
-    };
-    let Ok(raw) = Raw::get(given, ffi::PyBUF_FULL_RO) else {
-        return Err(wrong(&given.get_type().name()?.to_string()));
-    };
-    if raw.dimensions() != 1 {
-        return Err(wrong(&format!("one of {} dimensions", raw.dimensions())));
-    }
-    if raw.item_size() != 1 {
-        let format = raw.format().to_string_lossy().into_owned();
-        return Err(wrong(&format!("one of format '{format}', {} bytes each", raw.item_size())));
-    }
-    let mut bytes = Vec::new();
-    raw.append_to(given.py(), &mut bytes)?;
-    Ok(bytes)
+    column("rows", given, "a buffer with a bool for each row, such as numpy.array([...], bool)")
 }
 
-/// Reads a buffer of float32 weights, one for each row.
+/// Reads a weight for each row.
 pub(super) fn weights(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
-    let wrong = |what: &str| {
-        PyTypeError::new_err(format!("weights must be a buffer of float32, a row each, not {what}"))
-    };
-    let Ok(raw) = Raw::get(given, ffi::PyBUF_FULL_RO) else {
-        return Err(wrong(&given.get_type().name()?.to_string()));
-    };
-    let format = raw.format().to_string_lossy().into_owned();
-    let Some(weights) = raw.numbers::<f32>(given.py())? else {
-        return Err(wrong(&format!("of format {format:?}")));
-    };
+    let weights: Vec<f32> = column("weights", given, "a buffer of float32, a row each")?;
     if let Some(row) = weights.iter().position(|weight| weight.is_nan()) {
         refuse!(PyValueError, "weights must be numbers, and that of row {row} is NaN");
     }

@@ -8,8 +8,12 @@ use crate::lockstep::recording::{MAGIC, MAX_RECORD, MatchRecord, MatchSettings, 
 
 /// Writes a record after these bytes.
 fn written(mut bytes: Vec<u8>, record: &MatchRecord) -> PyResult<Vec<u8>> {
-    write(record, &mut bytes).map_err(value_error)?;
-    Ok(bytes)
+    write(record, &mut bytes).map(|()| bytes).map_err(|error| match record {
+        MatchRecord::Snapshot { .. } => {
+            value_error(format!("save must give at most {} bytes: {error}", MAX_RECORD - 36))
+        }
+        _ => value_error(error),
+    })
 }
 
 #[pyfunction]
@@ -34,7 +38,6 @@ pub(crate) fn recording_turn(turn: TurnTuple, check: Option<(u32, u16)>) -> PyRe
 #[pyfunction]
 pub(crate) fn recording_snapshot(turn: i32, random: [u8; 32], state: Vec<u8>) -> PyResult<Vec<u8>> {
     written(Vec::new(), &MatchRecord::Snapshot { turn, random, state })
-        .map_err(|error| value_error(format!("save must give at most {} bytes: {error}", MAX_RECORD - 36)))
 }
 
 #[pyfunction]
