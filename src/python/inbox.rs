@@ -7,7 +7,6 @@ use crate::python::prelude::*;
 
 use super::arrays::Received;
 use super::calls::Desk;
-use crate::transport::{Notification, PacketNotification};
 
 columns_class! {
     Notifications of NotificationTable {
@@ -23,26 +22,6 @@ columns_class! {
         slot: u32,
         sequence: u16,
         delivered: bool,
-    }
-}
-
-impl FromIterator<(PeerHandle, PacketNotification)> for Packets {
-    fn from_iter<I: IntoIterator<Item = (PeerHandle, PacketNotification)>>(notifications: I) -> Self {
-        let mut columns = Packets::default();
-        for (peer, notification) in notifications {
-            columns.push_row(peer.slot, notification.sequence as u16, notification.delivered);
-        }
-        columns
-    }
-}
-
-impl FromIterator<(PeerHandle, Notification)> for NotificationTable {
-    fn from_iter<I: IntoIterator<Item = (PeerHandle, Notification)>>(notifications: I) -> Self {
-        let mut columns = NotificationTable::default();
-        for (peer, notification) in notifications {
-            columns.push_row(peer.slot, notification.channel, notification.tag, notification.delivered);
-        }
-        columns
     }
 }
 

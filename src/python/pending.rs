@@ -220,13 +220,14 @@ impl Pending {
         for (list, objects) in lists.iter_mut().zip(&mut self.lists) {
             *list = List::of(py, objects)?;
         }
-        let notifications = &mut self.tick.notifications;
+        let notes = self.tick.notifications.drain(..);
+        let notes = notes.map(|(peer, it)| (peer.slot, it.channel, it.tag, it.delivered));
+        let packets = self.tick.packet_notifications.drain(..);
+        let packets = packets.map(|(peer, it)| (peer.slot, it.sequence as u16, it.delivered));
         Ok(Inbox {
             lists,
-            notifications: (!notifications.is_empty()).then(|| Arc::new(notifications.drain(..).collect())),
-            packets: self
-                .packet_notifications
-                .then(|| Arc::new(self.tick.packet_notifications.drain(..).collect())),
+            notifications: (notes.len() > 0).then(|| Arc::new(notes.collect())),
+            packets: self.packet_notifications.then(|| Arc::new(packets.collect())),
             columns,
             has_senders: self.has_senders,
             calls,

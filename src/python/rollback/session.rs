@@ -26,51 +26,41 @@ struct Inner {
     check_every: u32,
 }
 
+/// A bit for each of `players`: their count, or their numbers.
+pub(super) fn mask_of(players: &Bound<'_, PyAny>) -> PyResult<u16> {
+    let most = MAX_PLAYERS as u8;
+    if players.is_instance_of::<PyInt>() {
+        return Ok(u16::MAX >> (most - bounded("players", players, 1, most)?));
+    }
+    let numbers: Vec<Bound<'_, PyAny>> = argument("players", players, "an int or numbers of players")?;
+    let bit = |number: &Bound<'_, PyAny>| Ok(1 << bounded("players[]", number, 0, most - 1)?);
+    numbers.iter().map(bit).try_fold(0, |mask, bit: PyResult<u16>| Ok(mask | bit?))
+}
+
 /// The players, a bit each, and which of them is local.
-pub(super) fn seats(
-    peer: Option<&Py<Peer>>,
-    players: Option<&Bound<'_, PyAny>>,
-    me: Option<u8>,
-) -> PyResult<(u16, u8)> {
+fn seats(peer: Option<&Py<Peer>>, players: Option<&Bound<'_, PyAny>>, me: Option<u8>) -> PyResult<(u16, u8)> {
     let roster = peer.map(|peer| peer.get().part(|part, _| (part.mesh().at_start(), part.mesh().me())));
     let roster = roster.transpose()?;
-    let most = MAX_PLAYERS as u8;
-    let mask = match (players, &roster) {
-        (None, Some((roster, _))) => *roster,
+    let mask = match (players, roster) {
+        (Some(players), _) => mask_of(players)?,
+        (None, Some((at_start, _))) => at_start,
         (None, None) => {
-            return Err(PyValueError::new_err("players must be given where peer is None: how many play"));
-        }
-        (Some(players), _) if players.is_instance_of::<PyInt>() => {
-            u16::MAX >> (most - bounded("players", players, 1, most)?)
-        }
-        (Some(players), _) => {
-            let mut mask = 0;
-            let what = "an int or numbers of players";
-            for number in argument::<Vec<Bound<'_, PyAny>>>("players", players, what)? {
-                mask |= 1 << bounded("players[]", &number, 0, most - 1)?;
-            }
-            mask
+            refuse!(PyValueError, "players must be given where peer is None: how many play")
         }
     };
-    let me = match (me, &roster) {
-        (Some(me), _) => me,
-        (None, Some((_, Some(me)))) if mask >> me & 1 == 1 => *me,
-        (None, Some((_, Some(me)))) => {
-            let why = "players who joined later or don't play use Spectator";
-            return Err(PyValueError::new_err(format!(
-                "players must contain the peer's own number, {me}, which did not play at the start: {why}"
-            )));
+    match (me, roster.map(|(_, own)| own)) {
+        (Some(me), _) => Ok((mask, me)),
+        (_, Some(Some(own))) if mask >> own & 1 == 1 => Ok((mask, own)),
+        (_, Some(Some(own))) => refuse!(
+            PyValueError,
+            "players must contain the peer's own number, {own}, which did not play at the start: players who joined later or \
+             don't play use Spectator"
+        ),
+        (_, Some(None)) => {
+            refuse!(PyValueError, "peer must be in the game: make its rollback after its Started event")
         }
-        (None, Some((_, None))) => {
-            return Err(PyValueError::new_err(
-                "peer must be in the game: make its rollback after its Started event",
-            ));
-        }
-        (None, None) => {
-            return Err(PyValueError::new_err("me must be given where peer is None: this player's index"));
-        }
-    };
-    Ok((mask, me))
+        (_, None) => refuse!(PyValueError, "me must be given where peer is None: this player's index"),
+    }
 }
 
 impl Rollback {

@@ -24,7 +24,7 @@ impl Spectator {
         #[within(1, 1_000)] rate: u32,
     ) -> PyResult<Self> {
         let frames = Frames::new(inputs)?;
-        let (players, _) = seats(None, Some(players), Some(0))?;
+        let players = mask_of(players)?;
         let mut config = Config::new(1, 0, frames.kind.shape.clone());
         config.players = players;
         config.rate = rate;
