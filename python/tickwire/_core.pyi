@@ -769,9 +769,9 @@ def reliable_ordered(
     send_queue: int = 1024,
     receive_window: int = 1024,
     receive_bytes: int = 1048576,
-    max_message_bytes: int = 65536,
     resend_time: float | None = None,
     early_copies: int = 1,
+    max_message_bytes: int = 65536,
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
@@ -783,11 +783,11 @@ def reliable_ordered(
             ``FULL``.
         receive_window (int, default 1024): the most messages that the receiver buffers for its game.
         receive_bytes (int, default 1048576): the most bytes that the receiver buffers for its game.
-        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is
             resent when its packets are lost, or after a timeout computed from the RTT and its variance.
         early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
             first, 1 to 8. The copies are sent one tick apart, while the budget has room.
+        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
         weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
@@ -798,9 +798,9 @@ def reliable_unordered(
     send_queue: int = 1024,
     receive_window: int = 1024,
     receive_bytes: int = 1048576,
-    max_message_bytes: int = 65536,
     resend_time: float | None = None,
     early_copies: int = 1,
+    max_message_bytes: int = 65536,
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
@@ -813,11 +813,11 @@ def reliable_unordered(
             ``FULL``.
         receive_window (int, default 1024): the most messages that the receiver buffers for its game.
         receive_bytes (int, default 1048576): the most bytes that the receiver buffers for its game.
-        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is
             resent when its packets count as lost.
         early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
             first, 1 to 8.
+        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
         weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """

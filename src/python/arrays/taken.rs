@@ -46,7 +46,7 @@ fn rows_of(schema: &Bound<'_, Schema>, rows: &Bound<'_, PyAny>) -> PyResult<(Raw
     let py = rows.py();
     let (name, core) = (schema.get().name(), &schema.get().core);
     let (raw, count) = if let Ok(dtype) = rows.getattr(intern!(py, "dtype")) {
-        let expected = schema.get().rows.dtype(py, core)?;
+        let expected = schema.get().rows.dtype(py, core, false)?;
         if !dtype.is(&expected) && !dtype.eq(&expected)? {
             return Err(PyTypeError::new_err(format!(
                 "rows must be of tickwire.columns.dtype({name}), which is {expected}, not of {dtype}"
