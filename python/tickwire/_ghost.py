@@ -137,12 +137,12 @@ class Declared(NamedTuple):
     def compiled(self, class_: str, capacity: int) -> Properties:
         """The class's program."""
         places = {name: place for place, (name, *_) in enumerate(self.fields)}
-        rules = []
-        for name, (rule, velocity, *numbers) in self.rules.items():
+        rules: list[tuple[int, str, int, float, float]] = []
+        for name, (rule, velocity, first, second) in self.rules.items():
             if velocity is not None and velocity not in places:
                 raise ValueError(f"{class_}.{name}: there is no property {velocity!r}")
             if name in places:
-                rules.append((places[name], rule, places.get(velocity or "", 0), *numbers))
+                rules.append((places[name], rule, places.get(velocity or "", 0), first, second))
         conditions = [condition for *_, condition in self.fields]
         chosen = [each for each in conditions if each.startswith("when:")]
         for name, _, condition in self.fields:
