@@ -202,45 +202,11 @@ impl Refusal {
             Refusal::Value(
                 error @ (ValueError::FloatOutOfRange { value, .. } | ValueError::NotFinite { value }),
             ) if object.extract::<f64>().is_err() => {
-                FieldError::new_err(args(format!("{}, and {value} is not", bound(&error))))
+                FieldError::new_err(args(format!("{}, and {value} is not", error.bound())))
             }
-            Refusal::Value(error) => FieldError::new_err(args(bound(&error))),
+            Refusal::Value(error) => FieldError::new_err(args(error.bound())),
         }
     }
-}
-
-/// A field's bound in words.
-pub(super) fn bound(error: &ValueError) -> String {
-    match error {
-        ValueError::Type { expected, .. } => (*expected).into(),
-        ValueError::OutOfRange { lo, hi, .. } => format!("{lo} to {hi}"),
-        ValueError::AboveRange { hi, .. } => format!("at most {hi}"),
-        ValueError::Negative { .. } => format!("0 to {}", u128::MAX),
-        ValueError::FloatOutOfRange { lo, hi, .. } => format!("{} to {}", short(*lo), short(*hi)),
-        ValueError::NotFinite { .. } => "a finite number".into(),
-        ValueError::TooLong { length, max, unit } => format!("at most {max} {unit}, and these are {length}"),
-        ValueError::Length { length, count } => format!("exactly {count} bytes, and these are {length}"),
-        ValueError::InteriorNul { at } => format!("text without NUL, and byte {at} is one"),
-        ValueError::NotIncreasing { previous, .. } => format!("above {previous}"),
-        ValueError::NotAMember { .. } => "a member of the enumeration".into(),
-        ValueError::NoDirection => "of a length above 0".into(),
-        ValueError::Components { length, count } => format!("{count} numbers, and these are {length}"),
-        ValueError::OutsideArena { count, bytes, arena, .. } if *count as usize != *bytes => {
-            format!(
-                "an offset and a count within the arena of {arena} bytes, and {count} of these are {bytes} bytes"
-            )
-        }
-        ValueError::OutsideArena { arena, .. } => format!("an offset and bytes within the arena of {arena}"),
-        ValueError::NotRising => "items in their order, each once".into(),
-        ValueError::NotUtf8 => "text in UTF-8".into(),
-        ValueError::Row => "a row of the schema".into(),
-    }
-}
-
-/// A float in the fewest digits that identify it; a single's digits if it is one.
-fn short(value: f64) -> String {
-    let single = value as f32;
-    if f64::from(single) == value { single.to_string() } else { value.to_string() }
 }
 
 /// A value as a Python object.

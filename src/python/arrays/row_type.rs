@@ -41,7 +41,7 @@ impl RowTypes {
                 "NumPy is not installed: pip install numpy, or use tickwire.columns.row_format",
             )
         })?;
-        let spec = if headed { Record::with_head(schema) } else { Record::of(schema) };
+        let spec = if headed { RecordFields::with_head(schema) } else { RecordFields::of(schema) };
         // Two threads may both make it; the first one's is shared.
         let dtype = dtype.call1((spec,))?.unbind();
         Ok(made.get_or_init(|| dtype).bind(py).clone())
@@ -73,21 +73,21 @@ impl RowTypes {
 #[derive(IntoPyObject)]
 pub(in crate::python) enum Format {
     Name(String),
-    Record(Record),
+    Record(RecordFields),
 }
 
 /// The fields of a record, as NumPy takes them.
 #[derive(Default, IntoPyObject)]
-pub(in crate::python) struct Record {
+pub(in crate::python) struct RecordFields {
     names: Vec<String>,
     formats: Vec<Format>,
     offsets: Vec<usize>,
     itemsize: usize,
 }
 
-impl Record {
+impl RecordFields {
     fn new(itemsize: usize) -> Self {
-        Record { itemsize, ..Record::default() }
+        RecordFields { itemsize, ..RecordFields::default() }
     }
 
     fn with(mut self, name: impl Into<String>, format: Format, offset: usize) -> Self {
@@ -103,12 +103,12 @@ impl Record {
     }
 
     fn of(schema: &Schema) -> Self {
-        Record::new(schema.row_size()).with_fields(schema, 0)
+        RecordFields::new(schema.row_size()).with_fields(schema, 0)
     }
 
     fn with_head(schema: &Schema) -> Self {
         let columns = HEAD.iter().zip(head_names(schema));
-        let head = columns.fold(Record::new(stride(schema.row_size())), |it, (column, name)| {
+        let head = columns.fold(RecordFields::new(stride(schema.row_size())), |it, (column, name)| {
             it.with(name, Format::Name(column.dtype.into()), column.offset)
         });
         head.with_fields(schema, HEAD_BYTES)
@@ -132,12 +132,12 @@ pub(in crate::python) fn format(node: &Node) -> Format {
         Node::Leaf(leaf) => Format::Name(leaf.column().dtype().into_owned()),
         Node::Optional(optional) => {
             let (item, present) = (format(optional.item()), Format::Name("?".into()));
-            let record = Record::new(node.size()).with("value", item, 0);
+            let record = RecordFields::new(node.size()).with("value", item, 0);
             Format::Record(record.with("present", present, optional.item().size()))
         }
         // The offset and count in the arena.
         Node::List(_) | Node::Sparse(_) | Node::Union(_) => Format::Name("(2,)<u4".into()),
-        Node::Nested(schema) => Format::Record(Record::of(schema)),
+        Node::Nested(schema) => Format::Record(RecordFields::of(schema)),
     }
 }
 
@@ -151,7 +151,7 @@ fn parts(node: &Node, formats: &mut Vec<Format>) {
             parts(list.item(), formats);
         }
         Node::Sparse(sparse) => {
-            let entry = Record::new(sparse.stride()).with("slot", Format::Name("<u4".into()), 0);
+            let entry = RecordFields::new(sparse.stride()).with("slot", Format::Name("<u4".into()), 0);
             formats.push(Format::Record(entry.with("value", format(sparse.item()), sparse.item_at())));
             parts(sparse.item(), formats);
         }

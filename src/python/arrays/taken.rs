@@ -3,7 +3,7 @@
 use crate::python::prelude::*;
 
 use super::MAX_BYTES;
-use crate::python::value::{bound, to_python};
+use crate::python::value::to_python;
 use crate::wire::Value;
 use crate::wire::rows::{RowError, Rows};
 
@@ -143,7 +143,7 @@ pub(super) fn raise(py: Python<'_>, schema: &Schema, rows: &Rows, refused: &RowE
         None => cell.into_py_any(py),
     };
     match value {
-        Ok(value) => FieldError::new_err((schema.name().to_owned(), field, value, bound(&refused.error))),
+        Ok(value) => FieldError::new_err((schema.name().to_owned(), field, value, refused.error.bound())),
         Err(error) => error,
     }
 }

@@ -4,7 +4,6 @@
 
 use super::*;
 
-use crate::python::value::bound;
 use crate::replication::Wrong;
 
 /// The cells of a class as they were at the last flush, by property, and the mask of those that may have changed since.
@@ -70,7 +69,7 @@ fn field_error(py: Python<'_>, rows: &GhostRows, wrong: &Wrong) -> PyErr {
             rows.name().to_owned(),
             name,
             value,
-            bound(&wrong.error),
+            wrong.error.bound(),
             rows.class.clone_ref(py),
             row,
             properties.property_name(wrong.property).to_owned(),

@@ -147,4 +147,11 @@ impl Population {
     }
 }
 
+impl Drop for Population {
+    fn drop(&mut self) {
+        // Objects hold the rows that hold them.
+        self.forget_objects();
+    }
+}
+
 holds!(Population: classes);

@@ -205,12 +205,6 @@ impl World {
     }
 }
 
-impl Drop for World {
-    fn drop(&mut self) {
-        self.population.forget_objects();
-    }
-}
-
 impl World {
     pub(in crate::python) fn new(
         population: Arc<Population>,
