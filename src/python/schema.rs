@@ -62,6 +62,7 @@ impl Schema {
         &self.attributes[index]
     }
 
+    #[inline]
     pub(super) fn shape(&self, index: usize) -> &Shape {
         &self.attributes[index].shape
     }

@@ -405,10 +405,7 @@ fn entries<'py>(object: &Bound<'py, PyAny>) -> Result<Vec<(i128, Bound<'py, PyAn
 /// Takes exactly `floats.len()` floats from a tuple, a list or another sequence.
 fn fill(floats: &mut [f64], object: &Bound<'_, PyAny>) -> Result<(), Refusal> {
     let count = floats.len();
-    let wrong = |length: Option<usize>| match length {
-        Some(length) => Refusal::of_bound(format!("{count} numbers, and these are {length}")),
-        None => Refusal::of_type(format!("a tuple of {count} numbers")),
-    };
+    let wrong = |length| wrong_count(length, count);
     if let Ok(tuple) = object.cast::<PyTuple>() {
         if tuple.len() != count {
             return Err(wrong(Some(tuple.len())));
@@ -425,6 +422,14 @@ fn fill(floats: &mut [f64], object: &Bound<'_, PyAny>) -> Result<(), Refusal> {
         *place = component(&item, i)?;
     }
     if found.next().is_some() { Err(wrong(None)) } else { Ok(()) }
+}
+
+#[cold]
+fn wrong_count(length: Option<usize>, count: usize) -> Refusal {
+    match length {
+        Some(length) => Refusal::of_bound(format!("{count} numbers, and these are {length}")),
+        None => Refusal::of_type(format!("a tuple of {count} numbers")),
+    }
 }
 
 fn component(object: &Bound<'_, PyAny>, i: usize) -> Result<f64, Refusal> {

@@ -137,6 +137,7 @@ impl Properties {
     }
 
     /// What a property is a reference to, if it is one: a class, or its name.
+    #[inline]
     pub(super) fn reference(&self, property: usize) -> Option<&str> {
         self.references.get(property)?.as_deref()
     }
@@ -185,10 +186,12 @@ impl Properties {
     }
 
     /// The core's part of a property.
+    #[inline]
     pub(super) fn core(&self, property: usize) -> &CoreProperty {
         &self.class.properties.each()[property]
     }
 
+    #[inline]
     pub(super) fn shape(&self, property: usize) -> &Shape {
         self.schema.get().shape(property)
     }

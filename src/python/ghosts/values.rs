@@ -9,10 +9,12 @@ enum Copied {
 }
 
 impl Copied {
+    #[inline]
     fn zeroed(size: usize) -> Self {
         if size <= 32 { Copied::Small([0; 32], size) } else { Copied::Large(vec![0; size]) }
     }
 
+    #[inline]
     fn bytes(&mut self) -> &mut [u8] {
         match self {
             Copied::Small(bytes, size) => &mut bytes[..*size],
