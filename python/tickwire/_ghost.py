@@ -149,8 +149,8 @@ class Declared(NamedTuple):
             if condition in chosen and condition != chosen[0]:
                 known, other = chosen[0][5:], condition[5:]
                 raise ValueError(
-                    f"{class_}.{name}: tw.world.when must have one name in a class, '{known}', not '{other}' "
-                    "too: declare a second class for that"
+                    f"{class_}.{name}: tw.world.when must have only one name in a class, '{known}', not also "
+                    f"'{other}': declare a second class"
                 )
         references = [shown(self.references[name]) if name in self.references else None for name in places]
         schema = Schema(class_, [(name, field_type) for name, field_type, _ in self.fields])

@@ -214,7 +214,7 @@ fn same(error: ItemsError, parts: &[Bound<'_, PyAny>]) -> Refusal {
             let shown =
                 |i: usize| parts.get(i).and_then(|part| part.repr().ok()).map(|shown| shown.to_string());
             let (a, b) = (shown(a).unwrap_or_default(), shown(b).unwrap_or_default());
-            Refusal::of_bound(format!("items that differ on the wire, and {a} and {b} are the same there"))
+            Refusal::of_bound(format!("items that differ on the wire, and {a} and {b} have the same bits"))
         }
     }
 }

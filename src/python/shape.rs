@@ -370,7 +370,7 @@ pub(super) fn check_instance(object: &Bound<'_, PyAny>, class: &Py<PyType>) -> R
 pub(super) fn parts<'py>(object: &Bound<'py, PyAny>, count: usize) -> Result<Bound<'py, PyTuple>, Refusal> {
     let parts = items(object, "a tuple")?;
     if parts.len() != count {
-        let bound = format!("a tuple of {count}, and this one has {}", parts.len());
+        let bound = format!("a tuple of {count}, not {}", parts.len());
         return Err(Refusal::of_bound(bound));
     }
     Ok(parts)
@@ -427,7 +427,7 @@ fn fill(floats: &mut [f64], object: &Bound<'_, PyAny>) -> Result<(), Refusal> {
 #[cold]
 fn wrong_count(length: Option<usize>, count: usize) -> Refusal {
     match length {
-        Some(length) => Refusal::of_bound(format!("{count} numbers, and these are {length}")),
+        Some(length) => Refusal::of_bound(format!("{count} numbers, not {length}")),
         None => Refusal::of_type(format!("a tuple of {count} numbers")),
     }
 }

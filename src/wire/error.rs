@@ -197,14 +197,14 @@ impl ValueError {
             ValueError::FloatOutOfRange { lo, hi, .. } => format!("{} to {}", short(*lo), short(*hi)),
             ValueError::NotFinite { .. } => "a finite number".into(),
             ValueError::TooLong { length, max, unit } => {
-                format!("at most {max} {unit}, and these are {length}")
+                format!("at most {max} {unit}, not {length}")
             }
-            ValueError::Length { length, count } => format!("exactly {count} bytes, and these are {length}"),
-            ValueError::InteriorNul { at } => format!("text without NUL, and byte {at} is one"),
+            ValueError::Length { length, count } => format!("exactly {count} bytes, not {length}"),
+            ValueError::InteriorNul { at } => format!("text without NUL, and byte {at} is NUL"),
             ValueError::NotIncreasing { previous, .. } => format!("above {previous}"),
             ValueError::NotAMember { .. } => "a member of the enumeration".into(),
-            ValueError::NoDirection => "of a length above 0".into(),
-            ValueError::Components { length, count } => format!("{count} numbers, and these are {length}"),
+            ValueError::NoDirection => "a direction with a length above 0".into(),
+            ValueError::Components { length, count } => format!("{count} numbers, not {length}"),
             ValueError::OutsideArena { count, bytes, arena, .. } if *count as usize != *bytes => {
                 format!(
                     "an offset and a count within the arena of {arena} bytes, and {count} of these are {bytes} bytes"
@@ -213,7 +213,7 @@ impl ValueError {
             ValueError::OutsideArena { arena, .. } => {
                 format!("an offset and bytes within the arena of {arena}")
             }
-            ValueError::NotRising => "items in their order, each once".into(),
+            ValueError::NotRising => "items in rising order without duplicates".into(),
             ValueError::NotUtf8 => "text in UTF-8".into(),
             ValueError::Row => "a row of the schema".into(),
         }

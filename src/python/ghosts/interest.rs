@@ -135,7 +135,7 @@ impl World {
         }
         let name = rows.name();
         Err(GhostError::new_err(format!(
-            "{method}() is for a class with the rule {wanted}, which {name} has not: say world.set_relevancy({name}, {wanted}) \
+            "{method}() needs a class with the rule {wanted}, and {name} has another: call world.set_relevancy({name}, {wanted}) \
              first"
         )))
     }

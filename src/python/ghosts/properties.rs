@@ -287,7 +287,7 @@ fn rule_of(class: &GhostClass, said: &RuleSpec) -> PyResult<(usize, Rule)> {
             let (class, field) = (&class.name, field.name());
             refuse!(
                 PyValueError,
-                "{class}.{field}: tw.world.angular must be of one number, on a circle of finite length"
+                "{class}.{field}: tw.world.angular must be for one number, on a circle of finite length"
             )
         }
         "angular" if natural != Rule::Linear => natural,

@@ -53,7 +53,7 @@ pub(super) fn mask(given: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
 
 /// Reads a weight for each row.
 pub(super) fn weights(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
-    let weights: Vec<f32> = column("weights", given, "a buffer of float32, a row each")?;
+    let weights: Vec<f32> = column("weights", given, "a buffer of float32, one per row")?;
     if let Some(row) = weights.iter().position(|weight| weight.is_nan()) {
         refuse!(PyValueError, "weights must be numbers, and the weight of row {row} is NaN");
     }

@@ -10,7 +10,7 @@ use crate::lockstep::recording::{MAGIC, MAX_RECORD, MatchRecord, MatchSettings, 
 fn written(mut bytes: Vec<u8>, record: &MatchRecord) -> PyResult<Vec<u8>> {
     write(record, &mut bytes).map(|()| bytes).map_err(|error| match record {
         MatchRecord::Snapshot { .. } => {
-            value_error(format!("save must give at most {} bytes: {error}", MAX_RECORD - 36))
+            value_error(format!("save must return at most {} bytes: {error}", MAX_RECORD - 36))
         }
         _ => value_error(error),
     })

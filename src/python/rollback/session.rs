@@ -45,7 +45,7 @@ fn seats(peer: Option<&Py<Peer>>, players: Option<&Bound<'_, PyAny>>, me: Option
         (Some(players), _) => mask_of(players)?,
         (None, Some((at_start, _))) => at_start,
         (None, None) => {
-            refuse!(PyValueError, "players must be given where peer is None: how many play")
+            refuse!(PyValueError, "players must be given if peer is None: the number of players")
         }
     };
     match (me, roster.map(|(_, own)| own)) {
@@ -59,7 +59,7 @@ fn seats(peer: Option<&Py<Peer>>, players: Option<&Bound<'_, PyAny>>, me: Option
         (_, Some(None)) => {
             refuse!(PyValueError, "peer must be in the game: make its rollback after its Started event")
         }
-        (_, None) => refuse!(PyValueError, "me must be given where peer is None: this player's index"),
+        (_, None) => refuse!(PyValueError, "me must be given if peer is None: this player's number"),
     }
 }
 

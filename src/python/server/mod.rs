@@ -440,8 +440,8 @@ fn warn_of_address(
         warn::<PyUserWarning>(py, sentence)?;
     } else if has_key && !has_names && address.ip().is_unspecified() {
         let sentence = format!(
-            "connect tokens can't name a server at {address}: \
-             give access=tickwire.tokens.Access(public_addresses=), the addresses that your tokens have"
+            "connect tokens can't contain the address {address}: \
+             give access=tickwire.tokens.Access(public_addresses=[...]) with the addresses in your tokens"
         );
         warn::<PyUserWarning>(py, sentence)?;
     }
