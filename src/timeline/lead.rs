@@ -6,7 +6,7 @@
 //! rate. So jitter, losses and bursts of losses are bridged as far as that is cheap, and an outage that no lead could bridge doesn't raise it. The lead
 //! depends on what was needed and not on how early inputs are now, so it doesn't oscillate.
 //!
-//! Promises: the lead stays within its bounds and falls slowly, so inputs stamped with it have rising ticks.
+//! Promises: the lead stays within its bounds and changes slowly, so inputs stamped with it have rising ticks.
 
 use std::collections::VecDeque;
 
@@ -168,9 +168,8 @@ impl InputLead {
         few.max(useful.min(MAX_INPUTS as u32))
     }
 
-    /// Moves towards the target, up to this time. It `jumps` while inputs are late, if each frame has as many ticks as the one
-    /// before: one frame has a tick more then, sooner or later, and nothing else shows the lead.
-    pub fn advance(&mut self, now: Instant, rate: f64, jumps: bool) {
+    /// Moves towards the target, up to this time.
+    pub fn advance(&mut self, now: Instant, rate: f64) {
         let local = now.as_secs_f64();
         self.rate = rate;
         self.look(local);
@@ -183,12 +182,8 @@ impl InputLead {
         if ticks > 0.0 {
             // Slightly too long a lead is kept: each change shifts the frames against the ticks.
             let off = if (-DEAD_BAND..0.0).contains(&(target - *lead)) { 0.0 } else { target - *lead };
-            let quickest = match () {
-                () if jumps && off > SPARE => off,
-                () if off > LATE_AFTER => URGENT * ticks,
-                () => GENTLE * ticks,
-            };
-            *lead += off.clamp(-GENTLE * ticks, quickest);
+            let quickest = if off > LATE_AFTER { URGENT } else { GENTLE };
+            *lead += off.clamp(-GENTLE * ticks, quickest * ticks);
             *at = local;
         }
     }
@@ -279,7 +274,7 @@ mod tests {
                 Some(need) => lead.handle_arrival(at(tick), tick as u8, f64::from(tick) + need),
                 None => lead.handle_fate(tick as u8, false),
             }
-            lead.advance(at(tick), 60.0, false);
+            lead.advance(at(tick), 60.0);
         }
     }
 
@@ -294,7 +289,7 @@ mod tests {
         run(&mut lead, 360..361, |_| Some(12.0));
         let moved = lead.ticks().unwrap() - before;
         assert!((0.0..=0.1 + 1e-6).contains(&moved), "{moved}");
-        lead.advance(at(500), 60.0, false);
+        lead.advance(at(500), 60.0);
         assert_eq!(lead.ticks(), Some(12.25));
     }
 
@@ -334,7 +329,7 @@ mod tests {
                 } else {
                     lead.handle_arrival(now, tick as u8, f64::from(tick) + 5.0);
                 }
-                lead.advance(now, rate, false);
+                lead.advance(now, rate);
             }
             assert_eq!(lead.target(), Some(expected), "{rate}");
         }

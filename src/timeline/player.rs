@@ -140,7 +140,7 @@ impl Player {
             self.lead.restart();
         }
         if self.clock.tick(now).is_some() {
-            self.lead.advance(now, self.clock.rate(), self.has_even_frames());
+            self.lead.advance(now, self.clock.rate());
         }
     }
 
@@ -164,16 +164,11 @@ impl Player {
         Some(self.stamped.map_or(tick, |stamped| tick.max(stamped)))
     }
 
-    /// Whether each frame has the same number of ticks.
-    fn has_even_frames(&self) -> bool {
-        let off = (self.frame - self.frame.round()).abs();
-        self.frame >= SHORT_FRAME && off <= EVEN_FRAME * self.frame
-    }
-
     /// The predicted tick to draw now, with its fraction: a tick behind the clock, so that the states on both sides of
     /// it exist. None if each frame has the same number of ticks: the newest state moves evenly then.
     pub fn drawn_tick(&self, now: Instant) -> Option<f64> {
-        if self.has_even_frames() {
+        let off = (self.frame - self.frame.round()).abs();
+        if self.frame >= SHORT_FRAME && off <= EVEN_FRAME * self.frame {
             return None;
         }
         let (tick, ahead) = self.ahead(now)?;
