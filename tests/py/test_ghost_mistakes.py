@@ -88,7 +88,7 @@ def test_what_is_about_another_rule_is_refused() -> None:
     ):
         world.look_from(handle, Tank, [(0, 0)])
     with pytest.raises(
-        tw.errors.GhostError, match=r"say world.set_relevancy\(Tank, tw.world.Chosen\(\)\) first"
+        tw.errors.GhostError, match=r"call world.set_relevancy\(Tank, tw.world.Chosen\(\)\) first"
     ):
         world.show(handle, Tank, b"\1")
     world.set_relevancy(Tank, tw.world.Grid("at", radius=5))
