@@ -18,7 +18,7 @@ use inputs::{InputKind, InputObjects, InputRow};
 pub(super) use requests::{Advance, Load, Save};
 use requests::{RequestSource, Requests, Sums};
 pub(super) use session::Rollback;
-use session::seats;
+use session::players_of;
 use states::{StateKind, differing};
 pub(super) use sync_test::SyncTest;
 pub(super) use timing::Timing;

@@ -28,18 +28,21 @@ impl Sums {
         if let Ok(mapping) = value.cast::<PyMapping>() {
             let mut sums = Sums::default();
             for item in mapping.items()?.iter() {
-                let (name, value): (String, Bound<'_, PyAny>) = item.extract()?;
-                sums.values.push(sum_of(&value)?);
+                let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+                let Ok(name) = name.extract::<String>() else {
+                    refuse!(PyTypeError, "checksum must have keys of str, not {}", name.get_type().name()?);
+                };
+                sums.values.push(sum_of(&value, &format!("checksum[\"{name}\"]"))?);
                 sums.names.push(name);
             }
             sums.names.truncate(MAX_FIELDS);
             return Ok(sums);
         }
-        Ok(Sums { names: vec!["state".into()], values: vec![sum_of(value)?] })
+        Ok(Sums { names: vec!["state".into()], values: vec![sum_of(value, "checksum")?] })
     }
 }
 
-fn sum_of(value: &Bound<'_, PyAny>) -> PyResult<u32> {
+fn sum_of(value: &Bound<'_, PyAny>, shown: &str) -> PyResult<u32> {
     if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyString>() {
         return Ok(hash(1, value.str()?.to_str()?.as_bytes()));
     }
@@ -56,7 +59,7 @@ fn sum_of(value: &Bound<'_, PyAny>) -> PyResult<u32> {
     }
     let class = value.get_type().name()?.to_string();
     Err(PyTypeError::new_err(format!(
-        "checksum must be an int, float, str, bytes or a buffer, or a mapping of names to such, not {class}"
+        "{shown} must be an int, float, str, bytes or a buffer, or a mapping of names to such, not {class}"
     )))
 }
 

@@ -25,34 +25,40 @@ struct Inner {
     check_every: u32,
 }
 
+/// The players, a bit each: those given, as their count or their numbers.
+pub(super) fn players_of(players: &Bound<'_, PyAny>) -> PyResult<u16> {
+    let most = MAX_PLAYERS as u8;
+    if players.is_instance_of::<PyInt>() {
+        return Ok(u16::MAX >> (most - bounded("players", players, 1, most)?));
+    }
+    let mut mask = 0u16;
+    for number in argument::<Vec<Bound<'_, PyAny>>>("players", players, "an int or numbers of players")? {
+        let number = bounded("players[]", &number, 0, most - 1)?;
+        if mask >> number & 1 == 1 {
+            refuse!(PyValueError, "players must contain each number once, not {number} twice");
+        }
+        mask |= 1 << number;
+    }
+    if mask == 0 {
+        return Err(PyValueError::new_err("players must contain at least one number, not none"));
+    }
+    Ok(mask)
+}
+
 /// The players, a bit each, and which of them is local.
-pub(super) fn seats(
-    peer: Option<&Py<Peer>>,
-    players: Option<&Bound<'_, PyAny>>,
-    me: Option<u8>,
-) -> PyResult<(u16, u8)> {
+fn seats(peer: Option<&Py<Peer>>, players: Option<&Bound<'_, PyAny>>, me: Option<u8>) -> PyResult<(u16, u8)> {
     let roster = peer.map(|peer| peer.get().part(|part, _| (part.mesh().at_start(), part.mesh().me())));
     let roster = roster.transpose()?;
-    let most = MAX_PLAYERS as u8;
     let mask = match (players, &roster) {
+        (Some(players), _) => players_of(players)?,
         (None, Some((roster, _))) => *roster,
         (None, None) => {
             return Err(PyValueError::new_err("players must be given where peer is None: how many play"));
         }
-        (Some(players), _) if players.is_instance_of::<PyInt>() => {
-            u16::MAX >> (most - bounded("players", players, 1, most)?)
-        }
-        (Some(players), _) => {
-            let mut mask = 0;
-            let what = "an int or numbers of players";
-            for number in argument::<Vec<Bound<'_, PyAny>>>("players", players, what)? {
-                mask |= 1 << bounded("players[]", &number, 0, most - 1)?;
-            }
-            mask
-        }
     };
     let me = match (me, &roster) {
-        (Some(me), _) => me,
+        (Some(me), _) if mask >> me & 1 == 1 => me,
+        (Some(me), _) => refuse!(PyValueError, "me must be one of players, not {me}: {}", numbers(mask)),
         (None, Some((_, Some(me)))) if mask >> me & 1 == 1 => *me,
         (None, Some((_, Some(me)))) => {
             let why = "players who joined later or don't play use Spectator";
@@ -70,6 +76,12 @@ pub(super) fn seats(
         }
     };
     Ok((mask, me))
+}
+
+/// The numbers of a mask, for a sentence.
+fn numbers(mask: u16) -> String {
+    let numbers = (0..MAX_PLAYERS).filter(|player| mask >> player & 1 == 1);
+    numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 impl Rollback {

@@ -28,6 +28,9 @@ impl StateKind {
                 Ok(StateKind::Arrays(Arrays::new(state)?))
             }
             (None, Some(save), Some(load)) => Ok(StateKind::Calls { save, load, check }),
+            (None, None, None) if check.is_some() => {
+                Err(PyValueError::new_err("check must be None if save and load aren't given"))
+            }
             (None, None, None) => Ok(StateKind::Requests),
             (Some(_), ..) => Err(PyValueError::new_err("state must be None if save and load are given")),
             _ => Err(PyValueError::new_err("save and load must be given together, or neither of them")),

@@ -24,7 +24,7 @@ impl Spectator {
         #[within(1, 1_000)] rate: u32,
     ) -> PyResult<Self> {
         let kind = InputKind::new(inputs)?;
-        let (mask, _) = seats(None, Some(players), Some(0))?;
+        let mask = players_of(players)?;
         let mut config = Config::new(1, 0, kind.shape());
         config.players = mask;
         config.rate = rate;
