@@ -2365,7 +2365,8 @@ class ClientWorld:
         """Sets how far the view stays behind the server.
 
         Args:
-            delay: seconds between arrival and display; None: measured. At least one tick.
+            delay: seconds between arrival and display; None: measured. At least one tick, and at most 62: states are
+                kept for 64.
             extrapolation: seconds for which properties with a velocity continue to move beyond the newest tick.
             rest: seconds for which a ghost without updates continues to move, for worlds that exceed the budget; 0:
                 it stops.
@@ -2426,7 +2427,7 @@ class WorldView:
         """
     def at(self, tick: float, /) -> WorldView:
         """Moves the view to another tick, with its fraction, until the next
-        :meth:`ClientWorld.view`. Returns the view.
+        :meth:`ClientWorld.view`. A tick beyond the newest one becomes the newest one. Returns the view.
 
         Raises:
             ValueError: ``tick`` isn't a valid tick.
@@ -2443,7 +2444,8 @@ class WorldView:
         """The measured length of a server tick, in seconds; 0 on a server."""
     @property
     def stood(self) -> float:
-        """Seconds in which the view stood still because updates were late; 0 on a server."""
+        """Seconds in which the view stood still because updates were late; 0 on a server. They are counted when the
+        next update arrives, because only then a stall differs from a world in which nothing changed."""
     def shown(self, class_: type, /) -> Any:
         """A column of bool, in a rewound world: True for the rows of a class that the client was shown. True for
         all rows in a world without a client.
