@@ -1,7 +1,7 @@
 """Ghost classes: objects of the server's world that appear in every client.
 
 A class declared with :func:`ghost` has properties, declared like the fields of messages. Its objects are
-plain until :meth:`World.spawn` adds them to a world. From then on, a property is a cell of the world's
+plain until :meth:`World.spawn` adds them to a world. Then their properties are stored in the world's
 columns, and the next flush sends assigned values.
 """
 
@@ -12,19 +12,20 @@ import inspect
 import sys
 import types
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple, TypeVar, dataclass_transform, overload
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, dataclass_transform, overload
 
-from tickwire._core import ClientHandle, FieldType, Ghost, GhostArrays, Properties, Property
+from tickwire._checks import check_number, check_within
+from tickwire._core import ClientHandle, FieldType, Ghost, GhostArrays, Properties, Property, Schema
 from tickwire._fields import NATURAL, Condition, ShownAs, When, initial
 from tickwire._message import check_bases, default_of, own_fields, rebind_class_cell, resolve_hints, unwrapped
-from tickwire._references import Reference, checked, number_type, quote_later
+from tickwire._references import Reference, checked, number_type, quote_later, shown
 
 __all__ = ["DEFAULT_CAPACITY", "Always", "Chosen", "Grid", "Hook", "Owner", "ghost"]
 
 _T = TypeVar("_T")
 
 DEFAULT_CAPACITY = 65_536
-"""How many ghosts of a class there may be at a time, where the class doesn't say. It is also the most."""
+"""The default, and largest, capacity of a ghost class."""
 
 # The attribute in which a class has its program. Read by the native core.
 PROPERTIES = "__tickwire_properties__"
@@ -53,16 +54,17 @@ def ghost(
     """Makes a class a ghost class: its annotated properties are copied to clients.
 
     Declare properties like the fields of messages. An annotation may also choose the clients that get a
-    property: ``Annotated[int, tw.ranged(0, 999), tw.world.owner_only]``. The class gets a constructor
-    and a repr, like a dataclass. Two ghosts are equal only if they are the same object. Name further
-    attributes in ``__slots__``; they aren't sent.
+    property: ``Annotated[int, tw.ranged(0, 999), tw.world.owner_only]``. The class gets a constructor and a
+    repr, like a dataclass. Two ghosts are equal only if they are the same object. List other attributes in
+    ``__slots__``; they aren't sent.
 
-    ``capacity`` is the most ghosts at a time, 1 to 65,536; memory grows with their number. ``coded``
-    entropy-codes updates with the range coder of LZMA (Pavlov 1999). It saves about a third of the bytes
-    and costs several times the server's CPU time. Derived classes don't inherit these settings.
+    ``capacity`` is the maximum number of living ghosts, 1 to 65,536; memory grows with their number.
+    ``coded=True`` entropy-codes updates with the range coder of LZMA (Pavlov 1999). This saves about a
+    third of the bytes and takes several times as much CPU time on the server. Derived classes don't inherit
+    these settings.
 
     Raises:
-        TypeError, ValueError: naming the class, the property and what is wrong with it.
+        TypeError, ValueError: a property is declared wrongly; the error names it.
     """
     names = sys._getframe(1).f_locals
     if cls is None:
@@ -72,7 +74,7 @@ def ghost(
 
 def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, kw_only: bool) -> type[_T]:
     if not isinstance(cls, type):
-        raise TypeError(f"@tickwire.ghost goes on a class, not on {cls!r}")
+        raise TypeError(f"@tickwire.ghost must decorate a class, not {cls!r}")
     if any("__tickwire_schema__" in base.__dict__ for base in cls.__mro__):
         raise TypeError(f"{cls.__name__} is a message: a class is either a message or a ghost")
     if not isinstance(coded, bool):
@@ -91,14 +93,14 @@ def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, 
     made = _with_base(cls)
 
     inherited: dict[str, tuple[FieldType, str]] = {}
-    said: dict[str, tuple[str, str | None, float, float]] = {}
+    said: dict[str, Rule] = {}
     references: dict[str, type | str] = {}
     for base in reversed(made.__mro__[1:]):
         properties = base.__dict__.get(PROPERTIES)
         if properties is not None:
-            inherited.update({name: (field_type, only) for name, field_type, only in properties.fields})
-            said.update(properties.rules)
-            references.update(properties.references)
+            inherited.update({name: each for name, *each in properties.declared.fields})
+            said.update(properties.declared.rules)
+            references.update(properties.declared.references)
     fields = list(dataclasses.fields(made))  # type: ignore[arg-type]
     by_name = {**inherited, **{name: (field_type, conditions[name]) for name, field_type in own.items()}}
     check_bases(cls, fields, by_name, "ghost")
@@ -107,8 +109,8 @@ def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, 
     references = {name: target for name, target in references.items() if name not in own}
     for name, target in own_references.items():
         references[name] = checked(f"{cls.__name__}.{name}", target, original, made)
-    declarations = [(field.name, *by_name[field.name]) for field in fields]
-    properties = Properties(cls.__name__, declarations, capacity, said, coded, references)
+    declared_now = Declared([(field.name, *by_name[field.name]) for field in fields], said, references, coded)
+    properties = declared_now.compiled(cls.__name__, capacity)
     setattr(made, PROPERTIES, properties)
     for place, field in enumerate(fields):
         setattr(made, field.name, Property(properties, place))
@@ -117,17 +119,56 @@ def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, 
     return made
 
 
+Rule: TypeAlias = tuple[str, str | None, float, float]
+"""A display rule: its name, its velocity's name, and two numbers."""
+
+
+class Declared(NamedTuple):
+    """What a ghost class declares, with what it inherits."""
+
+    fields: list[tuple[str, FieldType, str]]
+    """Names, types and conditions of the properties, in order."""
+    rules: dict[str, Rule]
+    """The display rules of properties, by name."""
+    references: dict[str, type | str]
+    """The targets of references, by property name: a ghost class, or its name."""
+    coded: bool
+
+    def compiled(self, class_: str, capacity: int) -> Properties:
+        """The class's program."""
+        places = {name: place for place, (name, *_) in enumerate(self.fields)}
+        rules: list[tuple[int, str, int, float, float]] = []
+        for name, (rule, velocity, first, second) in self.rules.items():
+            if velocity is not None and velocity not in places:
+                raise ValueError(f"{class_}.{name}: there is no property {velocity!r}")
+            if name in places:
+                rules.append((places[name], rule, places.get(velocity or "", 0), first, second))
+        conditions = [condition for *_, condition in self.fields]
+        chosen = [each for each in conditions if each.startswith("when:")]
+        for name, _, condition in self.fields:
+            if condition in chosen and condition != chosen[0]:
+                known, other = chosen[0][5:], condition[5:]
+                raise ValueError(
+                    f"{class_}.{name}: tw.world.when must have only one name in a class, '{known}', not also "
+                    f"'{other}': declare a second class"
+                )
+        references = [shown(self.references[name]) if name in self.references else None for name in places]
+        schema = Schema(class_, [(name, field_type) for name, field_type, _ in self.fields])
+        return Properties(schema, conditions, capacity, rules, self.coded, references, self)
+
+
 def _condition(where: str, hint: Any) -> str:
     """The name of the condition in an annotation; empty if it has none."""
     found = [extra for extra in unwrapped(hint)[1] if isinstance(extra, Condition)]
     if len(found) > 1:
         masks = [extra for extra in found if isinstance(extra, When)]
         hint = (
-            f": the mask of {masks[0]} can say what owners get"
+            f": the mask of {masks[0]} can select owners too"
             if len(masks) == 1 and initial not in found
             else ""
         )
-        raise TypeError(f"{where}: {' and '.join(map(str, found))} contradict each other; give one{hint}")
+        both = " and ".join(map(str, found))
+        raise TypeError(f"{where}: {both} contradict each other; give only one{hint}")
     if not found:
         return ""
     return f"when:{found[0].condition}" if isinstance(found[0], When) else found[0].name
@@ -145,7 +186,7 @@ def _references(cls: type, hints: dict[str, Any], declared: dict[str, Any]) -> d
         if len(found) > 1 or others or plain is not object:
             marks = [mark for extra in found + others for mark in unwrapped(extra)[1] or (extra,)]
             shown = " and ".join(map(str, marks))
-            raise TypeError(f"{cls.__name__}.{name}: {shown} contradict each other; give one")
+            raise TypeError(f"{cls.__name__}.{name}: {shown} contradict each other; give only one")
         references[name] = found[0].target
         given = cls.__dict__.get(name, NATURAL)
         if given is NATURAL:
@@ -155,11 +196,11 @@ def _references(cls: type, hints: dict[str, Any], declared: dict[str, Any]) -> d
     return references
 
 
-def _rule(where: str, hint: Any) -> tuple[str, str | None, float, float] | None:
+def _rule(where: str, hint: Any) -> Rule | None:
     """The display rule in an annotation: its name, its velocity's name, and two numbers."""
     found = [extra for extra in unwrapped(hint)[1] if isinstance(extra, ShownAs)]
     if len(found) > 1:
-        raise TypeError(f"{where}: {' and '.join(map(repr, found))} contradict each other; give one")
+        raise TypeError(f"{where}: {' and '.join(map(repr, found))} contradict each other; give only one")
     return (found[0].name, found[0].velocity, *found[0].numbers) if found else None
 
 
@@ -172,7 +213,7 @@ def _without_conditions(hint: Any) -> Any:
 
 
 def _with_base(cls: type[_T]) -> type[_T]:
-    """Makes the class again, derived from the native base that has the values."""
+    """Makes the class again, derived from the native base class that stores the values."""
     left_out = {"__dict__", "__weakref__", *(field.name for field in dataclasses.fields(cls))}  # type: ignore[arg-type]
     members = {name: value for name, value in vars(cls).items() if name not in left_out}
     slots = members.setdefault("__slots__", ())
@@ -190,7 +231,7 @@ def _with_base(cls: type[_T]) -> type[_T]:
 
 
 def _reduce(ghost: Any) -> tuple[Any, ...]:
-    """Copies and pickles a ghost as a plain object with its values."""
+    """Makes copies and pickles of a ghost plain objects with its values."""
     values = {field.name: getattr(ghost, field.name) for field in dataclasses.fields(ghost)}
     return _plain, (type(ghost), values)
 
@@ -215,13 +256,14 @@ class Chosen(NamedTuple):
 
 
 class Hook(NamedTuple):
-    """A client gets the ghosts that a function selects, called once a flush for all clients.
+    """A client gets the ghosts that a function selects. Each flush calls the function once, for all
+    clients.
 
-    The function is called with the clients, by slot, and the class's :class:`GhostArrays`. It returns a
-    buffer of bool of the shape (clients, rows) (``numpy.zeros((len(clients), len(tanks)), bool)``), or a
-    list with a buffer for each client. If it returns None, the last masks stay, and ghosts that spawned
-    later aren't sent. If it raises or returns anything else, the last masks stay too, and the flush
-    raises after everything is sent.
+    The function gets the clients, by slot, and the class's :class:`GhostArrays`. It returns a mask: a
+    buffer of bool with the shape (clients, rows), such as ``numpy.zeros((len(clients), len(tanks)),
+    bool)``, or a list with a buffer for each client. If it returns None, the last mask applies again, and
+    ghosts that spawned later aren't sent. If it raises or returns anything else, the last mask applies too,
+    and the flush raises after everything is sent.
     """
 
     function: Callable[[list[ClientHandle], GhostArrays], Any]
@@ -231,22 +273,57 @@ class Hook(NamedTuple):
 class Grid(NamedTuple):
     """A client gets its own ghosts and the ghosts nearby.
 
-    A ghost is nearby within ``radius`` of the client's own ghosts of the class, or of the places set by
-    :meth:`World.look_from`.
+    A ghost is nearby if it is within ``radius`` of the client's own ghosts of the class, or of the places
+    set by :meth:`World.look_from`.
     """
 
     property: str
-    """The property with a ghost's place, a vector."""
+    """The property that holds a ghost's place, a vector."""
     radius: float
     """The radius in which a client sees ghosts."""
     cell: float | None = None
-    """The width of the grid's cells. It affects only the CPU time. None: a quarter of the radius."""
+    """The width of the grid's cells. It affects only CPU time. None: a quarter of the radius."""
     leave_radius: float | None = None
-    """The distance up to which a client keeps a ghost that it has, so that a ghost at the edge doesn't appear
-    and disappear. None: an eighth more than the radius."""
+    """The distance up to which a client keeps a ghost. It should exceed the radius, so that ghosts at the
+    edge don't appear and disappear repeatedly. None: an eighth more than the radius.
+    """
     linger: int = 2
-    """The number of flushes for which a ghost beyond this distance stays."""
+    """The number of flushes for which a ghost beyond ``leave_radius`` stays."""
     far_weight: float = 0.25
-    """The factor of a ghost's priority at the radius, used if there isn't room for everything that is
-    due. The factor doubles at a quarter of the radius, and again at a quarter of that, up to 1. Above 0; 1:
-    distance doesn't matter."""
+    """The factor for the priority of a ghost at the radius, above 0 to 1. It matters if there isn't room
+    for everything that is due. The factor doubles at a quarter of the radius, doubles again at a sixteenth,
+    and so on, up to 1. 1: distance doesn't matter.
+    """
+
+
+CELLS, LEAVES = 1 / 4, 1.125
+"""The width of a grid's cells, and the distance up to which a ghost stays, in radii."""
+
+
+def relevancy_of(rule: object) -> tuple[str, object]:
+    """How the native core gets a rule: its name, and a hook's function or a grid's numbers."""
+    match rule:
+        case Always() | Owner() | Chosen():
+            return type(rule).__name__, None
+        case Hook(function):
+            if not callable(function):
+                raise TypeError(f"Hook's function must be callable, not {type(function).__name__}")
+            return "Hook", function
+        case Grid(name, radius, cell, leave_radius, linger, far_weight):
+            check_number("grid's radius", radius)
+            numbers = {
+                "cell": (radius * CELLS if radius > 0 else 1.0) if cell is None else cell,
+                "leave_radius": radius * LEAVES if leave_radius is None else leave_radius,
+                "far_weight": far_weight,
+            }
+            for key, number in numbers.items():
+                check_number(f"grid's {key}", number)
+            check_within("grid's linger", linger, 0, 65536, int)
+            cell, leave_radius, far_weight = numbers.values()
+            return "Grid", (name, cell, radius, leave_radius, far_weight, linger)
+        case _:
+            hint = ": make an object of it" if isinstance(rule, type) else ""
+            raise TypeError(
+                "rule must be tw.world.Always(), tw.world.Owner(), tw.world.Grid(...), tw.world.Chosen() or "
+                f"tw.world.Hook(...), not {rule!r}{hint}"
+            )

@@ -22,7 +22,7 @@ from tickwire._core import FieldType, Schema, Stream
 from tickwire._fields import (
     BARE,
     BOUNDED,
-    MUST_SAY,
+    MUST_DECLARE,
     NATURAL,
     NUMBERS,
     Bound,
@@ -69,27 +69,25 @@ def message(
     order: bool = False,
     kw_only: bool = False,
 ) -> Any:
-    """Makes a class a message by its annotated fields, in order.
+    """Makes a class a message with its annotated fields, in order.
 
-    The class becomes a dataclass with slots: constructor (positional or by keyword), equality and repr.
-    A field without a default gets its type's natural default: zero (or the range's lower end), False,
-    the empty string. Type checkers don't know this and require such fields in the constructor, unless
-    they have ``= tw.default()``. Methods, class variables and base classes work as in any class; fields
-    of a base message come first. ``frozen``, ``order`` and ``kw_only`` work as in
-    :func:`dataclasses.dataclass`.
+    The class becomes a dataclass with slots: it gets a constructor, equality and a repr. A field without a
+    default gets the natural default of its type: zero (or the range's lower end), False, the empty string.
+    Type checkers don't know this and require such fields in the constructor, unless they have ``=
+    tw.default()``. Methods, class variables and base classes work as in any class; fields of a base message
+    come first. ``frozen``, ``order`` and ``kw_only`` work as in :func:`dataclasses.dataclass`.
 
-    ``@message(channel="chat")`` sets the channel for sends without a channel, by name or number. It is
-    looked up in each protocol with this class.
+    ``@message(channel="chat")`` sets the channel that ``send`` uses by default, by name or number.
 
-    ``@message(block=True)`` adds an attribute ``block``: bytes that are sent beside the fields, as in a
-    block message of the C++ library yojimbo (``yojimbo=``; see ``docs/yojimbo.md``).
+    ``@message(block=True)`` adds an attribute ``block``: bytes that are sent after the fields. It is a
+    block message of the C++ library yojimbo (see ``docs/yojimbo.md``).
 
     Raises:
-        TypeError, ValueError: naming the class, the field and what is wrong with it.
+        TypeError, ValueError: a field is declared wrongly; the error names it.
     """
     names = sys._getframe(1).f_locals
     if block and frozen:
-        raise TypeError("block=True and frozen=True don't go together: a block is set when it has arrived")
+        raise TypeError("block=True and frozen=True can't be combined: a block is set when it arrives")
     options = {"frozen": frozen, "order": order, "kw_only": kw_only}
     if cls is None:
         return lambda cls: _declared(cls, names, block, channel, options)
@@ -109,7 +107,7 @@ def _declared(
     options: dict[str, bool],
 ) -> type[_T]:
     if not isinstance(cls, type):
-        raise TypeError(f"@tickwire.message goes on a class, not on {cls!r}")
+        raise TypeError(f"@tickwire.message must decorate a class, not {cls!r}")
     if issubclass(cls, Message):
         raise TypeError(
             f"{cls.__name__}: derive from Message to write serialize() yourself, "
@@ -121,7 +119,8 @@ def _declared(
     own = own_fields(cls, hints)
     if block and not block_inherited:
         if "block" in hints:
-            raise TypeError(f"{cls.__name__}.block is what block=True adds; call the field something else")
+            name = f"{cls.__name__}.block"
+            raise TypeError(f"{name} is the name that block=True adds: give the field another name")
         cls.__annotations__["block"] = bytes
         cls.block = dataclasses.field(default=b"", kw_only=True, repr=False)  # type: ignore[attr-defined]
     made: type[_T] = dataclasses.dataclass(slots=True, **options)(cls)
@@ -149,7 +148,8 @@ def _declared(
 
 def own_fields(cls: type, hints: dict[str, Any]) -> dict[str, FieldType]:
     """The types of the fields that the class itself declares. Fields without a default get their natural
-    default."""
+    default.
+    """
     own = {
         name: declared_type(cls, f"{cls.__name__}.{name}", hints[name])
         for name in inspect.get_annotations(cls)
@@ -180,7 +180,7 @@ def check_bases(
         if field.name not in types_by_name:
             raise TypeError(
                 f"{cls.__name__}.{field.name} comes from a base class that is not a {decorator}: "
-                f"make that one with @{decorator} too"
+                f"make it with @{decorator} too"
             )
 
 
@@ -191,7 +191,7 @@ def _natural(where: str, field_type: FieldType) -> Any:
         natural = made_anew()
     except Exception as error:  # Whatever the game's own from_wire raises.
         why = f"its from_wire raised {type(error).__name__}: {error}"
-        raise TypeError(f"{where} has no natural default, as {why}; give it one") from error
+        raise TypeError(f"{where} has no natural default, because {why}: give it a default") from error
     return dataclasses.field(default_factory=made_anew) if field_type.is_mutable else natural
 
 
@@ -202,14 +202,14 @@ def default_of(field: dataclasses.Field[Any], field_type: FieldType) -> Any:
 
 
 def resolve_hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
-    """The class's annotations as objects, even if they are text that names locals of a function."""
+    """The class's annotations as objects, even if they are strings that name local variables."""
     own = {**names, cls.__name__: cls, **vars(cls)}
     try:
         return typing.get_type_hints(cls, localns=own, include_extras=True)
     except NameError as error:
         raise TypeError(
-            f"{cls.__name__}: {error} in an annotation. Names in annotations must be those of the module, "
-            "or of the function that the class statement itself stands in"
+            f"{cls.__name__}: {error} in an annotation. Names in annotations must be defined in the module, "
+            "or in the function that contains the class statement"
         ) from error
     except (TypeError, ValueError) as error:
         if str(error).startswith(f"{cls.__name__}."):
@@ -221,7 +221,7 @@ def resolve_hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wrong_annotation(cls: type, own: dict[str, Any], error: Exception) -> tuple[str, str]:
-    """The annotation that raises this error, as text, and the reason."""
+    """The annotation that raises an error, as text, and the reason."""
     module = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
     for name, text in inspect.get_annotations(cls).items():
         if isinstance(text, str):
@@ -235,7 +235,7 @@ def _wrong_annotation(cls: type, own: dict[str, Any], error: Exception) -> tuple
 
 
 def _misplaced(found: FieldType | Bound | Converter) -> str:
-    """A hint: what to write instead of a misplaced annotation."""
+    """A hint that says what to write instead of a misplaced annotation."""
     kind = found.python_type.__name__ if isinstance(found, FieldType) else "..."
     return f"write Annotated[{kind}, tw.{found}]: {found} alone is not a type"
 
@@ -245,7 +245,7 @@ def _is_class_variable(hint: Any) -> bool:
 
 
 def unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A type without its names (``NewType``, ``type`` statements), and its metadata in ``Annotated``."""
+    """The type behind names (``NewType``, ``type`` statements), and its metadata in ``Annotated``."""
     metadata: tuple[Any, ...] = ()
     while True:
         if typing.get_origin(hint) is Annotated:
@@ -260,7 +260,7 @@ def unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def declared_type(cls: type, where: str, hint: Any) -> FieldType:
-    """The field type an annotation stands for."""
+    """The field type of an annotation."""
     plain, metadata = unwrapped(hint)
     # Also Annotated[PlayerId, tw.u16], whose second part is an Annotated of its own.
     said = [extra for part in metadata for extra in (unwrapped(part)[1] or (part,))]
@@ -269,7 +269,7 @@ def declared_type(cls: type, where: str, hint: Any) -> FieldType:
     found = [extra for extra in extras if not isinstance(extra, Bound)]
     bounds = {extra.name: extra for extra in extras if isinstance(extra, Bound)}
     if len(found) > 1 or len(found) + len(bounds) < len(extras):
-        raise TypeError(f"{where}: {' and '.join(map(str, extras))} contradict each other; give one")
+        raise TypeError(f"{where}: {' and '.join(map(str, extras))} contradict each other; give only one")
     bounds.pop("common", None)
     try:
         made = _bounded_type(cls, where, plain, found, bounds)
@@ -285,7 +285,7 @@ def declared_type(cls: type, where: str, hint: Any) -> FieldType:
 def _bounded_type(
     cls: type, where: str, plain: Any, found: list[FieldType | Converter], bounds: dict[str, Bound]
 ) -> FieldType:
-    """The field type of a plain type with its bounds; takes the bounds that it uses out of ``bounds``."""
+    """The field type of a plain type with its bounds. Removes the bounds that it uses from ``bounds``."""
     said = found[0] if found else None
     if isinstance(said, Converter):
         return _converted_type(cls, where, plain, said, said.wire)
@@ -315,7 +315,7 @@ def _converted_type(cls: type, where: str, plain: Any, converter: Converter, wir
 
 
 def _not_for(bounds: dict[str, Bound], plain: Any) -> str:
-    """The error for bounds that don't fit a type. It names the bounds that do."""
+    """The error for bounds that don't fit a type. It names the bounds that fit."""
     condition = next(
         (name for name, bound in bounds.items() if isinstance(bound, Condition) or name == "Ref"), None
     )
@@ -323,7 +323,7 @@ def _not_for(bounds: dict[str, Bound], plain: Any) -> str:
         return f"{bounds[condition]} is for {BOUNDED[condition]}"
     if plain in (list, tuple, set, frozenset, dict):
         held = "tw.u8, tw.u8" if plain is dict else "tw.u8"
-        return f"{plain.__name__} must say what it holds, as {plain.__name__}[{held}]"
+        return f"{plain.__name__} must declare its items, such as {plain.__name__}[{held}]"
     kind = typing.get_origin(plain) or plain
     hints = {str: "takes tw.text({0}) or tw.fields.wide_text({0})", bytes: "takes tw.data({0})"}
     meant = " and ".join(f"{bound} is for {BOUNDED[name]}" for name, bound in bounds.items())
@@ -333,13 +333,14 @@ def _not_for(bounds: dict[str, Bound], plain: Any) -> str:
     if kind is dict:
         return f"{meant}; {_name(plain)} takes tw.up_to({next(iter(bounds.values())).arguments[0]})"
     if kind is int:
-        return f"{meant}; int must say {MUST_SAY[int]}"
+        return f"{meant}; int must declare {MUST_DECLARE[int]}"
     return f"{meant}, not for {_name(plain)}"
 
 
 def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> FieldType:
-    """The field type of an annotation without a field type in it; takes the bounds it uses out of
-    ``bounds``."""
+    """The field type of an annotation that contains no field type. Removes the bounds that it uses from
+    ``bounds``.
+    """
     origin, arguments = typing.get_origin(plain), typing.get_args(plain)
     if origin in (typing.Union, types.UnionType):
         held = [argument for argument in arguments if argument is not types.NoneType]
@@ -351,7 +352,7 @@ def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> 
     if gathered is not None:
         return gathered
     if plain is cls:
-        raise TypeError("a message can't hold itself: name the other by an id (tw.fields.network_id())")
+        raise TypeError("a message can't contain itself: refer to it by an id (tw.fields.network_id())")
     if isinstance(plain, type) and issubclass(plain, enum.Enum):
         return _composed.flags_of(plain) if issubclass(plain, enum.Flag) else _composed.enum_of(plain)
     schema = _schema(plain)
@@ -363,12 +364,12 @@ def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> 
         return BARE[plain]
     if bounds:
         raise TypeError(_not_for(bounds, plain))
-    if (origin or plain) in MUST_SAY:
-        raise TypeError(f"{_name(plain)} must say {MUST_SAY[origin or plain]}")
+    if (origin or plain) in MUST_DECLARE:
+        raise TypeError(f"{_name(plain)} must declare {MUST_DECLARE[origin or plain]}")
     raise TypeError(
-        f"{_name(plain)} is not a type that a field can have: take a bounded int, float, str or bytes, "
-        "bool, an enum, a Literal, another message, a bounded list, tuple, set or dict of these, or say by "
-        "tw.fields.converted(...) or tw.fields.register(...) how it is sent"
+        f"{_name(plain)} is not a type that a field can have: use a bounded int, float, str or bytes, "
+        "bool, an enum, a Literal, another message, a bounded list, tuple, set or dict of these, or convert "
+        "it with tw.fields.converted(...) or tw.fields.register(...)"
     )
 
 
@@ -397,7 +398,8 @@ def _gathered_type(
     if origin is dict and "sparse" in bounds and arguments[0] is int:
         return _composed.sparse_of(item(1), *bounds.pop("sparse").arguments)
     if origin is tuple and arguments and arguments[-1] is ...:
-        raise TypeError(f"tuple[...] of any length must say {MUST_SAY[list].replace('list', 'tuple')}")
+        bound = MUST_DECLARE[list].replace("list", "tuple")
+        raise TypeError(f"tuple[...] of any length must declare {bound}")
     return None
 
 
@@ -410,7 +412,7 @@ def _union_type(cls: type, held: list[Any]) -> FieldType:
         plain, _ = unwrapped(hint)
         schema = _schema(plain)
         if plain is cls or schema is None:
-            raise TypeError(f"a union must be of classes made by @message, and {_name(plain)} is none")
+            raise TypeError(f"a union must have only classes made by @message, not {_name(plain)}")
         found.append((plain, schema))
     return _composed.union_of(found)
 
@@ -424,7 +426,7 @@ def _name(hint: Any) -> str:
 
 
 def rebind_class_cell(old: type, new: type) -> None:
-    """Makes ``super()`` and ``__class__`` in the methods refer to the new class. Slots need a new class.
+    """Makes ``super()`` and ``__class__`` in the methods refer to the new class, which slots need.
 
     From Python 3.14 on, Python does this itself.
     """
@@ -453,15 +455,15 @@ class Message:
                 if stream.flag(self.n > 500):
                     self.extra = stream.bits(self.extra, 12)
 
-    ``serialize`` is called to write, to read and to measure, and must make the same calls each time.
-    While it reads, attributes that it hasn't set yet are None, because ``__init__`` didn't run. An
-    exception while reading ends the connection of the peer that sent the bytes, and is logged. The tick
+    Tickwire calls ``serialize`` to write, read and measure. The method must make the same stream calls each
+    time. During reading, ``__init__`` doesn't run, so attributes are None until ``serialize`` sets them. An
+    exception during reading is logged and ends the connection of the peer that sent the bytes. The tick
     continues.
 
-    ``class Odd(tw.messages.Message, channel="chat")`` sets the channel for sends without a channel.
+    ``class Odd(tw.messages.Message, channel="chat")`` sets the channel that ``send`` uses by default.
 
-    The constructor takes the class's annotations and plain defaults by keyword; a class without any
-    takes all keywords. Equality and repr use the object's attributes.
+    The constructor takes the annotated attributes, and class attributes with plain values, as keywords. If
+    the class has none, it takes any keyword. Equality and repr use the object's attributes.
     """
 
     max_bytes: ClassVar[int] = 1024
@@ -542,7 +544,7 @@ def _declare(cls: type[Message]) -> tuple[dict[str, Any], set[str]]:
 
 
 class MessageFactory:
-    """Makes the objects of received messages. Override :meth:`create` to reuse objects, or to make objects
+    """Makes the objects for received messages. Override :meth:`create` to reuse objects, or to make objects
     of another class.
 
     ::
@@ -551,11 +553,12 @@ class MessageFactory:
             def create(self, cls):
                 return self.free[cls].pop() if self.free[cls] else super().create(cls)
 
-    Without a factory, objects are made without running any Python.
+    Without a factory, making objects runs no Python code.
     """
 
     def create(self, cls: type[_T]) -> _T:
-        """Returns an object of ``cls``, whose fields are then set. The object may be an old one.
+        """Returns an object of ``cls``, whose fields are then set. It may return an object that was used
+        before.
 
         An exception ends the connection of the message's sender, and is logged.
         """

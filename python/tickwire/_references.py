@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 
 class Reference(Bound):
-    """The target of a reference, for ``Annotated``. Made by :data:`Ref`."""
+    """The target of a reference, for ``Annotated``: see :data:`Ref`."""
 
     def __init__(self, target: type | str) -> None:
         super().__init__("Ref", target)
@@ -30,21 +30,23 @@ class Reference(Bound):
 
 
 if TYPE_CHECKING:
+    from tickwire._core import Properties
+
     Ref: TypeAlias = _T | None
     """A property of a ghost that is another ghost, or None: ``target: tw.Ref["Tank"] = None``.
 
-    It names a ghost class, or as text a class that is declared later. Ghosts of derived classes are
-    allowed, and ``tw.Ref[Any]`` takes any ghost. A client has None until the ghost has arrived, and after
-    it is gone.
+    The target is a ghost class; write a string for a class that is declared later. Ghosts of derived
+    classes are allowed, and ``tw.Ref[Any]`` allows any ghost. On a client, the property is None until the
+    ghost has arrived, and after it is gone.
     """
 else:
 
     class Ref:
         """A property of a ghost that is another ghost, or None: ``target: tw.Ref["Tank"] = None``.
 
-        It names a ghost class, or as text a class that is declared later. Ghosts of derived classes are
-        allowed, and ``tw.Ref[Any]`` takes any ghost. A client has None until the ghost has arrived, and
-        after it is gone.
+        The target is a ghost class; write a string for a class that is declared later. Ghosts of derived
+        classes are allowed, and ``tw.Ref[Any]`` allows any ghost. On a client, the property is None until
+        the ghost has arrived, and after it is gone.
         """
 
         def __class_getitem__(cls, target: Any) -> Any:
@@ -58,7 +60,7 @@ _BARE = re.compile(r"\bRef\[\s*([A-Za-z_]\w*)\s*\]")
 
 
 def quote_later(cls: type, names: dict[str, Any]) -> None:
-    """Quotes names in references, if the annotation is text and the class is declared later."""
+    """Quotes the names of classes that are declared later, in references in string annotations."""
     module = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
     known = {*names, *module, *vars(builtins), cls.__name__}
 
@@ -76,7 +78,7 @@ def number_type() -> FieldType:
 
 
 def checked(where: str, target: type | str, cls: type, made: type) -> type | str:
-    """The target of a reference, after the class ``cls`` has become ``made``."""
+    """The target of a reference, after ``made`` has replaced the class ``cls``."""
     if target is Any or target is Ghost:
         return Ghost
     if isinstance(target, str):
@@ -84,5 +86,39 @@ def checked(where: str, target: type | str, cls: type, made: type) -> type | str
     if target is cls:
         return made
     if not issubclass(target, Ghost):
-        raise TypeError(f"{where}: tw.Ref must name a ghost class, and {target.__name__} is none")
+        raise TypeError(f"{where}: tw.Ref must name a ghost class, not {target.__name__}")
     return target
+
+
+def shown(target: type | str) -> str:
+    """What errors call a target."""
+    return target if isinstance(target, str) else "ghost" if target is Ghost else target.__name__
+
+
+def targets_of(ghosts: list[tuple[type, Properties]]) -> list[list[tuple[int, list[bool]]]]:
+    """For each class the places of its references, each with the classes that it may lead to."""
+    return [
+        [
+            (place, _fitting(f"{class_.__name__}.{name}", declared.references[name], ghosts))
+            for place, (name, *_) in enumerate(declared.fields)
+            if name in declared.references
+        ]
+        for class_, declared in ((class_, properties.declared) for class_, properties in ghosts)
+    ]
+
+
+def _fitting(where: str, target: type | str, ghosts: list[tuple[type, Properties]]) -> list[bool]:
+    if isinstance(target, str):
+        # A game may call a class Ghost, as the library calls the base of all of them.
+        fits = [
+            any(base.__name__ == target for base in class_.__mro__ if base is not Ghost)
+            for class_, _ in ghosts
+        ]
+    else:
+        fits = [issubclass(class_, target) for class_, _ in ghosts]
+    if not any(fits):
+        names = ", ".join(class_.__name__ for class_, _ in ghosts)
+        raise TypeError(
+            f"{where}: tw.Ref must name one of the protocol's ghosts ({names}), not {shown(target)}"
+        )
+    return fits

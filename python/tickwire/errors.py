@@ -1,9 +1,10 @@
 """The exceptions that Tickwire raises.
 
-Each error is also a builtin exception, so ``except ValueError`` works without importing anything from
-here. All of them are mistakes on this side. A peer's faults are counted, or end its connection, but
-never raise. Only endpoints made with ``strict=True`` raise if a peer has left or doesn't keep up
-(:class:`ChannelFullError`, :class:`StaleClientError`, :class:`NotConnectedError`).
+Most errors are also builtin exceptions, so ``except ValueError`` works without an import from this module.
+Errors report mistakes on this side, and name the argument, its value and its bound. A peer's mistakes never
+raise: they are counted, or they end the peer's connection. With ``strict=True``, an endpoint also raises if
+a peer has left or doesn't ack (:class:`ChannelFullError`, :class:`StaleClientError`,
+:class:`NotConnectedError`).
 """
 
 from __future__ import annotations
@@ -43,27 +44,38 @@ __all__ = [
 
 
 class TickwireError(Exception):
-    """Base of all errors below."""
+    """The base of all exceptions of Tickwire."""
 
 
 class FieldError(TickwireError, ValueError):
     """A field's value is out of the range that the field declares."""
 
-    def __init__(self, class_name: str, field: str, value: object, bound: str) -> None:
-        super().__init__(class_name, field, value, bound)
+    def __init__(
+        self,
+        class_name: str,
+        field: str,
+        value: object,
+        bound: str,
+        ghost_class: type | None = None,
+        row: int | None = None,
+        property: str | None = None,  # noqa: A002
+    ) -> None:
+        super().__init__(class_name, field, value, bound, ghost_class, row, property)
         self.class_name = class_name
         """The message class."""
         self.field = field
-        """The field, or ``stream.<method>`` within a class's own ``serialize``."""
+        """The field; within a class's own ``serialize``, ``stream.<method>``."""
         self.value = value
         """The given value."""
         self.bound = bound
         """The allowed values, in words."""
-        self.ghost_class: type | None = None
-        """The ghost class, if a ghost's column was written to; else None, like the next two."""
-        self.row: int | None = None
+        self.ghost_class = ghost_class
+        """The ghost class, if the value was in a ghost's column; otherwise None, as for :attr:`row` and
+        :attr:`property`.
+        """
+        self.row = row
         """The ghost's row."""
-        self.property: str | None = None
+        self.property = property
         """The property's name."""
 
     def __str__(self) -> str:
@@ -103,8 +115,8 @@ class NotConnectedError(TickwireError, RuntimeError):
 
 
 class GhostError(TickwireError, RuntimeError):
-    """A ghost or its class can't be used: it isn't in this world, is despawned, or isn't in the
-    protocol.
+    """A ghost or a ghost class can't be used: the ghost isn't in this world or is despawned, or the class
+    isn't in the protocol.
     """
 
 
@@ -113,7 +125,7 @@ class BadWorldError(TickwireError, ValueError):
 
 
 class PredictionError(TickwireError, RuntimeError):
-    """A game's step raised, or didn't return a state. The prediction keeps its state."""
+    """The game's ``step`` raised, or didn't return a state. The prediction keeps its state."""
 
 
 class ClosedError(TickwireError, RuntimeError):
@@ -121,11 +133,13 @@ class ClosedError(TickwireError, RuntimeError):
 
 
 class CallError(TickwireError, RuntimeError):
-    """A call or a request failed. See the derived classes."""
+    """The base of the errors of calls and requests."""
 
 
 class CallFailedError(CallError):
-    """The other side didn't complete a request. An exception raised there is only in its log."""
+    """The other side didn't complete a request. If an exception was the cause, it is in the other side's
+    log.
+    """
 
     def __init__(self, name: str, reason: str, sentence: str) -> None:
         super().__init__(name, reason, sentence)
@@ -160,11 +174,9 @@ class SyncTestError(TickwireError, AssertionError):
     def __init__(self, frame: int, fields: list[str]) -> None:
         super().__init__(frame, fields)
         self.frame = frame
-        """The frame before which the state differs, because the step of the previous frame isn't
-        deterministic.
-        """
+        """The frame before which the state differs, because the previous frame isn't deterministic."""
         self.fields = fields
-        """The fields that differ; for arrays, with the first row."""
+        """The fields that differ; for an array, with the first row that differs."""
 
     def __str__(self) -> str:
         return (
@@ -175,9 +187,9 @@ class SyncTestError(TickwireError, AssertionError):
 
 
 class StreamError(TickwireError, ValueError):
-    """The bytes are invalid in the serialize standard.
+    """The bytes to read are invalid.
 
-    Let it pass through ``serialize``: it ends the connection of the peer that sent them.
+    Don't catch this error in ``serialize``: it ends the connection of the peer that sent the bytes.
     """
 
 
@@ -198,7 +210,7 @@ class RoomTakenError(TickwireError, RuntimeError):
 
 
 class WatchError(TickwireError, RuntimeError):
-    """A server can't be watched, or can't be watched any longer. The text tells why, and what to do."""
+    """A server can't be watched, or can't be watched any longer. The text says why, and what to do."""
 
 
 def _shorten(value: object, limit: int = 60) -> str:

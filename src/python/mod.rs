@@ -45,6 +45,7 @@ mod meeting;
 mod network;
 mod parts;
 mod peer;
+mod pending;
 mod prelude;
 mod protocol;
 mod proxy;
@@ -64,6 +65,7 @@ mod state;
 mod stats;
 mod stream;
 mod tick;
+mod ticking;
 mod time;
 mod token;
 mod value;
@@ -127,7 +129,8 @@ pub mod module {
         proxy::Proxy,
         rendezvous::{Code, Rendezvous},
         rollback::{
-            Advance, Desync, Load, PlayerOut, Rollback, Save, Spectator, SpectatorLost, SyncTest, Timing,
+            Advance, Desync, PlayerOut, Rollback, Spectator, SpectatorLost, StateArrays, SyncTest, Timing,
+            state_sum,
         },
         schema::Schema,
         server::{Access, Room, Server},

@@ -1,14 +1,15 @@
-//! A rollback game for Python: converts inputs, copies states, and carries out the core's requests.
+//! A rollback game for Python: carries out the core's requests.
 
 use super::*;
 use crate::python::peer::numbers_of;
 
-use crate::rollback::{self as core, Config, GameEvent, MAX_DELAY, Request, Status};
+use crate::rollback::{self as core, Config, GameEvent, MAX_DELAY, MAX_FIELDS, Request, Status};
 use crate::session::SharedRollback;
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Rollback {
-    acts: Acts,
+    frames: Frames,
+    states: States,
     peer: Option<Py<Peer>>,
     inner: Mutex<Inner>,
 }
@@ -21,26 +22,27 @@ struct Inner {
     now: crate::time::Instant,
     writer: BitWriter,
     names: Vec<String>,
-    players: Vec<usize>,
+    players: u16,
     check_every: u32,
 }
 
-/// The players, a bit each: those given, as their count or their numbers.
-pub(super) fn players_of(players: &Bound<'_, PyAny>) -> PyResult<u16> {
+/// A bit for each of `players`: their count, or their numbers.
+pub(super) fn mask_of(players: &Bound<'_, PyAny>) -> PyResult<u16> {
     let most = MAX_PLAYERS as u8;
     if players.is_instance_of::<PyInt>() {
         return Ok(u16::MAX >> (most - bounded("players", players, 1, most)?));
     }
+    let numbers: Vec<Bound<'_, PyAny>> = argument("players", players, "an int or numbers of players")?;
     let mut mask = 0u16;
-    for number in argument::<Vec<Bound<'_, PyAny>>>("players", players, "an int or numbers of players")? {
-        let number = bounded("players[]", &number, 0, most - 1)?;
+    for number in &numbers {
+        let number = bounded("players[]", number, 0, most - 1)?;
         if mask >> number & 1 == 1 {
             refuse!(PyValueError, "players must contain each number once, not {number} twice");
         }
         mask |= 1 << number;
     }
     if mask == 0 {
-        return Err(PyValueError::new_err("players must contain at least one number, not none"));
+        refuse!(PyValueError, "players must contain 1 to {most} numbers, not 0");
     }
     Ok(mask)
 }
@@ -49,39 +51,27 @@ pub(super) fn players_of(players: &Bound<'_, PyAny>) -> PyResult<u16> {
 fn seats(peer: Option<&Py<Peer>>, players: Option<&Bound<'_, PyAny>>, me: Option<u8>) -> PyResult<(u16, u8)> {
     let roster = peer.map(|peer| peer.get().part(|part, _| (part.mesh().at_start(), part.mesh().me())));
     let roster = roster.transpose()?;
-    let mask = match (players, &roster) {
-        (Some(players), _) => players_of(players)?,
-        (None, Some((roster, _))) => *roster,
+    let mask = match (players, roster) {
+        (Some(players), _) => mask_of(players)?,
+        (None, Some((at_start, _))) => at_start,
         (None, None) => {
-            return Err(PyValueError::new_err("players must be given where peer is None: how many play"));
+            refuse!(PyValueError, "players must be given if peer is None: the number of players")
         }
     };
-    let me = match (me, &roster) {
-        (Some(me), _) if mask >> me & 1 == 1 => me,
-        (Some(me), _) => refuse!(PyValueError, "me must be one of players, not {me}: {}", numbers(mask)),
-        (None, Some((_, Some(me)))) if mask >> me & 1 == 1 => *me,
-        (None, Some((_, Some(me)))) => {
-            let why = "players who joined later or don't play use Spectator";
-            return Err(PyValueError::new_err(format!(
-                "players must contain the peer's own number, {me}, which did not play at the start: {why}"
-            )));
+    match (me, roster.map(|(_, own)| own)) {
+        (Some(me), _) if mask >> me & 1 == 1 => Ok((mask, me)),
+        (Some(me), _) => refuse!(PyValueError, "me must be one of players, not {me}"),
+        (_, Some(Some(own))) if mask >> own & 1 == 1 => Ok((mask, own)),
+        (_, Some(Some(own))) => refuse!(
+            PyValueError,
+            "players must contain the peer's own number, {own}, which did not play at the start: players who joined later or \
+             don't play use Spectator"
+        ),
+        (_, Some(None)) => {
+            refuse!(PyValueError, "peer must be in the game: make its rollback after its Started event")
         }
-        (None, Some((_, None))) => {
-            return Err(PyValueError::new_err(
-                "peer must be in the game: make its rollback after its Started event",
-            ));
-        }
-        (None, None) => {
-            return Err(PyValueError::new_err("me must be given where peer is None: this player's index"));
-        }
-    };
-    Ok((mask, me))
-}
-
-/// The numbers of a mask, for a sentence.
-fn numbers(mask: u16) -> String {
-    let numbers = (0..MAX_PLAYERS).filter(|player| mask >> player & 1 == 1);
-    numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
+        (_, None) => refuse!(PyValueError, "me must be given if peer is None: this player's number"),
+    }
 }
 
 impl Rollback {
@@ -102,40 +92,37 @@ impl Rollback {
 
     /// The request to run a frame.
     fn advance_to(&self, py: Python<'_>, frame: u32) -> PyResult<Py<PyAny>> {
-        let [mut players, mut guessed, mut left] = [0u16; 3];
-        let row = {
+        let (mut inputs, [mut guessed, mut left]) = (Vec::new(), [0u16; 2]);
+        let players = {
             let guard = lock(&self.inner);
             let game = guard.game.lock();
-            for player in &guard.players {
-                let status = game.input(*player, frame).1;
-                players |= 1 << player;
+            for player in members(guard.players) {
+                let (input, status) = game.input(player, frame);
+                inputs.push(copied(input));
                 guessed |= u16::from(status == Status::Predicted) << player;
                 left |= u16::from(status == Status::Left) << player;
             }
-            self.acts.find(py, guard.players.iter().map(|player| game.input(*player, frame).0))
+            guard.players
         };
-        self.acts.advance(py, frame, row, [players, guessed, left])
+        self.frames.advance(py, frame, &inputs, [players, guessed, left])
     }
 
     /// The next request for the game itself.
     pub(super) fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         loop {
             let (request, check_every) = {
-                let mut guard = lock(&self.inner);
-                let inner = &mut *guard;
-                let Some(request) = inner.queue.get(inner.given).copied() else {
-                    self.finish(inner, py);
-                    return Ok(None);
-                };
-                inner.given += 1;
+                let mut inner = lock(&self.inner);
+                let request = inner.queue.get(inner.given).copied();
+                inner.given += usize::from(request.is_some());
                 (request, inner.check_every)
             };
+            let Some(request) = request else { return self.finish(py).map(|()| None) };
             let made = match request {
                 Request::Advance(frame) => self.advance_to(py, frame).map(Some),
-                Request::Load(frame) => self.acts.load(py, frame),
+                Request::Load(frame) => self.states.ask(py, intern!(py, "load"), (frame,)),
                 Request::Save(frame) => {
                     let is_checked = check_every > 0 && frame.is_multiple_of(check_every);
-                    self.acts.save(py, frame, is_checked)
+                    self.states.ask(py, intern!(py, "save"), (frame, is_checked))
                 }
             };
             if let Some(made) = made.map_err(|error| self.put_back(error))? {
@@ -145,10 +132,11 @@ impl Rollback {
     }
 
     /// Gives the core the checksums of frames that are confirmed by now.
-    fn finish(&self, inner: &mut Inner, py: Python<'_>) {
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
         loop {
-            let Some(frame) = inner.game.lock().poll_check() else { return };
-            let Sums { names, values } = self.acts.sums(py, frame);
+            let Some(frame) = lock(&self.inner).game.lock().poll_check() else { return Ok(()) };
+            let (names, values) = self.states.sums(py, frame)?;
+            let mut inner = lock(&self.inner);
             if !names.is_empty() {
                 inner.names = names;
             }
@@ -172,16 +160,16 @@ impl Rollback {
         #[callable] check: Option<Py<PyAny>>,
         #[within(0, 100_000)] check_every: u32,
     ) -> PyResult<Self> {
-        let kind = InputKind::new(inputs)?;
+        let frames = Frames::new(inputs)?;
         let (players, me) = seats(peer.as_ref(), players, me)?;
-        let mut config = Config::new(1, me, kind.shape());
+        let mut config = Config::new(1, me, frames.kind.shape.clone());
         config.players = players;
         let timing = timing.map(|given| *given.get()).unwrap_or_default();
         (config.delay, config.window, config.rate) = (timing.delay, timing.window, timing.rate);
         config.check_every = check_every;
-        let states = StateKind::new(state, save, load, check)?;
-        config.state = states.mark();
-        let count = config.window as usize + 2;
+        let py = inputs.py();
+        let states = States::new(py, state, [save, load, check], config.window as usize + 2)?;
+        config.state = states.mark(py);
         let game = SharedRollback::new(core::Rollback::new(config));
         if let Some(peer) = &peer {
             peer.get().set_core(Box::new(game.clone()))?;
@@ -192,18 +180,18 @@ impl Rollback {
             now: Instant::ZERO,
             writer: BitWriter::new(),
             names: Vec::new(),
-            players: (0..MAX_PLAYERS).filter(|player| players >> player & 1 == 1).collect(),
+            players,
             check_every,
             game,
         };
-        Ok(Rollback { acts: Acts::new(kind, states, count, MAX_PLAYERS), peer, inner: Mutex::new(inner) })
+        Ok(Rollback { frames, states, peer, inner: Mutex::new(inner) })
     }
 
     fn advance(slf: Bound<'_, Self>, input: &Bound<'_, PyAny>, now: Option<f64>) -> PyResult<Requests> {
         let this = slf.get();
         let mut writer = ::core::mem::take(&mut lock(&this.inner).writer);
         writer.clear();
-        let written = this.acts.kind.write(input, &mut writer);
+        let written = this.frames.kind.write(input, &mut writer);
         let now = this.now(now);
         let mut guard = lock(&this.inner);
         let inner = &mut *guard;
@@ -230,53 +218,44 @@ impl Rollback {
         #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         payload: &[u8],
         now: Option<f64>,
-    ) -> PyResult<Option<String>> {
+    ) -> Option<String> {
         let read = lock(&self.inner).game.lock().read(moment(now), player, payload);
-        Ok(read.err().map(|fault| fault.to_string()))
+        read.err().map(|fault| fault.to_string())
     }
 
-    fn fill<'py>(
+    fn fill(
         &self,
-        py: Python<'py>,
         #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         #[within(8, 65_536usize)] max_bytes: usize,
         now: Option<f64>,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let bytes = max_bytes;
+    ) -> Option<Vec<u8>> {
         let mut guard = lock(&self.inner);
         let Inner { game, writer, .. } = &mut *guard;
         writer.clear();
-        let is_filled = game.lock().fill(moment(now), player, bytes * 8, writer);
-        Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
+        let is_filled = game.lock().fill(moment(now), player, max_bytes * 8, writer);
+        is_filled.then(|| writer.as_bytes().to_vec())
     }
 
     fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) {
         lock(&self.inner).game.lock().note_left(moment(now), player);
     }
 
-    fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
+    fn events(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        let mut events = Vec::new();
         loop {
             let guard = lock(&self.inner);
-            let event = guard.game.lock().poll_event();
-            let Some(event) = event else { return Ok(list) };
-            let fields = match &event {
-                GameEvent::Desync { fields, .. } => {
-                    let names = guard.names.iter().enumerate();
-                    names.filter(|(i, _)| fields >> i & 1 == 1).map(|(_, name)| name.clone()).collect()
-                }
-                _ => Vec::new(),
+            let Some(event) = guard.game.lock().poll_event() else { return Ok(events) };
+            let named = |mask: u64| {
+                let names = guard.names.iter().take(MAX_FIELDS).enumerate();
+                names.filter(|(i, _)| mask >> i & 1 == 1).map(|(_, name)| name.clone()).collect()
             };
-            drop(guard);
-            match event {
-                GameEvent::Left { player, frame } => {
-                    list.append(Py::new(py, PlayerOut { player, frame })?)?;
+            events.push(match event {
+                GameEvent::Left { player, frame } => PlayerOut { player, frame }.into_py_any(py)?,
+                GameEvent::Desync { player, frame, last_equal, fields } => {
+                    Desync { player, frame, last_equal, fields: named(fields) }.into_py_any(py)?
                 }
-                GameEvent::Desync { player, frame, last_equal, .. } => {
-                    list.append(Py::new(py, Desync { player, frame, last_equal, fields })?)?;
-                }
-                GameEvent::SpectatorLost { index } => list.append(Py::new(py, SpectatorLost { index })?)?,
-            }
+                GameEvent::SpectatorLost { index } => SpectatorLost { index }.into_py_any(py)?,
+            });
         }
     }
 
@@ -297,7 +276,7 @@ impl Rollback {
         stats: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.inner).game.lock().counters().iter());
     }
 
-    traverses!(self.peer, self.acts);
+    traverses!(self.peer, self.states);
 
     fn __repr__(&self) -> String {
         let inner = lock(&self.inner);

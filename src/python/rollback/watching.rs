@@ -7,8 +7,8 @@ use crate::session::SharedRollback;
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Spectator {
-    acts: Acts,
-    players: Vec<usize>,
+    frames: Frames,
+    players: u16,
     game: SharedRollback<core::Spectator>,
 }
 
@@ -23,35 +23,31 @@ impl Spectator {
         #[within(0, 60)] buffer: u32,
         #[within(1, 1_000)] rate: u32,
     ) -> PyResult<Self> {
-        let kind = InputKind::new(inputs)?;
-        let mask = players_of(players)?;
-        let mut config = Config::new(1, 0, kind.shape());
-        config.players = mask;
+        let frames = Frames::new(inputs)?;
+        let players = mask_of(players)?;
+        let mut config = Config::new(1, 0, frames.kind.shape.clone());
+        config.players = players;
         config.rate = rate;
         let spectator = SharedRollback::new(core::Spectator::new(config, frame, buffer));
         if let Some(peer) = peer {
             peer.get().set_core(Box::new(spectator.clone()))?;
         }
-        let players = (0..MAX_PLAYERS).filter(|player| mask >> player & 1 == 1).collect();
-        let acts = Acts::new(kind, StateKind::Requests, 1, MAX_PLAYERS);
-        Ok(Spectator { acts, players, game: spectator })
+        Ok(Spectator { frames, players, game: spectator })
     }
 
-    fn advance<'py>(&self, py: Python<'py>, #[within(1, 64)] limit: u32) -> PyResult<Bound<'py, PyList>> {
+    fn advance(&self, py: Python<'_>, #[within(1, 64)] limit: u32) -> PyResult<Vec<Py<PyAny>>> {
         let frames = self.game.lock().advance(limit);
-        let list = PyList::empty(py);
-        let mask_of = |mask, player: &usize| mask | 1 << *player;
-        for frame in frames {
-            let (row, left) = {
+        let advance = |frame| {
+            let (mut inputs, mut left) = (Vec::new(), 0);
+            for player in members(self.players) {
                 let game = self.game.lock();
-                let has_left = |player: &&usize| game.input(**player, frame).1 == Status::Left;
-                let left = self.players.iter().filter(has_left).fold(0, mask_of);
-                (self.acts.find(py, self.players.iter().map(|player| game.input(*player, frame).0)), left)
-            };
-            let players = self.players.iter().fold(0, mask_of);
-            list.append(self.acts.advance(py, frame, row, [players, 0, left])?)?;
-        }
-        Ok(list)
+                let (input, status) = game.input(player, frame);
+                inputs.push(copied(input));
+                left |= u16::from(status == Status::Left) << player;
+            }
+            self.frames.advance(py, frame, &inputs, [self.players, 0, left])
+        };
+        frames.into_iter().map(advance).collect()
     }
 
     fn read(
@@ -59,20 +55,15 @@ impl Spectator {
         #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         payload: &[u8],
         now: Option<f64>,
-    ) -> PyResult<Option<String>> {
+    ) -> Option<String> {
         let read = self.game.lock().read(moment(now), player, payload);
-        Ok(read.err().map(|fault| fault.to_string()))
+        read.err().map(|fault| fault.to_string())
     }
 
-    fn fill<'py>(
-        &self,
-        py: Python<'py>,
-        #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
-        now: Option<f64>,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn fill(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) -> Option<Vec<u8>> {
         let mut writer = BitWriter::new();
         let is_filled = self.game.lock().fill(moment(now), player, 64, &mut writer);
-        Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
+        is_filled.then(|| writer.into_bytes())
     }
 
     fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) {
