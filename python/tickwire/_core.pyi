@@ -2438,7 +2438,7 @@ class WorldView:
         """
     def at(self, tick: float, /) -> WorldView:
         """Moves the view to another tick, with its fraction, until the next
-        :meth:`ClientWorld.view`. Returns the view.
+        :meth:`ClientWorld.view`. A tick beyond the newest one becomes the newest one. Returns the view.
 
         Raises:
             ValueError: ``tick`` isn't a valid tick.
