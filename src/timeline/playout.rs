@@ -243,8 +243,10 @@ impl Playout {
         if !is_long(self.lateness(before, (tick, now)), STALL) && !is_long(length, LOST_STALL) {
             return 0.0;
         }
+        // A buffer helps in no stall in which this program itself stood still.
+        let is_own = self.shown.is_some_and(|(_, at)| now.since(at).as_secs_f64() > length / 2.0);
         let is_near = |other: Instant| now.since(other).as_secs_f64() < STALLS_APART;
-        let is_repeated = self.stalled_at.replace(now).is_some_and(is_near);
+        let is_repeated = !is_own && self.stalled_at.replace(now).is_some_and(is_near);
         self.stall = Some(Stall { before, end: now, length, is_repeated });
         let ticks = (now.since(self.newest_at).as_secs_f64() / self.period) as u32;
         if ticks >= self.config.history / 4 {

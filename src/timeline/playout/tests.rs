@@ -341,6 +341,27 @@ fn stalls_that_come_again_soon_are_buffered_against() {
 }
 
 #[test]
+fn a_program_that_hangs_again_and_again_buffers_nothing() {
+    let mut playout = Playout::new(PlayoutConfig::default());
+    let hangs = |frame: u64| frame > 600 && frame % 90 < 18;
+    let mut next = 0;
+    for frame in 0..1_400 {
+        if hangs(frame) {
+            continue;
+        }
+        let now = Instant::from_nanos(frame * STEP);
+        for tick in next..=frame {
+            playout.handle_arrival(tick as u32, now, 0);
+        }
+        next = frame + 1;
+        playout.advance(now);
+    }
+    let delay = playout.wanted_delay();
+    assert!(delay < 0.03, "{delay}");
+    assert!(playout.stood().as_secs_f64() < 0.01, "{:?}", playout.stood());
+}
+
+#[test]
 fn a_view_stands_in_a_stall_and_counts_all_of_it() {
     for kind in [Kind::Held, Kind::Lost, Kind::Unmade] {
         for rates in [(15, 60), (15, 144), (30, 60), (30, 144), (60, 60), (60, 144)] {
