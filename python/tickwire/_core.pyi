@@ -2058,8 +2058,8 @@ class World:
         """
     def set_weights(self, class_: type, weights: _Array, /) -> None:
         """Sets factors for the priorities of a class's ghosts, for ticks that have no room for everything that is
-        due. The buffer has a float32 for each row. Missing rows, and ghosts that spawn later, have 1. The factors
-        stay until you set them again.
+        due. The buffer has a float32 for each row. Missing rows, and ghosts that spawn later, have the factor 1.
+        The factors stay until you set them again.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2167,7 +2167,7 @@ class Clock:
         """The tick for which an input is sent now; None before it is known."""
     @property
     def error(self) -> float | None:
-        """Seconds by which ``tick`` may be wrong if both directions take equally long; None before it is known."""
+        """Seconds by which ``tick`` may be wrong, if both directions take equally long; None before it is known."""
     @property
     def settled(self) -> bool:
         """Whether ``tick`` has converged."""
@@ -2364,7 +2364,7 @@ class ClientWorld:
     def view(self) -> WorldView:
         """The world to show now, between two ticks of the server. Returns the same object each time, updated.
 
-        If the protocol has inputs, they report this view's tick to the server from now on, as with
+        If the protocol has inputs, each input reports this view's tick to the server from now on, as with
         :meth:`Client.set_seen`.
 
         Raises:
@@ -2460,8 +2460,8 @@ class WorldView:
         """The total seconds for which the view stood still because updates were late; 0 on a server. A stall is
         counted when the next update arrives."""
     def shown(self, class_: type, /) -> Any:
-        """A column of bool, in a rewound world: True for the rows of a class that the client was shown. True for
-        all rows in a world without a client.
+        """Returns a column of bool for a rewound world: True for the rows that were shown to the client. Without a
+        client, all rows are True.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -4441,8 +4441,8 @@ class AckEndpoint:
             the packets sent during one RTT, or packets count as lost before their ack can arrive.
         rtt_smoothing: the weight of each new sample in the RTT, above 0 and at most 1.
         lost_after: seconds without an ack after which a packet counts as lost.
-        lost_after_rtts: the same in round trips, but at least ``lost_not_before`` seconds. One second before the
-            first measurement.
+        lost_after_rtts: the same limit in round trips, but at least ``lost_not_before`` seconds. Until the first
+            measurement, the limit is one second.
         in_order_only: whether to drop, and not ack, packets older than the newest accepted packet.
 
     Raises:
@@ -5228,8 +5228,8 @@ class SimulatedNetwork:
         receiver: AddressLike | None = None,
     ) -> None:
         """Sets the conditions of all links, or of the links from ``sender``, to ``receiver``, or both. The most
-        specific setting applies; ``sender`` has priority over ``receiver``. Setting all links removes the settings
-        of single links.
+        specific setting applies; ``sender`` has priority over ``receiver``. Conditions for all links replace the
+        conditions of single links.
 
         Packets in a link's queue leave under the new conditions; packets that have left it are unaffected.
 
@@ -5988,11 +5988,11 @@ class StateArrays:
     def load(self, frame: int) -> None:
         """Copies the state before a frame into the arrays."""
     def sums(self, frame: int) -> tuple[list[str], list[int]]:
-        """The names of the fields and their checksums, before a frame."""
+        """The names of the fields, and their checksums before a frame."""
     def compare(self, frame: int) -> None:
         """Raises ``SyncTestError`` if the arrays differ from the state before a frame."""
     def finish_comparison(self) -> None:
-        """Does nothing: :meth:`compare` has done it all."""
+        """Does nothing, because :meth:`compare` has already compared the arrays."""
 
 def state_sum(value: object) -> int:
     """The checksum of an int, float, str, bytes or a buffer."""
