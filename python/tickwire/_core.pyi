@@ -2376,7 +2376,8 @@ class ClientWorld:
         """Sets how far the view stays behind the server.
 
         Args:
-            delay: seconds between arrival and display, at least one tick; None: chosen by measuring the connection.
+            delay: seconds between arrival and display, at least one tick and at most 62, because states are kept for
+                64 ticks; None: chosen by measuring the connection.
             extrapolation: seconds for which properties with a velocity continue to move beyond the newest tick.
             rest: seconds for which a ghost without updates continues to move, for worlds that exceed the budget; 0:
                 the ghost stops.
@@ -2437,7 +2438,7 @@ class WorldView:
         """
     def at(self, tick: float, /) -> WorldView:
         """Moves the view to another tick, with its fraction, until the next
-        :meth:`ClientWorld.view`. Returns the view.
+        :meth:`ClientWorld.view`. A tick beyond the newest one becomes the newest one. Returns the view.
 
         Raises:
             ValueError: ``tick`` isn't a valid tick.
@@ -2456,7 +2457,8 @@ class WorldView:
         """The measured length of a server tick, in seconds; 0 on a server."""
     @property
     def stood(self) -> float:
-        """The total seconds for which the view stood still because updates were late; 0 on a server."""
+        """The total seconds for which the view stood still because updates were late; 0 on a server. A stall is
+        counted when the next update arrives."""
     def shown(self, class_: type, /) -> Any:
         """Returns a column of bool for a rewound world: True for the rows that were shown to the client. Without a
         client, all rows are True.
