@@ -8,8 +8,7 @@ use crate::time::{Duration, Instant};
 /// The rate after an overflow, as a part of what arrived. Beside others it is [`CUBIC_KEEP`].
 const ALONE: f64 = 0.97;
 
-/// How long the rate is held alone before more is tried: [`FRUITFUL`] in each epoch, and a fifth of it while the rate is
-/// near what overflowed, so that little doesn't fit.
+/// How long the rate is held alone before more is tried: [`FRUITFUL`] in each epoch.
 const HOLD: Duration = Duration::from_secs(2);
 
 /// Beside others, more is tried when Reno would be back, or after this many seconds (like BBR version 3's time between
@@ -23,8 +22,6 @@ const RAISE_A_SECOND: f64 = 0.08;
 #[derive(Debug)]
 pub(super) struct Ceiling {
     rate: f64,
-    /// What was sent when the queue overflowed.
-    overflowed: f64,
     since: Instant,
     contended: bool,
 }
@@ -34,16 +31,11 @@ impl Ceiling {
     pub(super) fn new(now: Instant, overflowed: f64, contended: bool, floor: f64) -> Self {
         let part = if contended { CUBIC_KEEP } else { ALONE };
         let rate = (part * overflowed).max(floor.min(overflowed));
-        Ceiling { rate, overflowed, since: now, contended }
+        Ceiling { rate, since: now, contended }
     }
 
     pub(super) fn rate(&self) -> f64 {
         self.rate
-    }
-
-    /// Whether we send as we did right after the overflow, and nobody else was found.
-    pub(super) fn is_held_alone(&self, now: Instant) -> bool {
-        !self.contended && now - self.since < HOLD
     }
 
     /// Tries more, after an epoch of this many seconds. `max_rate` is what once arrived.
@@ -53,8 +45,7 @@ impl Ceiling {
         } else if self.contended {
             self.rate *= 1.0 + RAISE_A_SECOND * seconds;
         } else if now - self.since > HOLD {
-            let near = signs.clear && self.rate < (1.0 + 2.0 * FRUITFUL) * self.overflowed;
-            self.rate *= if near { 1.0 + 0.2 * FRUITFUL } else { 1.0 + FRUITFUL };
+            self.rate *= 1.0 + FRUITFUL;
         }
     }
 
