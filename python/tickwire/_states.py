@@ -1,4 +1,4 @@
-"""The states of rollback games: what saves and loads them, and how two of them differ."""
+"""The states of rollback games: saving, loading and comparing them."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Save:
 
     @property
     def checksum(self) -> Any:
-        """The values to compare: an int, float, str, bytes, a buffer, or a mapping of up to 64 names to such
-        values; None: no values.
+        """The value to compare: an int, float, str, bytes, a buffer, or a mapping of up to 64 names to such
+        values; None: nothing is compared.
         """
         return self._checksum
 
@@ -63,7 +63,7 @@ class Load:
     frame: int
     """The frame that runs next on this state."""
     state: Any
-    """The value of :attr:`Save.state`. Don't change it, because it may be requested again."""
+    """The value of :attr:`Save.state`. Don't change it, because it may be needed again."""
 
     def __init__(self, frame: int, state: Any) -> None:
         self.frame = frame
@@ -78,7 +78,9 @@ def states_of(
     functions: tuple[Callable[[], Any] | None, Callable[[Any], object] | None, Callable[[], Any] | None],
     count: int,
 ) -> StateArrays | Copies:
-    """What keeps the states of so many frames, by the arguments of :class:`tickwire.rollback.Rollback`."""
+    """Returns the storage of states for a number of frames, by the arguments of
+    :class:`tickwire.rollback.Rollback`.
+    """
     save, load, check = functions
     if state is None:
         if (save is None) is not (load is None):
@@ -92,7 +94,7 @@ def states_of(
 
 
 class Copies:
-    """States of the game's own type. Its functions copy them, or it does so by requests."""
+    """States of the game's own type. The game copies them, by its functions or on request."""
 
     def __init__(
         self,
@@ -106,12 +108,12 @@ class Copies:
         self._compared: Save | None = None
 
     def save(self, frame: int, checked: bool) -> Save | None:
-        """Saves the state before a frame, or returns the request that asks the game to."""
+        """Saves the state before a frame, or returns a request to save it."""
         request = self._saved[frame % len(self._saved)] = Save(frame, checked)
         return self._fill(request)
 
     def load(self, frame: int) -> Load | None:
-        """Loads the state before a frame, or returns the request that asks the game to."""
+        """Loads the state before a frame, or returns a request to load it."""
         state = self._state(self._find(frame), frame)
         if self._load is None:
             return Load(frame, state)
@@ -125,7 +127,7 @@ class Copies:
         return list(sums), list(sums.values())
 
     def compare(self, frame: int) -> Save | None:
-        """Saves the state again, to compare it with the one before a frame."""
+        """Saves the state again, to compare it with the saved state before a frame."""
         self._compared = Save(frame, False)
         return self._fill(self._compared)
 
@@ -160,9 +162,9 @@ class Copies:
 
 
 def arrays_of(state: Any) -> Iterator[tuple[str, Any, list[tuple[str, str | None, int, int]]]]:
-    """For each array: how errors call it, itself, and its fields: name, type, offset and size.
+    """For each array: its name in errors, the array, and its fields with name, type, offset and size.
 
-    A field without a size is all of the array, and one without a type has the buffer's format.
+    A field without a size is the whole array. A field without a type has the buffer's format.
     """
     for name, array in state.items() if isinstance(state, Mapping) else (("", state),):
         if not isinstance(name, str):
@@ -185,7 +187,7 @@ def arrays_of(state: Any) -> Iterator[tuple[str, Any, list[tuple[str, str | None
 
 
 def differing(one: Any, other: Any) -> list[str]:
-    """The names of what differs between two states of the game's own type."""
+    """The names of the parts that differ between two states of the game's own type."""
     ones, others = _attributes(one), _attributes(other)
     if ones is not None and others is not None and (ones or others):
         return [

@@ -1,6 +1,6 @@
-"""Rollback: each player runs the game ahead on guessed inputs, and corrects it when inputs arrive.
+"""Rollback: each player's machine runs the game with guessed inputs, and corrects it when inputs arrive.
 
-:class:`Rollback` plays on a :class:`tickwire.peers.Peer`; :class:`SyncTest` checks that a game is
+:class:`Rollback` uses a :class:`tickwire.peers.Peer`. :class:`SyncTest` checks that a game is
 deterministic. See ``docs/rollback.md``.
 """
 

@@ -1,7 +1,7 @@
-"""``tickwire demo``: a small game over real sockets and a bad network, checked to the last message.
+"""``tickwire demo``: a small game over real sockets and a bad network, which checks every message.
 
-Read :mod:`~tickwire._demo.game` first (the messages, ghosts and rules), then :mod:`~tickwire._demo.ends` (the
-server and the bots). :mod:`~tickwire._demo.match` has them play and judges them.
+Read :mod:`~tickwire._demo.game` first (the messages, ghosts and rules), then :mod:`~tickwire._demo.ends`
+(the server and the bots). :mod:`~tickwire._demo.match` runs a match and checks it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tickwire._demo.options import Options
 
 
 def run(options: Options) -> int:
-    """Plays the demo; returns the exit code."""
+    """Runs the demo. Returns the exit code."""
     try:
         with open_match(options) as match:
             _introduce(options, str(match.server.endpoint.address))

@@ -1,4 +1,4 @@
-"""Shows how the connections are doing: a live table in a terminal, plain lines elsewhere."""
+"""Shows the state of the connections, in a live table in a terminal or in plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BAR_WIDTH = 30
 
 Show: TypeAlias = Callable[[Match], None]
-"""Called after each tick."""
+"""A function that is called after each tick."""
 
 
 @contextmanager
@@ -52,7 +52,7 @@ def _every(seconds: float, show: Callable[[Match, float], None]) -> Show:
 
 
 def print_line(match: Match, elapsed: float) -> None:
-    """A line about all connections."""
+    """Prints a line about all connections."""
     stats = [bot.link.stats for bot in match.bots if bot.link.connected and bot.link.stats]
     if not stats:
         return
@@ -70,7 +70,7 @@ def print_line(match: Match, elapsed: float) -> None:
 
 
 def table(match: Match) -> Table:
-    """A row for each connection; fits 80 columns."""
+    """A table with a row for each connection, in 80 columns."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 

@@ -1,7 +1,7 @@
-"""Both ends of the demo: the server, which decides what happens, and the bots, which see what it sends them.
+"""Both ends of the demo: the server, which runs the game, and the bots, which play it.
 
-Each counts the reliable messages that it sends and receives, to check from outside that each arrived once and
-in order.
+Both count the reliable messages that they send and receive. The counts show whether each message arrived
+once and in order.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tickwire._demo.game import PROTOCOL, Coin, Ready, Runner, Spot, Steer, Thro
 from tickwire._demo.options import Options
 
 THROW_TICKS = game.TICK_RATE // 2
-"""A bot throws this often."""
+"""Ticks between two throws of a bot."""
 
 
 @dataclass
 class Tally:
-    """Reliable messages that were sent, or received, in one direction.
+    """The reliable messages that were sent, or received, in one direction.
 
-    Two are equal if the messages and their order are.
+    Two tallies are equal if the messages and their order are equal.
     """
 
     count: int = 0
@@ -44,39 +44,39 @@ class Link:
     received: Tally = field(default_factory=Tally)
     connected: bool = True
     reason: str = ""
-    """Why it ended, once it has."""
+    """The reason why the connection ended; None before."""
     stats: tw.connections.ConnectionStats | None = None
-    """The newest; None before the connection."""
+    """The newest statistics; None before the connection."""
 
 
 @dataclass
 class Load:
-    """How the bot that loads the world is doing."""
+    """The progress of the bot that loads the world."""
 
     started: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
     fraction: float = 0.0
     rtts_ms: list[float] = field(default_factory=list)
-    """Meanwhile: the game's packets on the same connection."""
+    """The round trips of the game's packets on the same connection during the transfer."""
     intact: bool | None = None
-    """Whether it has the right hash; None while it is under way."""
+    """Whether the world has the right hash; None during the transfer."""
     error: str = ""
 
 
 def make_world(options: Options) -> bytes:
-    """The bytes to load: the same from the same seed, on both sides."""
+    """The bytes to load. The same seed gives the same bytes on both sides."""
     return random.Random(options.seed).randbytes(options.world_bytes)
 
 
 def picture(world: tw.world.World | tw.world.ClientWorld) -> list[tuple[float, ...]]:
-    """All that a world shows, so that the server's and a bot's can be compared."""
+    """The contents of a world, for comparing the server's world with a bot's world."""
     coins = [(each.x, each.y) for each in world.objects(Coin)]
     runners = [(each.x, each.y, each.coins, each.health) for each in world.objects(Runner)]
     return sorted(coins) + sorted(runners)
 
 
 class GameServer:
-    """The server. Its ghosts are the game."""
+    """The server. Its ghosts are the state of the game."""
 
     def __init__(self, options: Options) -> None:
         self.endpoint = tw.Server(
@@ -86,7 +86,7 @@ class GameServer:
             debugging=tw.testing.Debugging(conditions=options.conditions, seed=options.seed),
         )
         self.links: dict[int, Link] = {}
-        """By the bot's number, ended ones included."""
+        """The connections by bot number, including ended connections."""
         self._random = random.Random(options.seed)
         self._runners: dict[tw.ClientHandle, Runner] = {}
         self._loader = options.loader
@@ -147,7 +147,7 @@ class GameServer:
                 self.endpoint.disconnect(other)
 
     def _leave(self, client: tw.ClientHandle) -> None:
-        """Takes a player off the field; its coins are scattered."""
+        """Removes a player from the field, and scatters its coins."""
         runner = self._runners.pop(client)
         for _ in range(runner.coins):
             self._place(self._anywhere())
@@ -161,7 +161,7 @@ class GameServer:
 
 
 class Bot:
-    """Runs to the nearest coin that it sees, and throws coins about; one loads the world first."""
+    """A bot that runs to the nearest coin that it sees, and throws coins. One bot loads the world first."""
 
     def __init__(self, number: int, address: str, options: Options) -> None:
         seed = options.seed + 1 + number
@@ -199,7 +199,7 @@ class Bot:
                 self._play()
 
     def _follow(self, load: Load, inbox: tw.Inbox[object]) -> None:
-        """Follows the world's transfer."""
+        """Tracks the transfer of the world."""
         load.seconds = time.monotonic() - load.started
         if self.link.stats:
             load.rtts_ms.append(self.link.stats.rtt_ms)

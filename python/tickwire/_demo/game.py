@@ -1,4 +1,4 @@
-"""The demo's game, for both sides: players run about a field, pick up coins and throw them at each other."""
+"""The demo's game, for both sides: players run on a field, pick up coins and throw them at each other."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ TICK_RATE = 60
 SIZE = 64.0
 """The side of the field."""
 COINS = 40
-"""There are always this many coins, on the field or in purses."""
+"""The number of coins on the field and in purses."""
 SPEED = 13.0
-"""How far a player runs in a second."""
+"""The distance that a player runs in a second."""
 REACH = 1.25
-"""How close a player must come to a coin to pick it up."""
+"""The distance at which a player picks up a coin."""
 MAX_HEALTH = 100
 HIT = 10
-"""What a coin takes from the health of players near the spot it is thrown to."""
+"""The health that players lose near the spot where a coin lands."""
 HIT_REACH = 6.5
-"""How near that is."""
+"""The distance from this spot at which players are hit."""
 HEAL = 5
-"""What picking up a coin gives back."""
+"""The health that a player gains by picking up a coin."""
 
 GRID = 1 / 64
-"""All things are on a grid as fine as this, a power of two like ``SIZE``: both sides have equal numbers."""
+"""The step of the grid for all positions. It is a power of two like ``SIZE``, so both sides have equal
+numbers.
+"""
 
 Coordinate = Annotated[float, tw.quantized(0, SIZE, GRID)]
 Direction = Annotated[float, tw.quantized(-1, 1, 1 / 128)]
@@ -52,7 +54,7 @@ class Runner:
 
 @tw.message
 class Steer:
-    """The input of a tick: where a player runs. Longer than 1 is as fast as 1."""
+    """The input of a tick: the direction in which a player runs. Lengths above 1 count as 1."""
 
     x: Direction
     y: Direction
@@ -60,7 +62,7 @@ class Steer:
 
 @tw.message
 class Throw:
-    """Throws a coin from the own purse to a spot."""
+    """A player throws a coin from its purse to a spot."""
 
     x: Coordinate
     y: Coordinate
@@ -68,7 +70,7 @@ class Throw:
 
 @tw.message
 class Thrown:
-    """Somebody threw a coin to a spot."""
+    """A player has thrown a coin to a spot."""
 
     slot: Annotated[int, tw.ranged(0, MAX_PLAYERS - 1)]
     x: Coordinate
@@ -77,7 +79,7 @@ class Thrown:
 
 @tw.message
 class Ready:
-    """The world is loaded: the bot plays from now on."""
+    """The world is loaded, and the bot starts to play."""
 
 
 PROTOCOL = tw.Protocol(
@@ -98,16 +100,16 @@ class Spot(NamedTuple):
 
 
 def step(spot: Spot, steer: Steer) -> Spot:
-    """Where a player is a tick later."""
+    """Returns the place of a player a tick later."""
     way = SPEED / TICK_RATE / max(1.0, math.hypot(steer.x, steer.y))
     return on_field(spot.x + steer.x * way, spot.y + steer.y * way)
 
 
 def on_field(x: float, y: float) -> Spot:
-    """The spot of the grid that is nearest."""
+    """Returns the nearest spot of the grid."""
     return Spot(*(round(min(max(each, 0.0), SIZE) / GRID) * GRID for each in (x, y)))
 
 
 def distance(one: Spot | Coin | Runner | Throw, other: Spot | Coin | Runner | Throw) -> float:
-    """How far apart two things are."""
+    """Returns the distance between two things."""
     return math.hypot(one.x - other.x, one.y - other.y)

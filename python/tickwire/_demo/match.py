@@ -1,4 +1,4 @@
-"""A match of the demo, from the first connection to the verdict."""
+"""A match of the demo, from the first connection to the result."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from tickwire._pace import paced
 
 CONNECT_SECONDS = 30.0
 DRAIN_SECONDS = 15.0
-"""How long what was sent may take to arrive after play."""
+"""The seconds in which sent messages must arrive after play."""
 
 Figures: TypeAlias = dict[str, "int | float | bool | None"]
 
 
 class Phase(enum.Enum):
-    """What all wait for."""
+    """The phases of a match."""
 
     CONNECT = "connecting"
     PLAY = "playing"
     DRAIN = "waiting for the last messages"
-    """Nothing new is sent; both sides tick on until all that was sent has arrived."""
+    """Nothing new is sent. Both sides continue to tick until everything has arrived."""
     END = "done"
 
 
@@ -38,10 +38,10 @@ class Match:
         self.phase = Phase.CONNECT
         self.played_ticks = 0
         self.rates: Figures = {}
-        """What is measured at the end of play: what follows would water it down."""
+        """The rates at the end of play, because later phases would distort them."""
 
     def play(self) -> Iterator[Phase]:
-        """Plays; yields the phase after each tick."""
+        """Runs the match. Yields the phase after each tick."""
         began = 0
         for tick in paced(TICK_RATE):
             playing = self.phase is Phase.PLAY
@@ -59,7 +59,7 @@ class Match:
                 return
 
     def _next(self, seconds: float) -> Phase:
-        """The phase after as many seconds of this one."""
+        """Returns the next phase, after a number of seconds in this phase."""
         match self.phase:
             case Phase.CONNECT if all(bot.link.connected or bot.link.reason for bot in self.bots):
                 return Phase.PLAY if all(bot.link.connected for bot in self.bots) else Phase.END
@@ -73,7 +73,7 @@ class Match:
 
     @property
     def load(self) -> Load | None:
-        """How the world is loaded, if it is."""
+        """The transfer of the world, if a bot loads it."""
         return self.bots[-1].load
 
     def ends(self) -> list[Link]:
@@ -89,13 +89,13 @@ class Match:
         }
 
     def loss_percent(self) -> float:
-        """Of all packets that were acked or lost, in both directions."""
+        """The packet loss over all packets that were acked or lost, in both directions."""
         stats = [end.stats for end in self.ends() if end.stats]
         lost = sum(each.packets_lost for each in stats)
         return 100 * lost / max(1, lost + sum(each.packets_acked for each in stats))
 
     def figures(self) -> Figures:
-        """The match in figures. Rates are those of one bot in the last second of play."""
+        """The match in numbers. Rates are for one bot in the last second of play."""
         ends, load = self.ends(), self.load
         none = dict.fromkeys(("rtt_ms", "kbps_up", "kbps_down"), 0.0)
         return {
@@ -114,7 +114,7 @@ class Match:
         }
 
     def faults(self) -> list[str]:
-        """A sentence for each promise that isn't kept."""
+        """A sentence for each failed check."""
         truth = picture(self.server.endpoint.world)
         return [fault for bot in self.bots for fault in self._faults(bot, truth)]
 
@@ -150,10 +150,10 @@ class Match:
 
 @contextmanager
 def open_match(options: Options) -> Iterator[Match]:
-    """Starts the server and its bots; closes all at the end.
+    """Starts the server and its bots, and closes them at the end.
 
     Raises:
-        OSError: the server can't have its port.
+        OSError: the server's port can't be bound.
     """
     with ExitStack() as stack:
         server = GameServer(options)

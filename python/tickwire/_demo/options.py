@@ -38,7 +38,7 @@ class Options:
 
     @property
     def conditions(self) -> tw.Conditions:
-        """The bad network that each side puts on its outgoing packets.
+        """The simulated bad network for each side's outgoing packets.
 
         Raises:
             ValueError: the options contradict each other.
@@ -85,7 +85,7 @@ def parse(arguments: argparse.Namespace) -> Options:
     """The options from the arguments.
 
     Raises:
-        ValueError: they contradict each other.
+        ValueError: the options contradict each other.
     """
     given = {name: getattr(arguments, name) for name in Options.__dataclass_fields__}
     if given["seed"] is None:
