@@ -8,7 +8,8 @@ use crate::time::{Duration, Instant};
 /// The rate after an overflow, as a part of what arrived. Beside others it is [`CUBIC_KEEP`].
 const ALONE: f64 = 0.97;
 
-/// How long the rate is held alone before more is tried: [`FRUITFUL`] in each epoch.
+/// How long the rate is held alone before more is tried: [`FRUITFUL`] in each epoch, and a fifth of it while the rate is
+/// near what overflowed, so that little doesn't fit.
 const HOLD: Duration = Duration::from_secs(2);
 
 /// Beside others, more is tried when Reno would be back, or after this many seconds (like BBR version 3's time between
@@ -22,6 +23,8 @@ const RAISE_A_SECOND: f64 = 0.08;
 #[derive(Debug)]
 pub(super) struct Ceiling {
     rate: f64,
+    /// What was sent when the queue overflowed.
+    overflowed: f64,
     since: Instant,
     contended: bool,
 }
@@ -31,7 +34,7 @@ impl Ceiling {
     pub(super) fn new(now: Instant, overflowed: f64, contended: bool, floor: f64) -> Self {
         let part = if contended { CUBIC_KEEP } else { ALONE };
         let rate = (part * overflowed).max(floor.min(overflowed));
-        Ceiling { rate, since: now, contended }
+        Ceiling { rate, overflowed, since: now, contended }
     }
 
     pub(super) fn rate(&self) -> f64 {
@@ -45,7 +48,8 @@ impl Ceiling {
         } else if self.contended {
             self.rate *= 1.0 + RAISE_A_SECOND * seconds;
         } else if now - self.since > HOLD {
-            self.rate *= 1.0 + FRUITFUL;
+            let near = signs.clear && self.rate < (1.0 + 2.0 * FRUITFUL) * self.overflowed;
+            self.rate *= if near { 1.0 + 0.2 * FRUITFUL } else { 1.0 + FRUITFUL };
         }
     }
 

@@ -28,6 +28,9 @@ const DEVIATIONS: f64 = 1.0;
 /// An epoch that lost more than this share is an outage, from which nothing is learned.
 const MAX_EPOCH_LOSS: f64 = 0.6;
 
+/// The weight of former tests.
+const KEEP_TESTS: f64 = 0.8;
+
 /// The link itself loses no larger share than this.
 const MAX_LOSS: f64 = 0.2;
 
@@ -36,6 +39,10 @@ const FEWER: f64 = 0.34;
 
 /// The interval between tests, doubled each time that the link was found to lose by itself.
 const TEST_INTERVAL: Duration = Duration::from_millis(500);
+
+/// What once arrived is forgotten in [`LONG`] seconds, and where waits are blurred, and with them what arrived in an epoch, in
+/// these.
+const MAX_RATE_SECONDS_IF_BLURRED: f64 = 30.0;
 
 /// While we lose no more than this share beside others, at least this part of what once arrived stays ours.
 const MAX_FLOOR_LOSS: f64 = 0.03;
@@ -49,8 +56,9 @@ pub(super) struct Loss {
     seconds: f64,
     /// The share that the link loses by itself.
     share: f64,
-    /// Bytes lost, and all, before tests.
+    /// Bytes lost, and all, before tests and in them.
     before: [f64; 2],
+    within: [f64; 2],
     test: Option<Box<ShareTest>>,
     /// Tests in a row that found that the link loses by itself.
     lossy_tests: u32,
@@ -100,7 +108,8 @@ impl Loss {
             self.before[1] * KEEP_WAITS + epoch.lost + epoch.delivered,
         ];
         let arrived = (self.judged - self.lost) / self.seconds;
-        self.max_rate = arrived.max(self.max_rate * (1.0 - seconds / LONG));
+        let forgotten_in = if signs.clear { LONG } else { MAX_RATE_SECONDS_IF_BLURRED };
+        self.max_rate = arrived.max(self.max_rate * (1.0 - seconds / forgotten_in));
         self.rates.rotate_right(1);
         self.rates[0] = epoch.delivered / seconds;
         let share = self.recent();
@@ -141,7 +150,12 @@ impl Loss {
             return;
         }
         let before = test.share_before;
-        let share = (test.lost / test.judged.max(1.0)).clamp(0.0, 1.0);
+        let [mut lost, mut judged] = [test.lost, test.judged];
+        if !test.is_deep() {
+            [lost, judged] = [self.within[0] * KEEP_TESTS + lost, self.within[1] * KEEP_TESTS + judged];
+            self.within = [lost, judged];
+        }
+        let share = (lost / judged.max(1.0)).clamp(0.0, 1.0);
         let fewer = share < FEWER * before;
         let stayed = signs.clear && test.has_queue_stayed(epoch, signs);
         let overflows = signs.clear && self.waits.are_longer_before_losses();
@@ -153,6 +167,7 @@ impl Loss {
             test.is_deep() && (fewer && test.expected_losses() >= MIN_OTHERS_LOSSES || stayed && overflows);
         if others {
             // What they lost for us says nothing of the link.
+            self.within = [test.lost, test.judged];
             self.share = self.share.min(share);
         }
         if fewer || others {

@@ -408,7 +408,9 @@ impl Startup {
         let fills = slower && more_comes && arriving > 1.5 * tick && jitter == 0.0;
         let fate = (round.acked + round.lost) / self.window;
         let settled = fate >= SETTLED_AT_LAST || (fate >= SETTLED && known && clear);
-        let longer = known && (fills || arriving > times * sending + blur);
+        // A round that took longer than allowed in all needn't be settled.
+        let sending_all = if settled { sending } else { sending.max(self.window / self.pace) };
+        let longer = known && (fills || arriving > times * sending_all + blur);
         (settled || longer).then_some(Findings { sending, arriving, jitter, known, beside_others, longer })
     }
 
