@@ -73,7 +73,7 @@ def ghost(
 
 def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, kw_only: bool) -> type[_T]:
     if not isinstance(cls, type):
-        raise TypeError(f"@tickwire.ghost goes on a class, not on {cls!r}")
+        raise TypeError(f"@tickwire.ghost must decorate a class, not {cls!r}")
     if any("__tickwire_schema__" in base.__dict__ for base in cls.__mro__):
         raise TypeError(f"{cls.__name__} is a message: a class is either a message or a ghost")
     if not isinstance(coded, bool):
@@ -124,11 +124,12 @@ def _condition(where: str, hint: Any) -> str:
     if len(found) > 1:
         masks = [extra for extra in found if isinstance(extra, When)]
         hint = (
-            f": the mask of {masks[0]} can say what owners get"
+            f": the mask of {masks[0]} can select owners too"
             if len(masks) == 1 and initial not in found
             else ""
         )
-        raise TypeError(f"{where}: {' and '.join(map(str, found))} contradict each other; give one{hint}")
+        both = " and ".join(map(str, found))
+        raise TypeError(f"{where}: {both} contradict each other; give only one{hint}")
     if not found:
         return ""
     return f"when:{found[0].condition}" if isinstance(found[0], When) else found[0].name
@@ -146,7 +147,7 @@ def _references(cls: type, hints: dict[str, Any], declared: dict[str, Any]) -> d
         if len(found) > 1 or others or plain is not object:
             marks = [mark for extra in found + others for mark in unwrapped(extra)[1] or (extra,)]
             shown = " and ".join(map(str, marks))
-            raise TypeError(f"{cls.__name__}.{name}: {shown} contradict each other; give one")
+            raise TypeError(f"{cls.__name__}.{name}: {shown} contradict each other; give only one")
         references[name] = found[0].target
         given = cls.__dict__.get(name, NATURAL)
         if given is NATURAL:
@@ -160,7 +161,7 @@ def _rule(where: str, hint: Any) -> tuple[str, str | None, float, float] | None:
     """The display rule in an annotation: its name, its velocity's name, and two numbers."""
     found = [extra for extra in unwrapped(hint)[1] if isinstance(extra, ShownAs)]
     if len(found) > 1:
-        raise TypeError(f"{where}: {' and '.join(map(repr, found))} contradict each other; give one")
+        raise TypeError(f"{where}: {' and '.join(map(repr, found))} contradict each other; give only one")
     return (found[0].name, found[0].velocity, *found[0].numbers) if found else None
 
 

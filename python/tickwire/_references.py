@@ -84,5 +84,5 @@ def checked(where: str, target: type | str, cls: type, made: type) -> type | str
     if target is cls:
         return made
     if not issubclass(target, Ghost):
-        raise TypeError(f"{where}: tw.Ref must name a ghost class, and {target.__name__} is none")
+        raise TypeError(f"{where}: tw.Ref must name a ghost class, not {target.__name__}")
     return target

@@ -87,7 +87,7 @@ impl Layout {
             & !ffi::PyBUF_STRIDES;
         let has_gaps = self.dimensions == 1 && self.strides[0] != self.item as isize;
         if has_gaps && (!wanted(ffi::PyBUF_STRIDES) || flags & without_gaps != 0) {
-            return Err(PyBufferError::new_err("a column of rows has gaps: take tolist() of it"));
+            return Err(PyBufferError::new_err("a column of rows has gaps: use its tolist()"));
         }
         let entries: isize = self.shape[..self.dimensions as usize].iter().product();
         let format = self.format.as_ptr().cast_mut();

@@ -295,7 +295,7 @@ impl Endpoint {
         let ordered = answer.and_then(|answer| match answer {
             None => Ok(()),
             Some((version, _)) if version != state.carrier.session.version() => Err(PyRuntimeError::new_err(
-                "the priority hook's scores are for what waited before: something was sent or received while it ran",
+                "the priority hook's scores are outdated: the hook must not send or receive",
             )),
             Some((_, scores)) => state
                 .change()

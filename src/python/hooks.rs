@@ -143,7 +143,7 @@ fn ask_admission(
     let wrong = |what: &Bound<'_, PyAny>| {
         let class = class_name(what);
         PyTypeError::new_err(format!(
-            "the admission hook must return None or the clients it refuses, by handle or id, not {class}"
+            "the admission hook must return None or the clients to refuse, as handles or ids, not {class}"
         ))
     };
     let reasons = answer.cast::<PyMapping>().ok();
@@ -151,7 +151,7 @@ fn ask_admission(
         let Some(reasons) = reasons else { return Ok(Goodbye::default()) };
         let reason: Option<Bound<'_, PyString>> = reasons.get_item(item)?.extract().map_err(|_| {
             PyTypeError::new_err(
-                "the admission hook's mapping must have a text or None for each client it refuses",
+                "the admission hook's mapping must have a text or None for each refused client",
             )
         })?;
         goodbye(protocol, 0.0, reason.as_ref().map(Bound::as_any))

@@ -59,7 +59,7 @@ impl Protocol {
             let class = class.cast::<PyType>()?.name()?;
             refuse!(
                 PyTypeError,
-                "messages must be a list of message classes, as [{class}], not a class alone"
+                "messages must be a list of message classes, such as [{class}], not a single class"
             );
         }
         let messages = listed("messages", messages, "a list of message classes")?;
@@ -286,8 +286,8 @@ impl Protocol {
         }
         if message.is_instance_of::<ClientHandle>() {
             return UnregisteredMessageError::new_err(
-                "message must be a message, not a ClientHandle: servers say send(client, message), clients and rooms have \
-                 nobody to name and say send(message) and broadcast(message)",
+                "message must be a message, not a ClientHandle: a server calls send(client, message), a \
+                 client send(message), and a room broadcast(message)",
             );
         }
         let kind = message.get_type();
@@ -300,7 +300,7 @@ impl Protocol {
         let names: Vec<&str> = self.classes.iter().take(MAX_SHOWN).map(Class::name).collect();
         let more = if self.classes.len() > MAX_SHOWN { ", ..." } else { "" };
         UnregisteredMessageError::new_err(format!(
-            "{shown} is not among the protocol's messages ({}{more}): add it there, on both sides",
+            "{shown} is not among the protocol's messages ({}{more}): add it to the list, on both sides",
             names.join(", ")
         ))
     }
@@ -342,8 +342,8 @@ fn framing_of(profile: Option<&Bound<'_, PyAny>>, classes: &[Class]) -> PyResult
         return match blocks.next() {
             None => Ok((Framing::Native, false)),
             Some((_, class)) => Err(PyTypeError::new_err(format!(
-                "{} has a block, which only yojimbo carries: give yojimbo=tickwire.yojimbo.Profile(), or declare it \
-                 without",
+                "{} has a block, which needs yojimbo=tickwire.yojimbo.Profile(): give it, or declare the \
+                 message without a block",
                 class.name()
             ))),
         };

@@ -172,7 +172,7 @@ impl Stream {
 }
 
 fn over() -> PyErr {
-    PyRuntimeError::new_err("this stream is over: it lives only while serialize() runs")
+    PyRuntimeError::new_err("the stream can be used only while serialize() runs")
 }
 
 macro_rules! passing {

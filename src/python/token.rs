@@ -42,7 +42,7 @@ impl ConnectToken {
         };
         let public = servers.sockets();
         if let Some(nowhere) = public.iter().find(|address| address.port() == 0) {
-            refuse!(PyValueError, "servers must have ports to dial, and {nowhere} has none");
+            refuse!(PyValueError, "servers must have ports to connect to, and {nowhere} has none");
         }
         let internal = internal_servers.map(|servers| servers.sockets());
         if let Some(internal) = internal.as_ref().filter(|internal| internal.len() != public.len()) {
@@ -109,7 +109,8 @@ pub(super) fn extract_key(key: &Bound<'_, PyAny>) -> PyResult<Key> {
     let bytes = match bytes("key", key) {
         Err(_) if key.is_instance_of::<PyString>() => {
             return Err(PyTypeError::new_err(
-                "key must be 32 bytes, as of tickwire.generate_key(), not str: bytes.fromhex() reads hex digits",
+                "key must be 32 bytes, such as from tickwire.generate_key(), not str: bytes.fromhex() \
+                 reads hex digits",
             ));
         }
         bytes => bytes?,

@@ -188,17 +188,18 @@ impl Refusal {
             Refusal::Instance(class) => FieldTypeError::new_err(args(format!("a {class}"))),
             Refusal::OneOf(these) => FieldError::new_err(args(format!("one of {these}"))),
             Refusal::Length { length, count } => {
-                FieldError::new_err(args(format!("a tuple of {count}, and this one has {length}")))
+                FieldError::new_err(args(format!("a tuple of {count}, not {length}")))
             }
             Refusal::Same(a, b) => FieldError::new_err(args(format!(
-                "items that differ on the wire, and {a} and {b} are the same there"
+                "items that differ on the wire, and {a} and {b} have the same bits"
             ))),
             Refusal::ToWire(error) => {
                 let py = object.py();
                 let kind = error.get_type(py).name().map_or_else(|_| "error".into(), |name| name.to_string());
                 let said = error.value(py).str().map_or_else(|_| String::new(), |said| said.to_string());
-                let raised =
-                    FieldError::new_err(args(format!("what to_wire takes, and it raised {kind}: {said}")));
+                let raised = FieldError::new_err(args(format!(
+                    "an object that to_wire accepts, and it raised {kind}: {said}"
+                )));
                 raised.set_cause(py, Some(error));
                 raised
             }
@@ -206,7 +207,7 @@ impl Refusal {
                 FieldTypeError::new_err(args(format!("a tuple of {count} numbers")))
             }
             Refusal::Components { length: Some(length), count } => {
-                FieldError::new_err(args(format!("{count} numbers, and these are {length}")))
+                FieldError::new_err(args(format!("{count} numbers, not {length}")))
             }
             // One of many numbers: say which.
             Refusal::Value(
@@ -230,20 +231,20 @@ pub(super) fn bound(error: &ValueError) -> String {
         ValueError::Negative { .. } => format!("0 to {}", u128::MAX),
         ValueError::FloatOutOfRange { lo, hi, .. } => format!("{} to {}", short(*lo), short(*hi)),
         ValueError::NotFinite { .. } => "a finite number".into(),
-        ValueError::TooLong { length, max, unit } => format!("at most {max} {unit}, and these are {length}"),
-        ValueError::Length { length, count } => format!("exactly {count} bytes, and these are {length}"),
-        ValueError::InteriorNul { at } => format!("text without NUL, and byte {at} is one"),
+        ValueError::TooLong { length, max, unit } => format!("at most {max} {unit}, not {length}"),
+        ValueError::Length { length, count } => format!("exactly {count} bytes, not {length}"),
+        ValueError::InteriorNul { at } => format!("text without NUL, and byte {at} is NUL"),
         ValueError::NotIncreasing { previous, .. } => format!("above {previous}"),
         ValueError::NotAMember { .. } => "a member of the enumeration".into(),
-        ValueError::NoDirection => "of a length above 0".into(),
-        ValueError::Components { length, count } => format!("{count} numbers, and these are {length}"),
+        ValueError::NoDirection => "a direction with a length above 0".into(),
+        ValueError::Components { length, count } => format!("{count} numbers, not {length}"),
         ValueError::OutsideArena { count, bytes, arena, .. } if *count as usize != *bytes => {
             format!(
                 "an offset and a count within the arena of {arena} bytes, and {count} of these are {bytes} bytes"
             )
         }
         ValueError::OutsideArena { arena, .. } => format!("an offset and bytes within the arena of {arena}"),
-        ValueError::NotRising => "items in their order, each once".into(),
+        ValueError::NotRising => "items in rising order without duplicates".into(),
         ValueError::NotUtf8 => "text in UTF-8".into(),
         ValueError::Row => "a row of the schema".into(),
     }

@@ -87,7 +87,7 @@ impl fmt::Display for ReadError {
             ReadError::BeyondLastStep { step, last } => {
                 write!(f, "the quantized float's step must be 0 to {last}, not {step}")
             }
-            ReadError::Padding => write!(f, "the padding of an align is not zero"),
+            ReadError::Padding => write!(f, "the padding before a byte boundary is not zero"),
             ReadError::Utf8 => write!(f, "the string is not well-formed UTF-8"),
             ReadError::InteriorNul => write!(f, "the string has a NUL inside"),
             ReadError::CodeUnit { group } => {
@@ -106,7 +106,7 @@ impl fmt::Display for ReadError {
             ReadError::NotFinite => write!(f, "the float is not a finite number"),
             ReadError::NotShortest => write!(f, "the value has a shorter form than the one written"),
             ReadError::NotRising => {
-                write!(f, "the items of a set or its keys must be in their order, each once")
+                write!(f, "the items of a set or its keys must be in rising order without duplicates")
             }
             ReadError::Unknown { number } => write!(f, "the number {number} names no variant"),
             ReadError::Invalid { part } => write!(f, "the {part} is not a valid one"),
@@ -215,7 +215,7 @@ impl fmt::Display for ValueError {
             ValueError::OutsideArena { offset, bytes, arena, .. } => {
                 write!(f, "{bytes} bytes at {offset} are not within the arena's {arena}")
             }
-            ValueError::NotRising => write!(f, "items must be in their order, each once"),
+            ValueError::NotRising => write!(f, "items must be in rising order without duplicates"),
             ValueError::NotUtf8 => write!(f, "text must be UTF-8"),
             ValueError::Row => write!(f, "the row's bytes don't hold what its schema says"),
         }
@@ -304,8 +304,8 @@ impl fmt::Display for ParameterError {
             ParameterError::FixedRange { lo, hi, fraction_bits } => {
                 write!(
                     f,
-                    "values must take at most 53 bits, which a float carries exactly, and {lo} to {hi} with \
-                     {fraction_bits} fraction bits take more"
+                    "values must have at most 53 bits, which a float holds exactly, and {lo} to {hi} with \
+                     {fraction_bits} fraction bits have more"
                 )
             }
             ParameterError::Length { max } => {
@@ -314,7 +314,8 @@ impl fmt::Display for ParameterError {
             ParameterError::Steps { lo, hi, resolution } => {
                 write!(
                     f,
-                    "the range must be finite and of 1 to 2^32 - 1 steps that floats tell apart, not {lo} to {hi} in \
+                    "the range must be finite and have 1 to 2^32 - 1 steps that floats can distinguish, \
+                     not {lo} to {hi} in \
                      steps of {resolution}"
                 )
             }
@@ -354,7 +355,7 @@ impl ParameterError {
                 f,
                 "items of a set and keys of a dict must be whole numbers, bool, enums, text or bytes, or tuples of these"
             ),
-            ParameterError::Variants => write!(f, "a union must be of 2 to {} messages", super::MAX_LENGTH),
+            ParameterError::Variants => write!(f, "a union must have 2 to {} messages", super::MAX_LENGTH),
             ParameterError::NoSlots => write!(f, "a sparse array must have at least one slot"),
             ParameterError::Spread { bytes } => {
                 write!(
@@ -401,8 +402,7 @@ impl fmt::Display for SchemaError {
             }
             SchemaError::TooManyProperties { count } => write!(
                 f,
-                "what is sent by property must have at most {} fields, not {count}: declare some of them as a message \
-                 that is one field",
+                "there must be at most {} properties, not {count}: combine some into a message",
                 super::MAX_PROPERTIES
             ),
         }

@@ -93,7 +93,7 @@ fn check_arena(schema: &Schema, arena: &Bound<'_, PyAny>) -> PyResult<()> {
     let or = if shown.is_empty() {
         String::new()
     } else {
-        format!(", or what its lists hold: {}", shown.join(" or "))
+        format!(" or {}, the type of its lists", shown.join(" or "))
     };
     Err(PyTypeError::new_err(format!("arena of {} must be bytes{or}, not of {dtype}", schema.name())))
 }

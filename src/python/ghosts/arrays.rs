@@ -38,7 +38,7 @@ impl GhostArrays {
         let Some(column) = self.0.properties.get().number_column() else {
             let name = self.0.name();
             return Err(GhostError::new_err(format!(
-                "{name} has no network ids, as nothing in the protocol refers to it: declare a property as tw.Ref[\"{name}\"]"
+                "{name} has no network ids, because nothing in the protocol refers to it: declare a property as tw.Ref[\"{name}\"]"
             )));
         };
         self.view(py, self.0.column(column), false, (c"I", None))
@@ -116,7 +116,7 @@ impl GhostArrays {
             return Ok(property);
         }
         Err(PyKeyError::new_err(format!(
-            "{}.{name} has no column, as its size differs by value: take the object, ghost(row).{name}",
+            "{}.{name} has no column, because its size varies: use the object, ghost(row).{name}",
             self.0.name()
         )))
     }

@@ -200,7 +200,7 @@ impl Links {
             }
             Some(_) => "one of another world",
             None if ghost.get().was().is_some() => "one that was despawned",
-            None => "one that is in no world yet: spawn() it first",
+            None => "one that isn't in a world yet: spawn() it first",
         };
         Err(GhostError::new_err(format!(
             "{}.{} must be a ghost of this world, not {why}",

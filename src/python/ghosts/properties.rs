@@ -72,8 +72,8 @@ impl Properties {
             let known = chosen.get_or_insert_with(|| said.to_owned());
             if known != said {
                 return Err(PyValueError::new_err(format!(
-                    "{name}.{field}: tw.world.when must have one name in a class, '{known}', not '{said}' too: declare a second class \
-                     for that"
+                    "{name}.{field}: tw.world.when must have only one name in a class, '{known}', not also \
+                     '{said}': declare a second class"
                 )));
             }
         }
@@ -358,7 +358,7 @@ fn with_rules(class: GhostClass, said: &HashMap<String, RuleSpec>) -> Result<Gho
         };
         let rule = if matches!(rule, Rule::Step) && said[name].0 == "angular" {
             return Err(format!(
-                "{name}: tw.world.angular must be of one number, on a circle of finite length"
+                "{name}: tw.world.angular must be for one number, on a circle of finite length"
             ));
         } else {
             rule

@@ -107,7 +107,7 @@ pub(super) fn mask(given: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
 /// Reads a buffer of float32 weights, one for each row.
 pub(super) fn weights(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
     let wrong = |what: &str| {
-        PyTypeError::new_err(format!("weights must be a buffer of float32, a row each, not {what}"))
+        PyTypeError::new_err(format!("weights must be a buffer of float32, one per row, not {what}"))
     };
     let Ok(raw) = Raw::get(given, ffi::PyBUF_FULL_RO) else {
         return Err(wrong(&given.get_type().name()?.to_string()));
@@ -117,7 +117,7 @@ pub(super) fn weights(given: &Bound<'_, PyAny>) -> PyResult<Vec<f32>> {
         return Err(wrong(&format!("of format {format:?}")));
     };
     if let Some(row) = weights.iter().position(|weight| weight.is_nan()) {
-        refuse!(PyValueError, "weights must be numbers, and that of row {row} is NaN");
+        refuse!(PyValueError, "weights must be numbers, and the weight of row {row} is NaN");
     }
     Ok(weights)
 }

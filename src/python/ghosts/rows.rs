@@ -228,7 +228,7 @@ impl GhostRows {
             let (class, name) = (properties.name(), properties.property_name(property));
             return Err(GhostError::new_err(if self.is_view {
                 format!(
-                    "{class}.{name} of row {row} can't be set in a view or a past, which show another time: set that of the \
+                    "{class}.{name} of row {row} can't be set in a view or a rewound world: set it in the \
                      server's world"
                 )
             } else {

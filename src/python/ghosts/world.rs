@@ -80,7 +80,7 @@ impl World {
             refuse!(GhostError, "no {} lives in row {row}", class.name());
         }
         if let Some(twice) = given.windows(2).find(|pair| pair[0] == pair[1]) {
-            refuse!(GhostError, "row {} of {} is there twice", twice[0], class.name());
+            refuse!(GhostError, "row {} of {} is given twice", twice[0], class.name());
         }
         self.end(class_.py(), class, &given)
     }
@@ -375,7 +375,7 @@ impl World {
         }
         let name = rows.name();
         Err(GhostError::new_err(format!(
-            "{method}() is for a class with the rule {wanted}, which {name} has not: say world.set_relevancy({name}, {wanted}) \
+            "{method}() needs a class with the rule {wanted}, and {name} has another: call world.set_relevancy({name}, {wanted}) \
              first"
         )))
     }
@@ -394,11 +394,12 @@ impl World {
         };
         let name = ghost.get_type().name()?;
         if let Some(live) = plain.get().live() {
-            refuse!(GhostError, "this {name} is spawned already, in row {}", live.row);
+            refuse!(GhostError, "this {name} is already spawned, in row {}", live.row);
         }
         if let Some(row) = plain.get().was() {
             return Err(GhostError::new_err(format!(
-                "the {name} of row {row} was despawned: spawn a new one, dataclasses.replace() makes a copy"
+                "the {name} of row {row} was despawned: spawn a new one, such as a copy by \
+                 dataclasses.replace()"
             )));
         }
         Ok(ghost.clone())
@@ -409,7 +410,8 @@ impl World {
         let client = client.get();
         if client.server != self.server {
             return Err(PyValueError::new_err(format!(
-                "owner must be a client of this server, and {} is another server's: forget handles with their server",
+                "owner must be a client of this server, and {} belongs to another server: drop handles \
+                 together with their server",
                 client.described()
             )));
         }

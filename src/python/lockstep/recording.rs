@@ -44,7 +44,7 @@ pub(crate) fn recording_snapshot<'py>(
     let random = random.try_into().map_err(|_| PyValueError::new_err("random must be 32 bytes"))?;
     let mut bytes = Vec::new();
     write(&MatchRecord::Snapshot { turn, random, state }, &mut bytes).map_err(|error| {
-        PyValueError::new_err(format!("save must give at most {} bytes: {error}", MAX_RECORD - 36))
+        PyValueError::new_err(format!("save must return at most {} bytes: {error}", MAX_RECORD - 36))
     })?;
     Ok(PyBytes::new(py, &bytes))
 }

@@ -182,7 +182,7 @@ impl Socket {
         } else if to.port() == 0 {
             format!("to must have a port to send to, not {to}")
         } else if to.is_ipv6() != own.is_ipv6() {
-            format!("to must be of the socket's family: {to} can't be reached from {own}")
+            format!("to must have the socket's address family: {to} can't be reached from {own}")
         } else {
             return Ok(());
         };

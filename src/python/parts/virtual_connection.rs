@@ -49,7 +49,7 @@ impl VirtualConnection {
         #[truth] in_order_only: bool,
     ) -> PyResult<Self> {
         if address.0.port() == 0 {
-            refuse!(PyValueError, "address must have a port to dial, not {}", address.0);
+            refuse!(PyValueError, "address must have a port to connect to, not {}", address.0);
         }
         let losses = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;
         let config = config(protocol_id, timeout, keep_alive, losses, in_order_only);

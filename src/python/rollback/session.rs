@@ -38,7 +38,9 @@ pub(super) fn seats(
     let mask = match (players, &roster) {
         (None, Some((roster, _))) => *roster,
         (None, None) => {
-            return Err(PyValueError::new_err("players must be given where peer is None: how many play"));
+            return Err(PyValueError::new_err(
+                "players must be given if peer is None: the number of players",
+            ));
         }
         (Some(players), _) if players.is_instance_of::<PyInt>() => {
             u16::MAX >> (most - bounded("players", players, 1, most)?)
@@ -67,7 +69,7 @@ pub(super) fn seats(
             ));
         }
         (None, None) => {
-            return Err(PyValueError::new_err("me must be given where peer is None: this player's index"));
+            return Err(PyValueError::new_err("me must be given if peer is None: this player's number"));
         }
     };
     Ok((mask, me))
