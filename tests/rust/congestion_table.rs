@@ -7,8 +7,10 @@ use std::path::Path;
 const MODULES: &[&str] = &[
     "constants",
     "adaptive",
+    "target",
     "delay",
     "delivery",
+    "outage",
     "startup",
     "loss",
     "share_test",
