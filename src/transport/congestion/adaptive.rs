@@ -383,10 +383,10 @@ impl Controller for Adaptive {
     }
 
     fn on_acked(&mut self, now: Instant, acked: &[(SentStamp, bool)], round_trip: Option<RoundTrip>) {
-        let usually = self.delay.feedback() + self.delay.queue() + self.delay.ticks();
-        let outage = self.outage.ends(now - self.flight.waiting_since, usually, round_trip);
+        let usual = self.delay.feedback() + self.delay.queue() + self.delay.ticks();
+        let outage = self.outage.ends(now - self.flight.waiting_since, usual, round_trip);
         // Acks waited for us, because we did nothing for long: what they tell is late, and not the link's doing.
-        let own_pause = outage::is_long(now - self.delay.asked_at(), usually);
+        let own_pause = outage::is_long(now - self.delay.asked_at(), usual);
         self.flight.waiting_since = now;
         let was_clocked = self.passage.is_some();
         if let Some((round_trip, (stamp, _))) = round_trip.zip(acked.last()) {
@@ -411,9 +411,6 @@ impl Controller for Adaptive {
                 self.epoch.app_limited += bytes;
             }
             delivered += bytes;
-        }
-        if outage {
-            self.outage.forgive();
         }
         if outage || own_pause {
             self.resume(now, self.passage.filter(|_| news && !own_pause));

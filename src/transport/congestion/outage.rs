@@ -12,7 +12,7 @@ const MIN_OUTAGE: f64 = 0.05;
 pub(super) struct Outage {
     /// What was sent before then, and lost, says nothing of the rate.
     pub(super) ended: Instant,
-    /// An epoch ended since, or the startup: who is silent again and again isn't forgiven each time.
+    /// An epoch ended since, or the startup: a peer that is silent again and again has no second outage before.
     judged: bool,
 }
 
@@ -29,20 +29,17 @@ impl Outage {
     }
 
     /// Whether an ack after this silence ends an outage: there was none for long, though packets were in flight, and not because
-    /// they waited. One that comes without a round trip is an old one. Acks `usually` take so many seconds.
-    pub(super) fn ends(&self, silence: Duration, usually: f64, round_trip: Option<RoundTrip>) -> bool {
+    /// they waited. One that comes without a round trip is an old one. `usual` is the seconds that acks take.
+    pub(super) fn ends(&mut self, silence: Duration, usual: f64, round_trip: Option<RoundTrip>) -> bool {
         let waited = round_trip.is_some_and(|round_trip| round_trip.time >= silence / 2);
-        self.judged && is_long(silence, usually) && !waited
+        let ends = self.judged && is_long(silence, usual) && !waited;
+        self.judged &= !ends;
+        ends
     }
 
     /// An outage, or a pause of our own, is over.
     pub(super) fn end(&mut self, now: Instant) {
         self.ended = now;
-    }
-
-    /// The next one isn't forgiven before [`Outage::judge`].
-    pub(super) fn forgive(&mut self) {
-        self.judged = false;
     }
 
     /// An epoch ended, or the startup.
@@ -51,7 +48,7 @@ impl Outage {
     }
 }
 
-/// Whether nothing comes for so long only in an outage, where acks `usually` take so many seconds.
-pub(super) fn is_long(time: Duration, usually: f64) -> bool {
-    time.as_secs_f64() > OUTAGE_RTTS * usually + MIN_OUTAGE
+/// Whether nothing comes for this time only in an outage. `usual` is the seconds that acks take.
+pub(super) fn is_long(time: Duration, usual: f64) -> bool {
+    time.as_secs_f64() > OUTAGE_RTTS * usual + MIN_OUTAGE
 }
