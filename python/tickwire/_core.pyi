@@ -34,7 +34,7 @@ from tickwire._connection import (
     PeerEvent,
     SendResult,
 )
-from tickwire._ghost import Always, Chosen, Grid, Hook, Owner
+from tickwire._ghost import Always, Chosen, Declared, Grid, Hook, Owner
 from tickwire._hooks import AdmissionHook, PriorityHook
 from tickwire._message import MessageFactory
 from tickwire._past import Judgements, Past
@@ -482,22 +482,15 @@ class Properties:
 
     def __new__(
         cls,
-        name: str,
-        fields: Sequence[tuple[str, FieldType, str]],
+        schema: Schema,
+        conditions: Sequence[str],
         capacity: int,
-        rules: dict[str, tuple[str, str | None, float, float]],
+        rules: Sequence[tuple[int, str, int, float, float]],
         coded: bool,
-        references: dict[str, type | str],
+        references: Sequence[str | None],
+        declared: Declared,
         /,
     ) -> Properties: ...
-    @property
-    def references(self) -> dict[str, type | str]:
-        """The target of each reference property, by property name: a ghost class, or its name."""
-    @property
-    def rules(self) -> dict[str, tuple[str, str | None, float, float]]:
-        """The rules for showing properties between ticks, by property name: the rule, the velocity property, and
-        numbers.
-        """
     @property
     def name(self) -> str:
         """The ghost class's name."""
@@ -505,11 +498,8 @@ class Properties:
     def capacity(self) -> int:
         """The maximum number of living ghosts."""
     @property
-    def coded(self) -> bool:
-        """Whether the ghosts' data is entropy-coded."""
-    @property
-    def fields(self) -> list[tuple[str, FieldType, str]]:
-        """Names, types and conditions of the properties, in order."""
+    def declared(self) -> Declared:
+        """What the class declares."""
     def set_defaults(self, ghost: object, /) -> None:
         """Uses an object's attributes as the class's defaults. Raises FieldError if a value is out of its range."""
 
@@ -779,9 +769,9 @@ def reliable_ordered(
     send_queue: int = 1024,
     receive_window: int = 1024,
     receive_bytes: int = 1048576,
-    max_message_bytes: int = 65536,
     resend_time: float | None = None,
     early_copies: int = 1,
+    max_message_bytes: int = 65536,
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
@@ -793,11 +783,11 @@ def reliable_ordered(
             ``FULL``.
         receive_window (int, default 1024): the most messages that the receiver buffers for its game.
         receive_bytes (int, default 1048576): the most bytes that the receiver buffers for its game.
-        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is
             resent when its packets are lost, or after a timeout computed from the RTT and its variance.
         early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
             first, 1 to 8. The copies are sent one tick apart, while the budget has room.
+        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
         weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
@@ -808,9 +798,9 @@ def reliable_unordered(
     send_queue: int = 1024,
     receive_window: int = 1024,
     receive_bytes: int = 1048576,
-    max_message_bytes: int = 65536,
     resend_time: float | None = None,
     early_copies: int = 1,
+    max_message_bytes: int = 65536,
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
@@ -823,11 +813,11 @@ def reliable_unordered(
             ``FULL``.
         receive_window (int, default 1024): the most messages that the receiver buffers for its game.
         receive_bytes (int, default 1048576): the most bytes that the receiver buffers for its game.
-        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is
             resent when its packets count as lost.
         early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
             first, 1 to 8.
+        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
         weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
@@ -2068,8 +2058,8 @@ class World:
         """
     def set_weights(self, class_: type, weights: _Array, /) -> None:
         """Sets factors for the priorities of a class's ghosts, for ticks that have no room for everything that is
-        due. The buffer has a float32 for each row. Missing rows, and ghosts that spawn later, have 1. The factors
-        stay until you set them again.
+        due. The buffer has a float32 for each row. Missing rows, and ghosts that spawn later, have the factor 1.
+        The factors stay until you set them again.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2177,7 +2167,7 @@ class Clock:
         """The tick for which an input is sent now; None before it is known."""
     @property
     def error(self) -> float | None:
-        """Seconds by which ``tick`` may be wrong if both directions take equally long; None before it is known."""
+        """Seconds by which ``tick`` may be wrong, if both directions take equally long; None before it is known."""
     @property
     def settled(self) -> bool:
         """Whether ``tick`` has converged."""
@@ -2374,7 +2364,7 @@ class ClientWorld:
     def view(self) -> WorldView:
         """The world to show now, between two ticks of the server. Returns the same object each time, updated.
 
-        If the protocol has inputs, they report this view's tick to the server from now on, as with
+        If the protocol has inputs, each input reports this view's tick to the server from now on, as with
         :meth:`Client.set_seen`.
 
         Raises:
@@ -2468,8 +2458,8 @@ class WorldView:
     def stood(self) -> float:
         """The total seconds for which the view stood still because updates were late; 0 on a server."""
     def shown(self, class_: type, /) -> Any:
-        """A column of bool, in a rewound world: True for the rows of a class that the client was shown. True for
-        all rows in a world without a client.
+        """Returns a column of bool for a rewound world: True for the rows that were shown to the client. Without a
+        client, all rows are True.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -4449,8 +4439,8 @@ class AckEndpoint:
             the packets sent during one RTT, or packets count as lost before their ack can arrive.
         rtt_smoothing: the weight of each new sample in the RTT, above 0 and at most 1.
         lost_after: seconds without an ack after which a packet counts as lost.
-        lost_after_rtts: the same in round trips, but at least ``lost_not_before`` seconds. One second before the
-            first measurement.
+        lost_after_rtts: the same limit in round trips, but at least ``lost_not_before`` seconds. Until the first
+            measurement, the limit is one second.
         in_order_only: whether to drop, and not ack, packets older than the newest accepted packet.
 
     Raises:
@@ -5236,8 +5226,8 @@ class SimulatedNetwork:
         receiver: AddressLike | None = None,
     ) -> None:
         """Sets the conditions of all links, or of the links from ``sender``, to ``receiver``, or both. The most
-        specific setting applies; ``sender`` has priority over ``receiver``. Setting all links removes the settings
-        of single links.
+        specific setting applies; ``sender`` has priority over ``receiver``. Conditions for all links replace the
+        conditions of single links.
 
         Packets in a link's queue leave under the new conditions; packets that have left it are unaffected.
 
@@ -5996,11 +5986,11 @@ class StateArrays:
     def load(self, frame: int) -> None:
         """Copies the state before a frame into the arrays."""
     def sums(self, frame: int) -> tuple[list[str], list[int]]:
-        """The names of the fields and their checksums, before a frame."""
+        """The names of the fields, and their checksums before a frame."""
     def compare(self, frame: int) -> None:
         """Raises ``SyncTestError`` if the arrays differ from the state before a frame."""
     def finish_comparison(self) -> None:
-        """Does nothing: :meth:`compare` has done it all."""
+        """Does nothing, because :meth:`compare` has already compared the arrays."""
 
 def state_sum(value: object) -> int:
     """The checksum of an int, float, str, bytes or a buffer."""

@@ -426,7 +426,7 @@ def _name(hint: Any) -> str:
 
 
 def rebind_class_cell(old: type, new: type) -> None:
-    """Makes ``super()`` and ``__class__`` in the methods refer to the new class, which slots need.
+    """Makes ``super()`` and ``__class__`` in the methods refer to the new class. Slots need a new class.
 
     From Python 3.14 on, Python does this itself.
     """

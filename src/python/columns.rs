@@ -185,6 +185,14 @@ macro_rules! columns_class {
             }
         }
 
+        impl FromIterator<($($Entry,)*)> for $Table {
+            fn from_iter<I: IntoIterator<Item = ($($Entry,)*)>>(rows: I) -> Self {
+                let mut table = Self::default();
+                rows.into_iter().for_each(|($($name,)*)| table.push_row($($name),*));
+                table
+            }
+        }
+
         #[pyclass(frozen, module = "tickwire.columns")]
         pub(crate) struct $Class(pub(super) std::sync::Arc<$Table>);
 

@@ -52,7 +52,7 @@ pub(super) fn about(
             bits.div_ceil(8)
         )));
     }
-    let input = Some((name, std::sync::Arc::new(schema)));
+    let input = Some((name, Arc::new(schema)));
     Ok(Some((ServerTime { rate, input }, Some(class))))
 }
 
@@ -373,13 +373,12 @@ impl Inputs {
 
     fn columns(&self) -> PyResult<InputColumns> {
         self.asked(|timing| {
-            let mut table = InputTable::default();
-            for taken in timing.taken() {
-                let (is_here, view) = (taken.state == InputState::Here, taken.view.unwrap_or_default());
-                let (slot, client, present) = (taken.peer.slot, taken.peer.number(), taken.body.is_some());
-                table.push_row(slot, client, is_here, present, (view >> 8) as u32, view as u8);
-            }
-            Ok(InputColumns(std::sync::Arc::new(table)))
+            let rows = timing.taken().iter().map(|it| {
+                let (is_here, view) = (it.state == InputState::Here, it.view.unwrap_or_default());
+                let (slot, client, present) = (it.peer.slot, it.peer.number(), it.body.is_some());
+                (slot, client, is_here, present, (view >> 8) as u32, view as u8)
+            });
+            Ok(InputColumns(Arc::new(rows.collect())))
         })
     }
 

@@ -12,10 +12,10 @@ use crate::time::UnixSeconds;
 const LATEST: u64 = 253_402_300_799;
 
 #[pyfunction]
-pub(crate) fn generate_key(py: Python<'_>) -> Bound<'_, PyBytes> {
+pub(crate) fn generate_key() -> [u8; 32] {
     let mut key = [0; 32];
     OsEntropy.fill(&mut key);
-    PyBytes::new(py, &key)
+    key
 }
 
 #[pyclass(frozen, module = "tickwire")]
@@ -70,8 +70,8 @@ impl ConnectToken {
         netcode::ConnectToken::from_bytes(data).map(ConnectToken).map_err(value_error)
     }
 
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.to_bytes())
+    fn to_bytes(&self) -> Vec<u8> {
+        self.0.to_bytes().to_vec()
     }
 
     properties! {

@@ -31,7 +31,10 @@ LOSSY = tw.Conditions(latency=0.05, jitter=0.01, loss=0.02, duplicate=0.01)
 SLICE = 1152
 
 
-TOO_LARGE = "the receiver accepts no chunk of this size: give it more memory for chunks, or a directory; a server has neither by default"
+TOO_LARGE = (
+    "the receiver accepts no chunk of this size: give it more memory for chunks, or a directory; "
+    "a server has neither by default"
+)
 
 
 def content(seed: int, size: int) -> bytes:

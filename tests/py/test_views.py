@@ -376,7 +376,7 @@ def test_rules_are_declared_with_properties() -> None:
     class Better(Compass):
         name: Annotated[str, tw.text(9)] = ""
 
-    assert Better.__tickwire_properties__.rules == {"needle": ("angular", None, -180, 180)}  # type: ignore[attr-defined]
+    assert Better.__tickwire_properties__.declared.rules == {"needle": ("angular", None, -180, 180)}  # type: ignore[attr-defined]
 
 
 def test_views_refuse_what_is_no_tick_or_class() -> None:

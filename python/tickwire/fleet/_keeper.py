@@ -96,8 +96,8 @@ class Keeper:
         self._end(self._store.release)
 
     def close(self, world: bytes | None) -> None:
-        """Releases the room and saves this world, from which the next process continues. None: the room is
-        over.
+        """Releases the room and saves the given world, from which the next process continues. None: the
+        room is over.
         """
         self._end(self._store.forget if world is None else self._store.release, world)
 

@@ -94,7 +94,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def _turns(rate: int, seconds: float) -> Iterator[bool]:
-    """Yields once a tick whether the tick is late by more than a tick."""
+    """Yields once per tick: True if the tick is late by more than a tick."""
     start = time.perf_counter()
     for number in range(round(rate * seconds)):
         wait = start + number / rate - time.perf_counter()

@@ -72,8 +72,8 @@ def connected_pair(
     """Makes a network with a server and one client, already connected.
 
     Args:
-        conditions: the conditions of both directions, or a pair ``(up, down)`` for to the server and from
-            the server, as :meth:`tickwire.Conditions.preset` returns it.
+        conditions: the conditions of both directions, or a pair ``(up, down)``, as
+            :meth:`tickwire.Conditions.preset` returns it: up is to the server.
 
     Raises:
         RuntimeError: the client couldn't connect within 10 virtual seconds.

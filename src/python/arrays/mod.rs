@@ -12,7 +12,7 @@ mod send;
 mod taken;
 
 pub(super) use received::Received;
-pub(super) use row_type::{RowTypes, cell_format, numpy};
+pub(super) use row_type::{RowTypes, format as cell_format, numpy};
 pub(crate) use rows::Rows as ReceivedRows;
 pub(crate) use send::Batch;
 pub(super) use send::{Recipients, Rows};
@@ -52,7 +52,7 @@ fn with_rows<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Schema>> {
 #[pyfunction]
 pub(crate) fn dtype<'py>(class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let schema = with_rows(class_)?;
-    schema.get().rows.dtype(class_.py(), &schema.get().core)
+    schema.get().rows.dtype(class_.py(), &schema.get().core, false)
 }
 
 #[pyfunction]

@@ -70,7 +70,7 @@ impl GhostArrays {
         // A property with parts: an array of records, or bytes without NumPy.
         let bytes = self.view(py, memory, self.0.is_servers(), (c"B", Some(memory.size())))?;
         let Some(dtype) = numpy(py, "dtype")? else { return Ok(bytes) };
-        let records = bytes.call_method1(intern!(py, "view"), (dtype.call1((cell_format(py, node)?,))?,))?;
+        let records = bytes.call_method1(intern!(py, "view"), (dtype.call1((cell_format(node),))?,))?;
         records.call_method1(intern!(py, "reshape"), (self.0.count(),))
     }
 

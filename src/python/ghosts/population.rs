@@ -150,4 +150,11 @@ impl Population {
     }
 }
 
+impl Drop for Population {
+    fn drop(&mut self) {
+        // Objects hold the rows that hold them.
+        self.forget_objects();
+    }
+}
+
 holds!(Population: classes);

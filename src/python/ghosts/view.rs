@@ -127,12 +127,6 @@ impl WorldView {
     }
 }
 
-impl Drop for WorldView {
-    fn drop(&mut self) {
-        self.population.forget_objects();
-    }
-}
-
 fn classes(world: &Population) -> impl Iterator<Item = &Arc<GhostClass>> {
     world.classes.iter().map(|rows| &rows.properties.get().class)
 }

@@ -78,20 +78,8 @@ impl Server {
             return Err(value_error("bind must be None for a server: it binds to its address"));
         }
         let (network, address) = (settings.network.clone(), address.0);
-        if key.is_none() && network.is_none() && !address.ip().is_loopback() {
-            let sentence = format!(
-                "the server at {address} has no key: it is in development mode and anyone can connect. \
-                 Give it the key of your login backend"
-            );
-            warn::<PyUserWarning>(py, sentence)?;
-        } else if key.is_some() && access.public_addresses.is_none() && address.ip().is_unspecified() {
-            let sentence = format!(
-                "connect tokens can't contain the address {address}: \
-                 give access=tickwire.tokens.Access(public_addresses=[...]) with the addresses in your tokens"
-            );
-            warn::<PyUserWarning>(py, sentence)?;
-        }
-
+        let has_names = access.public_addresses.is_some();
+        warn_of_address(py, address, key.is_some(), has_names, network.is_some())?;
         let capture = settings.debugging.get().capture(py)?;
         let mut driver = open_driver(py, address, &settings)?;
         let address = driver.local_address();
@@ -434,4 +422,28 @@ impl Server {
     fn absent(&self) -> PyResult<bool> {
         if self.endpoint.strict { Err(stale_client()) } else { Ok(false) }
     }
+}
+
+/// Warns of a server that anyone can join, or that no token can name.
+fn warn_of_address(
+    py: Python<'_>,
+    address: SocketAddr,
+    has_key: bool,
+    has_names: bool,
+    is_simulated: bool,
+) -> PyResult<()> {
+    if !has_key && !is_simulated && !address.ip().is_loopback() {
+        let sentence = format!(
+            "the server at {address} has no key: it is in development mode and anyone can connect. \
+             Give it the key it shares with your login backend"
+        );
+        warn::<PyUserWarning>(py, sentence)?;
+    } else if has_key && !has_names && address.ip().is_unspecified() {
+        let sentence = format!(
+            "connect tokens can't contain the address {address}: \
+             give access=tickwire.tokens.Access(public_addresses=[...]) with the addresses in your tokens"
+        );
+        warn::<PyUserWarning>(py, sentence)?;
+    }
+    Ok(())
 }
