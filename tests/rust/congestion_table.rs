@@ -7,10 +7,8 @@ use std::path::Path;
 const MODULES: &[&str] = &[
     "constants",
     "adaptive",
-    "target",
     "delay",
     "delivery",
-    "outage",
     "startup",
     "loss",
     "share_test",

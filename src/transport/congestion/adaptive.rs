@@ -22,18 +22,33 @@
 //! - **Against flows that fill the queue** it competes: [`competition`](super::competition), after Copa.
 
 use super::competition::{Circumstances, Competition};
-use super::constants::{BASE_BUCKET, FRUITFUL, LESS, LONG, MAX_DOUBLINGS, MIN_JITTER, PACKET};
+use super::constants::{BASE_BUCKET, BLUR, FRUITFUL, LESS, LONG, MAX_DOUBLINGS, MIN_JITTER, PACKET};
 use super::delay::{Delay, MAX_TICK};
 use super::delivery::{Epoch, Passage, Signs};
 use super::flight::Flight;
 use super::loss::Loss;
-use super::outage::{self, Outage};
 use super::startup::{Path, Startup};
-use super::target;
 use super::{AdaptiveConfig, CongestionConfig, Controller, RoundTrip, SentStamp};
 use crate::time::{Duration, Instant};
 use crate::transport::pacing::Pacer;
 use crate::transport::peer_clock::PeerClock;
+
+/// The queue to aim for, in seconds, is this over the root of bytes a second: 7 ms at 10 Mbit/s, 2 ms at 100. It is at
+/// least twice [`BLUR`].
+const TARGET: f64 = 8.0;
+const MAX_TARGET: f64 = 0.010;
+
+/// We aim at no more than this part of the wait at which the queue overflowed, so that others' packets find room, and at
+/// no less than [`BLUR`].
+const FILLED: f64 = 0.5;
+
+/// The part of both ends' ticks that is added to the target, because ticks blur the measurement.
+const TARGET_TICKS: f64 = 0.25;
+const MAX_TARGET_TICKS: f64 = 0.025;
+
+/// And of the jitter, which is no queue.
+const TARGET_JITTER: f64 = 3.0;
+const MAX_TARGET_JITTER: f64 = 0.030;
 
 /// How strongly the queue steers: this part of the difference to the target should be gone after a round trip.
 /// Effects show a round trip later, and at 1 / e that doesn't oscillate.
@@ -67,6 +82,10 @@ const MAX_PROBE_RTT_DEPTH: f64 = 0.75;
 
 /// An epoch is a round trip, but not shorter than this, in seconds.
 const MIN_EPOCH: f64 = 0.01;
+
+/// Without an ack for as many round trips and ticks, and as many seconds more, there is an outage.
+const OUTAGE_RTTS: f64 = 2.0;
+const MIN_OUTAGE: f64 = 0.05;
 
 /// A longer round trip than this, in seconds, counts as none.
 const MAX_RTT: f64 = 60.0;
@@ -102,7 +121,15 @@ pub(super) struct Adaptive {
     /// When the newest packet acked was sent, and the share of recent packets that came after newer ones.
     newest_acked: Instant,
     overtaken: f64,
-    outage: Outage,
+    /// When the last outage was over: what was sent before then, and lost, says nothing of the rate.
+    resumed: Instant,
+    /// An epoch ended since, or the startup: who is silent again and again isn't forgiven each time.
+    judged: bool,
+}
+
+/// The wait in the queue to aim for at this rate, where nothing blurs it.
+fn own_target(rate: f64) -> f64 {
+    (TARGET / rate.max(1.0).sqrt()).clamp(2.0 * BLUR, MAX_TARGET)
 }
 
 fn startup(config: &AdaptiveConfig) -> Startup {
@@ -131,7 +158,8 @@ impl Adaptive {
             best: 0.0,
             newest_acked: Instant::ZERO,
             overtaken: 0.0,
-            outage: Outage::default(),
+            resumed: Instant::ZERO,
+            judged: true,
         }
     }
 
@@ -191,7 +219,11 @@ impl Adaptive {
 
     /// The wait in the queue to aim for.
     fn target(&self) -> f64 {
-        target::target(self.capacity, &self.delay)
+        let full = self.loss.as_ref().and_then(|loss| loss.full_queue()).unwrap_or(f64::INFINITY);
+        let own = own_target(self.capacity).min((FILLED * full).max(BLUR));
+        let spacing = PACKET / self.capacity.max(20.0 * PACKET);
+        own + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS)
+            + (TARGET_JITTER * (self.delay.jitter() - spacing).max(0.0)).min(MAX_TARGET_JITTER)
     }
 
     fn has_room(&self) -> bool {
@@ -229,8 +261,9 @@ impl Adaptive {
         let path = self.path();
         let Some(startup) = &mut self.startup else { return };
         let at = self.passage.map_or(now, |passage| passage.received_at);
+        let newest = self.passage.map_or(Instant::ZERO, |passage| passage.sent_at);
         let in_time = acked.iter().filter(|(stamp, late)| stamp.bulk && !late);
-        in_time.for_each(|(stamp, _)| startup.on_acked(at, stamp));
+        in_time.for_each(|(stamp, _)| startup.on_acked(at, newest, path, stamp));
         let burst = startup.is_burst();
         if let Some(rate) = startup.judge(now, path) {
             // The queue is drained first, except after a burst, of which much is lost.
@@ -240,7 +273,7 @@ impl Adaptive {
             self.capacity = rate;
             self.competition.begin(now, rate);
             self.startup = None;
-            self.outage.judge();
+            self.judged = true;
             self.epoch = Epoch::new(now, self.passage);
         }
     }
@@ -266,25 +299,51 @@ impl Adaptive {
         }
     }
 
+    /// Whether it counts if this packet is lost: none of the startup does here, nor one of an outage.
+    fn counts_if_lost(&self, stamp: &SentStamp) -> bool {
+        !stamp.sent_in_startup && stamp.sent_at >= self.resumed
+    }
+
+    /// Whether nothing comes for so long only in an outage.
+    fn is_long(&self, time: Duration) -> bool {
+        let usual = self.delay.feedback() + self.delay.queue() + self.delay.ticks();
+        time.as_secs_f64() > OUTAGE_RTTS * usual + MIN_OUTAGE
+    }
+
+    /// Whether this ack ends an outage: there was none for long, though packets were in flight, and not because they waited. One
+    /// that comes without a round trip is an old one.
+    fn ends_outage(&self, now: Instant, round_trip: Option<RoundTrip>) -> bool {
+        let silence = now - self.flight.waiting_since;
+        self.judged
+            && self.is_long(silence)
+            && round_trip.is_none_or(|round_trip| round_trip.time < silence / 2)
+    }
+
+    /// Whether acks waited for us, because we did nothing for long: what they tell is late, and not the link's doing.
+    fn ends_own_pause(&self, now: Instant) -> bool {
+        self.is_long(now - self.delay.asked_at())
+    }
+
     /// After an outage or a pause it goes on as before, from this passage on, if that isn't an old one.
     fn resume(&mut self, now: Instant, passage: Option<Passage>) {
-        self.outage.end(now);
+        self.resumed = now;
         self.epoch = Epoch::new(now, passage);
     }
 
     fn end_epoch(&mut self, now: Instant, until: Option<Passage>) {
         let epoch = core::mem::replace(&mut self.epoch, Epoch::new(now, until));
-        self.outage.judge();
+        self.judged = true;
         let (rate, queue, target) = (epoch.rate(now, until), epoch.least_queue, self.target());
         if !self.competition.is_testing() {
             self.best = self.capacity.max(self.best * (1.0 - 1.0 / LONG));
-            self.delay.end_epoch(queue, target::own_target(self.best), self.capacity < LESS * self.best);
+            self.delay.end_epoch(queue, own_target(self.best), self.capacity < LESS * self.best);
         }
         self.competition.end_epoch(queue, target, self.capacity, epoch.lost > 0.0);
         let quiet = queue <= 0.5 * target && self.is_unhindered(&epoch);
         if self.competition.cwnd().is_some() {
             if epoch.lost > 2.0 * self.loss_share() * epoch.delivered {
-                self.competition.on_overflow(now, self.delay.feedback() + self.delay.queue());
+                let share = epoch.lost / (epoch.lost + epoch.delivered);
+                self.competition.on_overflow(now, self.delay.feedback() + self.delay.queue(), share);
             }
         } else if !self.competition.is_testing() && queue < 2.0 * target {
             let seconds = epoch.delivered.max(1.0) / rate.max(1.0);
@@ -383,10 +442,7 @@ impl Controller for Adaptive {
     }
 
     fn on_acked(&mut self, now: Instant, acked: &[(SentStamp, bool)], round_trip: Option<RoundTrip>) {
-        let usual = self.delay.feedback() + self.delay.queue() + self.delay.ticks();
-        let outage = self.outage.ends(now - self.flight.waiting_since, usual, round_trip);
-        // Acks waited for us, because we did nothing for long: what they tell is late, and not the link's doing.
-        let own_pause = outage::is_long(now - self.delay.asked_at(), usual);
+        let (outage, own_pause) = (self.ends_outage(now, round_trip), self.ends_own_pause(now));
         self.flight.waiting_since = now;
         let was_clocked = self.passage.is_some();
         if let Some((round_trip, (stamp, _))) = round_trip.zip(acked.last()) {
@@ -403,7 +459,7 @@ impl Controller for Adaptive {
             self.overtaken += (overtaken - self.overtaken) / LONG;
             if !late {
                 self.flight.remove(stamp);
-            } else if self.outage.counts_if_lost(stamp) {
+            } else if self.counts_if_lost(stamp) {
                 self.epoch.lost -= bytes;
             }
             self.epoch.delivered += bytes;
@@ -412,6 +468,7 @@ impl Controller for Adaptive {
             }
             delivered += bytes;
         }
+        self.judged &= !outage;
         if outage || own_pause {
             self.resume(now, self.passage.filter(|_| news && !own_pause));
         }
@@ -439,7 +496,7 @@ impl Controller for Adaptive {
 
     fn on_lost(&mut self, _now: Instant, stamp: SentStamp) {
         self.flight.remove(&stamp);
-        if self.outage.counts_if_lost(&stamp) {
+        if self.counts_if_lost(&stamp) {
             self.epoch.lost += f64::from(stamp.bytes);
             self.epoch.waits.on_lost();
         } else if let Some(startup) = self.startup.as_mut().filter(|_| stamp.bulk) {

@@ -41,6 +41,11 @@ impl Ceiling {
         self.rate
     }
 
+    /// Whether we send as we did right after the overflow, and nobody else was found.
+    pub(super) fn is_held_alone(&self, now: Instant) -> bool {
+        !self.contended && now - self.since < HOLD
+    }
+
     /// Tries more, after an epoch of this many seconds. `max_rate` is what once arrived.
     pub(super) fn raise(&mut self, now: Instant, seconds: f64, max_rate: f64, signs: Signs) {
         if self.contended && signs.clear {

@@ -18,12 +18,10 @@ mod flight;
 #[cfg(test)]
 mod link_tests;
 mod loss;
-mod outage;
 mod share_test;
 #[cfg(test)]
 mod simulation;
 mod startup;
-mod target;
 
 use core::fmt;
 

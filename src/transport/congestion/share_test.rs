@@ -32,6 +32,8 @@ pub(super) struct ShareTest {
     pub(super) arrived_before: f64,
     /// The highest rate of the last epochs before.
     pub(super) most_before: f64,
+    /// We sent as before when the losses began: only the queue had changed.
+    pub(super) unprovoked: bool,
     epochs: u32,
     pub(super) lost: f64,
     pub(super) judged: f64,
@@ -50,6 +52,7 @@ impl ShareTest {
             share_before: tested,
             arrived_before: arrived,
             most_before: arrived,
+            unprovoked: false,
             epochs: 0,
             lost: 0.0,
             judged: 0.0,

@@ -12,7 +12,7 @@ fn of_silences_in_a_row_only_the_first_is_an_outage() {
         adaptive.can_send(now);
         adaptive.on_acked(now, &[(stamp, false)], round_trip);
         adaptive.on_sent(now, 1_200);
-        adaptive.outage.ended
+        adaptive.resumed
     };
     // Before the first, nothing was in flight.
     let resumed = [1_000, 2_000, 3_000, 9_000].map(&mut silence_until);

@@ -37,7 +37,7 @@ fn play_over(
         if lost(n) {
             startup.on_lost(&stamp(n));
         } else {
-            startup.on_acked(at, &stamp(n));
+            startup.on_acked(at, stamp(n).sent_at, path, &stamp(n));
         }
         verdict = verdict.or(startup.judge(at + core::time::Duration::from_millis(25), path));
     }
@@ -100,6 +100,29 @@ fn what_an_outage_leaves_of_a_round_on_a_full_link_is_no_rate() {
 }
 
 #[test]
+fn an_ack_that_was_lost_does_not_lengthen_a_round() {
+    for (pause, longest) in [(0, 0.030), (40_000, 0.035)] {
+        let mut startup = Startup::new(32_768, 262_144, 125e6);
+        startup.begin(us(0), PATH, true);
+        let stamp = |n: u64| SentStamp {
+            sent_at: us(n * 760),
+            bytes: 1_000,
+            bulk: true,
+            sent_in_startup: true,
+            app_limited: false,
+        };
+        (0..33).for_each(|n| startup.on_sent(&stamp(n)));
+        (0..20).for_each(|n| startup.on_acked(us(25_000 + n * 760), us(n * 760), PATH, &stamp(n)));
+        // The rest is acked together with a packet that was sent after the pause.
+        let newest = us(32 * 760 + pause);
+        let at = newest + core::time::Duration::from_millis(25);
+        (20..33).for_each(|n| startup.on_acked(at, newest, PATH, &stamp(n)));
+        let [first, last] = startup.round.as_ref().unwrap().arrivals.unwrap();
+        assert!((last.1 - first.1).as_secs_f64() < longest, "{startup:?}");
+    }
+}
+
+#[test]
 fn beside_others_a_round_may_take_longer() {
     for (wait, done) in [(0.0, true), (0.004, false)] {
         let mut startup = Startup::new(32_768, 262_144, 125e6);
@@ -120,7 +143,7 @@ fn play_on(startup: &mut Startup, rate: f64) -> Option<f64> {
             SentStamp { sent_at, bytes: 1_000, bulk: true, sent_in_startup: true, app_limited: false };
         startup.on_sent(&stamp);
         let at = us(25_000 + (f64::from(n) * 1e9 / rate) as u64);
-        startup.on_acked(at, &stamp);
+        startup.on_acked(at, stamp.sent_at, PATH, &stamp);
         startup.judge(at + core::time::Duration::from_millis(50), PATH)
     })
 }
