@@ -131,7 +131,7 @@ impl Sender {
         if selected.len() == before { 0 } else { used }
     }
 
-    /// As [`Sending::next_bits`](super::Sending::next_bits).
+    /// The bits of the first message that is due, as for [`Sending::next_bits`](super::Sending::next_bits).
     pub(super) fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize> {
         let resend = self.resend;
         let (mut passed, mut bytes) = (0, 0);
@@ -161,7 +161,7 @@ impl Sender {
         first
     }
 
-    /// As [`Sending::next_deadline`](super::Sending::next_deadline).
+    /// When a message is due next, as for [`Sending::next_deadline`](super::Sending::next_deadline).
     pub(super) fn next_deadline(&self, timer: ResendTimer) -> Instant {
         let mut bytes = self.unread_bytes;
         let has_credit = |outgoing: &&Outgoing| {
