@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 os.environ["SDL_VIDEODRIVER"] = "dummy"  # nobody need watch
@@ -31,8 +33,20 @@ def demo() -> None:
                 console.save_svg(str(HERE / "demo.svg"), title="make demo")
 
 
+PARTS: dict[str, Callable[[], object]] = {
+    "demo": demo,
+    "recordings": recordings.record,
+    "rts": lambda: rts(["play", "--auto", "--seconds", "50", "--screenshot", str(HERE / "rts.png")]),
+    "arena": lambda: arena(["play", "--auto", "--seconds", "14", "--screenshot", str(HERE / "arena.png")]),
+}
+
+LIMIT = 300
+"""Seconds that a part may take."""
+
+
 if __name__ == "__main__":
-    demo()
-    recordings.record()
-    rts(["play", "--auto", "--seconds", "50", "--screenshot", str(HERE / "rts.png")])
-    sys.exit(arena(["play", "--auto", "--seconds", "14", "--screenshot", str(HERE / "arena.png")]))
+    for part in sys.argv[1:]:
+        sys.exit(PARTS[part]())  # type: ignore[arg-type]
+    for part in PARTS:
+        # A process of its own: SDL crashes when a window opens after surfaces of another initialization.
+        subprocess.run([sys.executable, __file__, part], check=True, timeout=LIMIT)

@@ -85,6 +85,8 @@ def states_of(
     if state is None:
         if (save is None) is not (load is None):
             raise ValueError("save and load must be given together")
+        if save is None and check is not None:
+            raise ValueError("check must be None if save and load aren't given")
         return Copies(save, load, check, count)
     if save is not None or load is not None:
         raise ValueError("state must be None if save and load are given")
@@ -94,7 +96,8 @@ def states_of(
 
 
 class Copies:
-    """States of the game's own type. The game copies them, by its functions or on request."""
+    """States of the game's own type. The game copies them: with its ``save`` and ``load``, or by answering
+    :class:`Save` and :class:`Load`."""
 
     def __init__(
         self,
@@ -168,12 +171,14 @@ def arrays_of(state: Any) -> Iterator[tuple[str, Any, list[tuple[str, str | None
     """
     for name, array in state.items() if isinstance(state, Mapping) else (("", state),):
         if not isinstance(name, str):
-            raise TypeError(f"state's keys must be str, not {type(name).__name__}")
+            raise TypeError(f"state must have keys of str, not {type(name).__name__}")
         shown = f"state[{json.dumps(name, ensure_ascii=False)}]" if name else "state"
         dtype: Any = getattr(array, "dtype", None)
         fields: list[tuple[str, str | None, int, int]]
         if getattr(dtype, "hasobject", False):
             # Copies of object pointers would not be counted as references.
+            objects = [own for own in dtype.names or () if dtype.fields[own][0].hasobject]
+            shown += f"[{json.dumps(objects[0], ensure_ascii=False)}]" if objects else ""
             raise TypeError(
                 f"{shown} must be an array of numbers, not of Python objects: give save and load for these"
             )

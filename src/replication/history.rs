@@ -112,20 +112,19 @@ impl History {
     }
 
     /// The ticks of the states around `tick`, where the newest one, which isn't stored here, is from `newest`: the
-    /// state before the current one, the current one, and the next one; 0 if there is none.
-    pub(super) fn bracket(&self, row: usize, newest: u32, tick: u32) -> [u32; 3] {
+    /// current state, and the next one; 0 if there is none.
+    pub(super) fn bracket(&self, row: usize, newest: u32, tick: u32) -> [u32; 2] {
         let (depth, ring) = (self.places.len(), self.rings[row]);
         let (mut next, mut from) = (0, newest);
         let mut at = usize::from(ring.next);
         for _ in 0..ring.len {
-            at = at.checked_sub(1).unwrap_or(depth - 1);
-            let since = self.places[at].since[row];
             if from <= tick {
-                return [since, from, next];
+                return [from, next];
             }
-            (next, from) = (from, since);
+            at = at.checked_sub(1).unwrap_or(depth - 1);
+            (next, from) = (from, self.places[at].since[row]);
         }
-        if from <= tick { [0, from, next] } else { [0, 0, from] }
+        if from <= tick { [from, next] } else { [0, from] }
     }
 
     /// Bytes of memory of all states.

@@ -18,12 +18,11 @@ pub(super) struct Life {
 }
 
 impl Life {
-    /// The ticks of the states around `tick`: the one before the current one, the current one, and the next one; 0 if
-    /// there is none.
-    pub(super) fn bracket(&self, tick: u32) -> [u32; 3] {
+    /// The ticks of the states around `tick`: the current one, and the next one; 0 if there is none.
+    pub(super) fn bracket(&self, tick: u32) -> [u32; 2] {
         let after = self.ticks.partition_point(|at| *at <= tick);
         let at = |index: Option<usize>| index.and_then(|index| self.ticks.get(index)).copied().unwrap_or(0);
-        [at(after.checked_sub(2)), at(after.checked_sub(1)), at(Some(after))]
+        [at(after.checked_sub(1)), at(Some(after))]
     }
 
     /// Gives the words that it had at exactly this tick.

@@ -19,9 +19,6 @@ use core::fmt;
 
 use crate::wire::{Column, Field, Kind, Node, Properties};
 
-/// How long a silence of a ghost may be, in ticks, and still be drawn as one motion if it isn't known to be rest.
-const MAX_DRAWN: u32 = 6;
-
 /// How a property is shown between two of its states.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
@@ -156,25 +153,6 @@ pub fn numbers_of(node: &Node) -> Option<usize> {
     })
 }
 
-/// The tick from which a ghost moves to its next state. `before`, `from` and `to` are the ticks of three consecutive
-/// states, 0 if there is none; `rested` says that the ghost is known to have been unchanged until the tick before `to`.
-///
-/// Rest isn't drawn as slow motion: the ghost stays until the tick before the next state. But if states may be
-/// missing, it moves all the time.
-#[inline]
-pub fn motion_begin(before: u32, from: u32, to: u32, rested: bool) -> u32 {
-    let gap = to - from;
-    if rested {
-        return to - 1;
-    }
-    if gap <= MAX_DRAWN {
-        return from;
-    }
-    // A ghost that came every few ticks before was moving between them.
-    let usual = if before > 0 && from - before <= MAX_DRAWN { from - before } else { 1 };
-    to - usual
-}
-
 /// An angle on a circle from `lo`.
 #[inline]
 pub fn angular(from: f64, to: f64, weight: f64, lo: f64, turn: f64) -> f64 {
@@ -221,16 +199,6 @@ pub fn normalize<const N: usize>(vector: &mut [f64; N], else_: [f64; N]) {
 mod tests {
     use super::*;
     use crate::wire::Schema;
-
-    #[test]
-    fn rests_are_not_drawn_out_and_gaps_are() {
-        assert_eq!(motion_begin(9, 10, 11, false), 10);
-        assert_eq!(motion_begin(9, 10, 100, false), 99, "a long silence is rest");
-        assert_eq!(motion_begin(9, 10, 14, false), 10, "a short one may be loss");
-        assert_eq!(motion_begin(9, 10, 14, true), 13, "unless it is known for rest");
-        assert_eq!(motion_begin(7, 10, 100, false), 97, "one that comes every third tick");
-        assert_eq!(motion_begin(0, 10, 100, true), 99);
-    }
 
     #[test]
     fn angles_go_the_short_way() {

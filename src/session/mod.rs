@@ -194,7 +194,8 @@ impl Session {
         columns: &mut [C],
     ) -> Option<f64> {
         let mirror = self.ghosts.mirror().filter(|_| self.shows_ghosts)?;
-        view.show((mirror, self.timing.player()), now, tick, columns)
+        let heard = self.server.and_then(|server| timing::newest_without_loss(&self.host, mirror, server));
+        view.show((mirror, self.timing.player()), heard, now, tick, columns)
     }
 
     /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.

@@ -37,6 +37,12 @@ pub(super) fn packet_time(host: &Host, mirror: &Mirror, peer: PeerHandle, receiv
     PacketTime { at, sequence, lost }
 }
 
+/// The newest packet of a peer, if all packets since the newest one with a tick arrived: nothing changed since then.
+pub(super) fn newest_without_loss(host: &Host, mirror: &Mirror, peer: PeerHandle) -> Option<u64> {
+    let newest = host.connection(peer)?.newest_received()?;
+    (missing_between(host, peer, mirror.newest_packet()?, newest) == 0).then_some(newest)
+}
+
 /// How many packets of a peer between these two haven't arrived: the last 320 numbers are checked, and one counts for
 /// earlier packets, which aren't.
 fn missing_between(host: &Host, peer: PeerHandle, before: u64, sequence: u64) -> u32 {

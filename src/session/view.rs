@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use crate::endpoint::PeerHandle;
-use crate::replication::{Frames, GhostClass, Mirror, Publisher, Rule, TickArrival, WorldFrames, WorldTime};
+use crate::replication::{
+    Frames, GhostClass, HISTORY, Mirror, Publisher, Rule, TickArrival, WorldFrames, WorldTime,
+};
 use crate::store::sequence::nearest;
 use crate::time::Instant;
 use crate::timeline::{Player, Playout, PlayoutConfig};
@@ -35,6 +37,8 @@ pub struct ClientView {
     reckons: bool,
     /// The epoch of the server's world.
     epoch: u32,
+    /// The newest packet, if none is missing since the newest tick.
+    heard: Option<u64>,
 }
 
 /// A view of an earlier tick of a server's world. All lists are by class, then by row.
@@ -92,8 +96,9 @@ impl ClientView {
         let reckons = classes.any(|class| class.rules.iter().any(is_reckoned));
         let usual = PlayoutConfig::default();
         let period = rate.map_or(usual.period, |rate| 1.0 / f64::from(rate));
-        let playout = Playout::new(PlayoutConfig { period, ..usual });
-        let mut view = ClientView { frames: None, playout, playing: Playing::default(), reckons, epoch: 0 };
+        let playout = Playout::new(PlayoutConfig { period, history: HISTORY.into(), ..usual });
+        let mut view =
+            ClientView { frames: None, playout, playing: Playing::default(), reckons, epoch: 0, heard: None };
         view.set_playing(view.playing);
         view
     }
@@ -113,6 +118,7 @@ impl ClientView {
     pub(super) fn show<'a, C: AsMut<[&'a mut [u8]]>>(
         &mut self,
         (mirror, player): (&mut Mirror, Option<&mut Player>),
+        heard: Option<u64>,
         now: Option<Instant>,
         tick: Option<f64>,
         columns: &mut [C],
@@ -128,12 +134,17 @@ impl ClientView {
         for TickArrival { tick, at, lost } in mirror.take_received() {
             self.playout.handle_arrival(tick, at, lost);
         }
+        if core::mem::replace(&mut self.heard, heard) != heard && heard.is_some() {
+            self.playout.handle_quiet();
+        }
         let played = now.and_then(|now| self.playout.advance(now));
-        let shown = tick.map(|tick| (tick - turns).max(0.0)).or(played)?;
-        let frames = self.frames.get_or_insert_with(|| Box::new(WorldFrames::new(mirror.classes())));
         let ahead = self.playing.extrapolation / self.playout.period();
+        let asked = tick.map(|tick| (tick - turns).clamp(0.0, f64::from(own) + ahead));
+        let shown = asked.or(played)?;
+        let frames = self.frames.get_or_insert_with(|| Box::new(WorldFrames::new(mirror.classes())));
         let spread = (self.playing.rest / self.playout.period()) as u32;
-        mirror.show(WorldTime { tick: shown, ahead, spread }, frames, columns);
+        let stalled = self.playout.stalled_ticks();
+        mirror.show(WorldTime { tick: shown, ahead, spread, stalled }, frames, columns);
         if let Some(player) = player.filter(|_| tick.is_none()) {
             player.see((shown.max(0.0) * 256.0) as u64);
         }

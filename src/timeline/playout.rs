@@ -11,10 +11,12 @@
 //! still itself, and its ticks have another schedule from then on. Only stalls that come again within [`STALLS_APART`] are
 //! buffered against.
 //!
-//! Promises: time never runs back. Its speed is within [`PlayoutConfig::max_speed`] of the server's, except where it stands because
-//! the next tick has not arrived, after a stall until it has caught up, and in rests, in which nothing that is shown changes. It is never nearer to what arrives than
-//! a tick. A tick without a packet counts as late only if packets were lost. Refuses nothing: ticks in any order and at any time are
-//! taken, or too old to matter.
+//! Promises: time never runs back, and never beyond what is known: the newest tick, later ones in which nothing changed, and the
+//! extrapolation. So the tick is always the one of the picture. Its speed is within [`PlayoutConfig::max_speed`] of the server's,
+//! except where it stands because the next tick has not arrived, after a stall, in which it catches up at twice the speed or jumps
+//! if the stall was longer than [`JUMP_AFTER`], and in rests, in which nothing that is shown changes. It is never nearer to what
+//! arrives than a tick. A tick without a packet counts as late only if packets were lost. Refuses nothing: ticks in any order and
+//! at any time are taken, or too old to matter.
 
 use std::collections::VecDeque;
 
@@ -35,22 +37,34 @@ const MIN_PERIOD: f64 = 0.000_5;
 const MAX_PERIOD: f64 = 2.0;
 
 /// A larger error than this is corrected by a jump instead of speed.
-const JUMP_AFTER: f64 = 0.5;
+const JUMP_AFTER: f64 = 1.0;
+
+/// A program that did nothing for longer than this, the server's or this one, stood still.
+const PAUSE: f64 = 0.5;
 
 /// Over how many seconds an error is corrected, if the speed allows it.
 const CATCH_UP: f64 = 0.5;
 
+/// The same after a stall.
+const HURRY: f64 = 0.1;
+
 /// More lost ticks in a row than this don't count as late: there was no connection.
 const MAX_LOST: u32 = 6;
-
-/// After this much silence nothing counts as late: the server has nothing to send.
-const SILENT_AFTER: f64 = 0.25;
 
 /// A longer silence than this, in seconds and beside what ticks explain, is a stall.
 const STALL: f64 = 0.08;
 
+/// So is a longer one of which all ticks were lost. Jitter and usual losses together are shorter.
+const LOST_STALL: f64 = 0.16;
+
+/// A silence of fewer ticks is no stall.
+const MIN_STALL_TICKS: f64 = 2.5;
+
 /// Seconds after a stall until its ticks have arrived, however they were jumbled.
 const STALL_SETTLES: f64 = 0.1;
+
+/// Seconds after a stall until the server knows by acks that it is over.
+const STALL_KNOWN_AFTER: f64 = 0.5;
 
 /// Stalls that are fewer seconds apart count as lateness.
 const STALLS_APART: f64 = 5.0;
@@ -58,17 +72,22 @@ const STALLS_APART: f64 = 5.0;
 /// An error in seconds that needs no hurry any more.
 const CAUGHT_UP: f64 = 0.02;
 
+/// Ticks by which the view stays above the oldest one that can be shown.
+const MARGIN: u32 = 2;
+
 /// A fraction of a tick that nobody sees, and that the measurements may be off by.
 const ROUNDING: f64 = 0.01;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlayoutConfig {
-    /// Seconds between arrival and display; None: measured. Never below a tick.
+    /// Seconds between arrival and display; None: measured. Never below a tick, or beyond the history.
     pub delay: Option<f64>,
     /// Seconds by which time runs on beyond the newest tick, for properties with a velocity.
     pub extrapolation: f64,
     /// Seconds of a tick, until that is measured.
     pub period: f64,
+    /// How many ticks before the newest one can be shown.
+    pub history: u32,
     /// The fraction of ticks that must arrive in time. Time stands for the others until they are there: at wifi-bad 2 %
     /// of the time instead of 1.5 % at 0.995, for a delay of 46 ms instead of 61.
     pub quantile: f64,
@@ -78,7 +97,14 @@ pub struct PlayoutConfig {
 
 impl Default for PlayoutConfig {
     fn default() -> Self {
-        PlayoutConfig { delay: None, extrapolation: 0.0, period: 1.0 / 60.0, quantile: 0.98, max_speed: 0.05 }
+        PlayoutConfig {
+            delay: None,
+            extrapolation: 0.0,
+            period: 1.0 / 60.0,
+            history: u32::MAX,
+            quantile: 0.98,
+            max_speed: 0.05,
+        }
     }
 }
 
@@ -105,6 +131,8 @@ pub struct Playout {
     failed: u32,
     newest: u32,
     newest_at: Instant,
+    /// Nothing had changed since the newest tick when a packet that arrived at this time was sent.
+    quiet_at: Instant,
     period: f64,
     /// Seconds from the anchor, which is the newest tick and its time, to the arrival of ticks: on average, and for
     /// all but a few.
@@ -113,6 +141,8 @@ pub struct Playout {
     /// The stall whose ticks are arriving.
     stall: Option<Stall>,
     stalled_at: Option<Instant>,
+    /// The last tick before a stall of a quarter of the history or more, and the first one after it.
+    stalled: (u32, u32),
     /// Whether it catches up after a stall.
     hurries: bool,
     shown: Option<(f64, Instant)>,
@@ -131,11 +161,13 @@ impl Playout {
             failed: 0,
             newest: 0,
             newest_at: Instant::ZERO,
+            quiet_at: Instant::ZERO,
             period: config.period,
             typical: 0.0,
             late: 0.0,
             stall: None,
             stalled_at: None,
+            stalled: (0, 0),
             hurries: false,
             shown: None,
             jumps: 0,
@@ -158,31 +190,32 @@ impl Playout {
         *self = Playout::new(self.config);
     }
 
+    /// A packet arrived after the last [`Playout::advance`], and none that was sent between the newest tick and it is missing.
+    pub fn handle_quiet(&mut self) {
+        self.quiet_at = self.shown.map_or(self.quiet_at, |(_, at)| at);
+    }
+
     /// A packet of a server tick arrived. `lost` packets before it were lost since the last arrival.
     pub fn handle_arrival(&mut self, tick: u32, now: Instant, lost: u32) {
-        let mut first = tick;
-        match self.arrivals.back() {
+        let first = match self.arrivals.back() {
             // A later tick has already replaced this one.
             Some((newest, _)) if tick <= *newest => return,
-            Some((newest, at))
-                if now.since(*at).as_secs_f64() > JUMP_AFTER
-                    && f64::from(tick - newest) * self.period < now.since(*at).as_secs_f64() / 2.0 =>
-            {
-                // The server stood still: its ticks have another schedule from now on.
-                self.arrivals.clear();
-            }
+            // In a stall the server sends less than a packet a tick.
+            Some((newest, _)) if lost >= MAX_LOST => newest + 1,
             // Lost ticks count as arriving with the next one.
-            Some((newest, _)) => {
-                first = tick - lost.min(tick - newest - 1);
-                if tick - first < MAX_LOST {
-                    self.arrivals.extend((first..tick).map(|tick| (tick, now)));
-                } else {
-                    self.failed = tick;
-                }
-            }
-            None => {}
+            Some((newest, _)) => tick - lost.min(tick - newest - 1),
+            None => tick,
+        };
+        let stalled = self.note_stall((first, tick), now);
+        let silence = now.since(self.newest_at).as_secs_f64();
+        if silence > PAUSE && f64::from(tick.saturating_sub(self.newest)) * self.period < silence / 2.0 {
+            // The server stood still: its ticks have another schedule from now on.
+            self.arrivals.clear();
+        } else if tick - first < MAX_LOST {
+            self.arrivals.extend((first..tick).map(|tick| (tick, now)));
+        } else {
+            self.failed = tick;
         }
-        self.note_stall(tick, now);
         self.arrivals.push_back((tick, now));
         self.settle_stall(now);
         let is_old = |front: &(u32, Instant)| now.since(front.1).as_secs_f64() > KEPT_SECONDS;
@@ -195,22 +228,33 @@ impl Playout {
         self.measure();
         // It would have waited for a rest until the tick before the one that was late.
         let late = (self.target(now) - f64::from(first) + 1.0) * self.period;
-        self.stood += core::mem::take(&mut self.waited).min(late.max(0.0));
+        self.stood += core::mem::take(&mut self.waited).min(late.max(stalled));
     }
 
-    /// Notes a stall if this tick ends one.
-    fn note_stall(&mut self, tick: u32, now: Instant) {
+    /// Notes a stall if this tick ends one. `first` is the first one that is missing before it. Returns the stall's length in
+    /// seconds, 0 for none.
+    fn note_stall(&mut self, (first, tick): (u32, u32), now: Instant) -> f64 {
         if self.arrivals.is_empty() {
-            return;
+            return 0.0;
         }
         let before = (self.newest, self.newest_at);
-        let length = self.lateness(before, (tick, now));
-        if length <= STALL {
-            return;
+        let length = self.lateness(before, (first, now));
+        let is_long = |seconds: f64, least: f64| seconds > least.max(MIN_STALL_TICKS * self.period);
+        if !is_long(self.lateness(before, (tick, now)), STALL) && !is_long(length, LOST_STALL) {
+            return 0.0;
         }
+        // A buffer helps in no stall in which this program itself stood still.
+        let is_own = self.shown.is_some_and(|(_, at)| now.since(at).as_secs_f64() > length / 2.0);
         let is_near = |other: Instant| now.since(other).as_secs_f64() < STALLS_APART;
-        let is_repeated = self.stalled_at.replace(now).is_some_and(is_near);
+        let is_repeated = !is_own && self.stalled_at.replace(now).is_some_and(is_near);
         self.stall = Some(Stall { before, end: now, length, is_repeated });
+        let ticks = (now.since(self.newest_at).as_secs_f64() / self.period) as u32;
+        if ticks >= self.config.history / 4 {
+            let is_within = self.newest <= self.stalled_ticks().1;
+            self.stalled.0 = if is_within { self.stalled.0 } else { self.newest };
+            self.stalled.1 = self.newest.saturating_add(ticks);
+        }
+        length
     }
 
     /// Once the ticks of a stall have arrived, puts arrivals where they would be without it.
@@ -291,47 +335,55 @@ impl Playout {
             return Some(tick);
         };
         let passed = now.since(at).as_secs_f64();
-        let error = (target - before) * self.period - passed;
-        let is_silent = now.since(self.newest_at).as_secs_f64() > SILENT_AFTER + self.period;
-        let tick = if error > JUMP_AFTER && passed < JUMP_AFTER {
-            self.jumps += 1;
-            target
-        } else if passed >= JUMP_AFTER {
+        let bound = self.known_tick() + self.config.extrapolation.max(0.0) / self.period;
+        let behind = |tick: f64| (tick - before) * self.period - passed;
+        let error = behind(target);
+        let tick = if passed >= PAUSE {
             // Nothing was drawn meanwhile.
             target.max(before)
+        } else if behind(target.min(bound)) > JUMP_AFTER {
+            self.jumps += 1;
+            target
         } else {
             self.hurries &= error > CAUGHT_UP;
             let max = self.config.max_speed;
-            let fastest = if self.hurries { 1.0 } else { max };
-            let speed =
-                if error < -2.0 * JUMP_AFTER { 0.0 } else { 1.0 + (error / CATCH_UP).clamp(-max, fastest) };
-            (before + passed / self.period * speed).max(target.min(self.rest_end(before, is_silent)))
+            let (over, fastest) = if self.hurries { (HURRY, 1.0) } else { (CATCH_UP, max) };
+            let speed = if error < -2.0 * PAUSE { 0.0 } else { 1.0 + (error / over).clamp(-max, fastest) };
+            (before + passed / self.period * speed).max(target.min(self.rest_end(before)))
         };
         // If frames are locked to the ticks, the smallest error would show each change a frame later.
         // Only forward: a view that is drawn very often would never leave its tick.
         let tick = if tick.ceil() - tick < ROUNDING { tick.ceil() } else { tick };
-        // Waits for what hasn't arrived, unless the server is silent.
-        let bound = f64::from(self.newest) + self.config.extrapolation.max(0.0) / self.period;
-        let bounded = if is_silent { tick } else { tick.min(bound) }.max(before);
-        if bounded == before && tick > before {
-            self.waited += passed;
+        let oldest = f64::from(self.newest.saturating_sub(self.config.history));
+        let bounded = tick.min(bound).max(before).max(oldest);
+        if bounded > before {
+            // What it waited for before was a rest.
+            self.waited = 0.0;
         }
+        self.waited += ((tick - bounded) * self.period).clamp(0.0, passed);
         self.shown = Some((bounded, now));
         Some(bounded)
     }
 
+    /// The tick up to which the world is known: the newest one, or a later one if nothing changed since.
+    fn known_tick(&self) -> f64 {
+        let quiet = self.quiet_at.since(self.newest_at).as_secs_f64() - self.late.max(0.0);
+        f64::from(self.newest) + (quiet / self.period).max(0.0).floor()
+    }
+
     /// The tick until which nothing changes that is shown at this tick: nobody sees how fast time passes until then.
-    fn rest_end(&self, tick: f64, is_silent: bool) -> f64 {
+    fn rest_end(&self, tick: f64) -> f64 {
+        let (before, after) = self.stalled_ticks();
+        let is_stalled = (f64::from(before)..f64::from(after)).contains(&tick);
         // What has a velocity moves on.
-        if self.config.extrapolation > 0.0 {
+        if self.config.extrapolation > 0.0 || is_stalled {
             return tick;
         }
         let next = self.arrivals.partition_point(|(other, _)| f64::from(*other) <= tick);
         match self.arrivals.get(next) {
             Some((next, _)) if *next == self.failed => tick,
             Some((next, _)) => f64::from(*next) - 1.0,
-            None if is_silent => f64::MAX,
-            None => f64::from(self.newest),
+            None => self.known_tick(),
         }
     }
 
@@ -344,7 +396,8 @@ impl Playout {
 
     fn wanted_delay(&self) -> f64 {
         let delay = self.config.delay.unwrap_or(self.late - self.typical + self.period);
-        delay.max(self.period)
+        let most = f64::from(self.config.history.saturating_sub(MARGIN)) * self.period;
+        delay.min(most).max(self.period)
     }
 
     /// Seconds from an arrival with typical lateness to its display. Before anything was shown, the configured delay.
@@ -353,6 +406,14 @@ impl Playout {
             return self.wanted_delay();
         };
         self.wanted_delay() + (self.target(at) - tick) * self.period
+    }
+
+    /// The last tick before a long stall, and the tick until which the server may not have known that it was over. What has no
+    /// state between them may have moved, because the server sends states of at most half the history before it waits for acks, of which
+    /// some were on their way before the stall.
+    pub fn stalled_ticks(&self) -> (u32, u32) {
+        let (before, after) = self.stalled;
+        (before, after.saturating_add((STALL_KNOWN_AFTER / self.period) as u32))
     }
 
     /// Seconds of a tick.
@@ -370,7 +431,7 @@ impl Playout {
         self.jumps
     }
 
-    /// How long it stood because the next tick was late.
+    /// How long it stood because the next tick was late. Counted when that tick arrives.
     pub fn stood(&self) -> Duration {
         Duration::from_secs_f64(self.stood)
     }

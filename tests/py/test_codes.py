@@ -295,7 +295,7 @@ def test_codes_are_values() -> None:
 def test_arguments_are_checked() -> None:
     with pytest.raises(ValueError, match="code must be 6 letters of"):
         tw.peers.Code("AAAAAA", rendezvous=SERVER)
-    with pytest.raises(ValueError, match="rendezvous must be a rendezvous server's"):
+    with pytest.raises(ValueError, match="rendezvous must be the address of a rendezvous server"):
         tw.peers.Code("BCDFGH", rendezvous="0.0.0.0:5")
     with pytest.raises(TypeError, match="rendezvous must be a Rendezvous or None"):
         tw.Server("127.0.0.1:0", PROTOCOL, rendezvous=SERVER)  # type: ignore[arg-type]

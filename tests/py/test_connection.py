@@ -118,7 +118,7 @@ def test_a_handle_of_another_server_is_a_mistake(protocol: tw.Protocol) -> None:
     _, server, _ = connected_pair(protocol)
     _, other, _ = connected_pair(protocol)
     assert server.clients[0] != other.clients[0]
-    with pytest.raises(ValueError, match="client must be one of this server"):
+    with pytest.raises(ValueError, match="client must belong to this server"):
         server.send(other.clients[0], Move())
 
 

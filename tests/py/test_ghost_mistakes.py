@@ -84,11 +84,11 @@ def test_what_is_about_another_rule_is_refused() -> None:
     [handle] = server.clients
     world = server.world
     with pytest.raises(
-        tw.errors.GhostError, match=r"look_from\(\) is for a class with the rule tw.world.Grid\(...\)"
+        tw.errors.GhostError, match=r"look_from\(\) needs a class with the rule tw.world.Grid\(...\)"
     ):
         world.look_from(handle, Tank, [(0, 0)])
     with pytest.raises(
-        tw.errors.GhostError, match=r"say world.set_relevancy\(Tank, tw.world.Chosen\(\)\) first"
+        tw.errors.GhostError, match=r"call world.set_relevancy\(Tank, tw.world.Chosen\(\)\) first"
     ):
         world.show(handle, Tank, b"\1")
     world.set_relevancy(Tank, tw.world.Grid("at", radius=5))

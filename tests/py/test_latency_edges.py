@@ -263,7 +263,9 @@ def test_a_pasts_objects_have_their_texts_and_cannot_be_set() -> None:
         assert gone is not None
         assert gone.label == "goes"
         assert past.ghost(late) is None
-        with pytest.raises(tw.errors.GhostError, match=r"Tank\.x of row 0 can't be set in a view or a past"):
+        with pytest.raises(
+            tw.errors.GhostError, match=r"Tank\.x of row 0 can't be set in a view or a rewound world"
+        ):
             past.objects(Tank)[0].x = 3.0
     assert [tank.label for tank in server.world.objects(Tank)] == ["stays", "late"]
 
@@ -278,7 +280,7 @@ def test_methods_that_columns_would_never_call_are_refused() -> None:
     world = Simulation(PROTOCOL, seed=5)
     world.server()
     with pytest.raises(
-        ValueError, match=r"columns\[0\] must be a class without methods .* Loud has on_changed"
+        ValueError, match=r"columns\[0\] must be a class without callback methods, and Loud has on_changed"
     ):
         world.client(tuning=tw.Tuning(columns=[Tank]), ghosts={Tank: Loud})
     world.client(tuning=tw.Tuning(columns=[Tank]), ghosts={Tank: Quiet})

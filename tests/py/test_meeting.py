@@ -195,7 +195,7 @@ def test_arguments_are_checked() -> None:
         tw.peers.Relay(LOOPBACK, key=KEY, max_bytes_per_second=5)
     with pytest.raises(ValueError, match="code must be 6 letters of"):
         tw.peers.Peer.join("127.0.0.1:5", PROTOCOL, rendezvous=tw.peers.Rendezvous(SERVER))
-    with pytest.raises(ValueError, match="address must be a rendezvous server's"):
+    with pytest.raises(ValueError, match="address must be the address of a rendezvous server"):
         tw.peers.Peer.host(PROTOCOL, rendezvous=tw.peers.Rendezvous("0.0.0.0:5"))
     with pytest.raises(ValueError, match="title must be"):
         tw.peers.Peer.host(PROTOCOL, rendezvous=tw.peers.Rendezvous(title="nobody sees it"))

@@ -418,7 +418,9 @@ def test_a_to_wire_that_raises_is_a_field_error_at_the_call() -> None:
     protocol = tw.Protocol(1, [Stubborn])
     broken = Stubborn(Even(0))
     del broken.number.number
-    with pytest.raises(tw.FieldError, match="Stubborn.number = .*: must be what to_wire takes") as caught:
+    with pytest.raises(
+        tw.FieldError, match="Stubborn.number = .*: must be an object that to_wire accepts"
+    ) as caught:
         protocol.encode(broken)
     assert isinstance(caught.value.__cause__, AttributeError)
 

@@ -296,7 +296,7 @@ def test_other_wrong_arguments_of_rollback_are_named() -> None:
         ({"save": 1, "load": print}, TypeError, "save must be callable or None, not int"),
         ({"save": print, "load": 2}, TypeError, "load must be callable or None, not int"),
         ({"save": print, "load": print, "check": 3}, TypeError, "check must be callable or None, not int"),
-        ({"state": {1: bytearray(2)}}, TypeError, "state's keys must be str, not int"),
+        ({"state": {1: bytearray(2)}}, TypeError, "state must have keys of str, not int"),
     ]
     for given, kind, sentence in cases:
         inputs = given.pop("inputs", 2)

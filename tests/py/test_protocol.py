@@ -249,7 +249,7 @@ def test_bits_left_unread_are_refused() -> None:
 def test_a_stream_lives_only_while_serialize_runs() -> None:
     tw.Protocol(1, [Keeping]).encode(Keeping())
     assert Keeping.kept is not None
-    with pytest.raises(RuntimeError, match="this stream is over"):
+    with pytest.raises(RuntimeError, match="the stream can be used only while"):
         Keeping.kept.bits(1, 1)
 
 

@@ -183,7 +183,7 @@ def test_mistakes_with_rooms() -> None:
         w.client(), w.client(other)
         w.run(1)
         room = server.room()
-        with pytest.raises(ValueError, match="client must be one of this server"):
+        with pytest.raises(ValueError, match="client must belong to this server"):
             room.add(other.clients[0])
         assert other.clients[0] not in room
         with pytest.raises(TypeError):

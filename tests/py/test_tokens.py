@@ -97,7 +97,7 @@ def test_a_token_is_one_clients() -> None:
     server = tw.Server("10.0.0.1:40000", PROTOCOL, key=KEY, network=network)
     token = make_token(server)
     client = tw.Client(PROTOCOL, token, tuning=tw.Tuning(bind="10.0.0.2:0"), network=network)
-    sentence = "token must be new, and another client of this process has it"
+    sentence = "token must be new, and another client of this process used it"
     with pytest.raises(ValueError, match=sentence):
         tw.Client(PROTOCOL, token, network=network)
     advance(network, server, client, seconds=1)

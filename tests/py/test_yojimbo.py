@@ -383,7 +383,7 @@ def test_mistakes_are_named() -> None:
         make_protocol(yojimbo=Profile(channels=[ChannelSettings(block_fragment_size=8129)]))
     with pytest.raises(ValueError, match="packet_fragment_size must be 128 to 1186, not 1187"):
         make_protocol(yojimbo=Profile(packet_fragment_size=1187))
-    with pytest.raises(TypeError, match=r"Twice\.block is what block=True adds"):
+    with pytest.raises(TypeError, match=r"Twice\.block is the name that block=True adds"):
 
         @tw.message(block=True)
         class Twice:

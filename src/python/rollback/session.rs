@@ -33,8 +33,18 @@ pub(super) fn mask_of(players: &Bound<'_, PyAny>) -> PyResult<u16> {
         return Ok(u16::MAX >> (most - bounded("players", players, 1, most)?));
     }
     let numbers: Vec<Bound<'_, PyAny>> = argument("players", players, "an int or numbers of players")?;
-    let bit = |number: &Bound<'_, PyAny>| Ok(1 << bounded("players[]", number, 0, most - 1)?);
-    numbers.iter().map(bit).try_fold(0, |mask, bit: PyResult<u16>| Ok(mask | bit?))
+    let mut mask = 0u16;
+    for number in &numbers {
+        let number = bounded("players[]", number, 0, most - 1)?;
+        if mask >> number & 1 == 1 {
+            refuse!(PyValueError, "players must contain each number once, not {number} twice");
+        }
+        mask |= 1 << number;
+    }
+    if mask == 0 {
+        refuse!(PyValueError, "players must contain 1 to {most} numbers, not 0");
+    }
+    Ok(mask)
 }
 
 /// The players, a bit each, and which of them is local.
@@ -49,7 +59,8 @@ fn seats(peer: Option<&Py<Peer>>, players: Option<&Bound<'_, PyAny>>, me: Option
         }
     };
     match (me, roster.map(|(_, own)| own)) {
-        (Some(me), _) => Ok((mask, me)),
+        (Some(me), _) if mask >> me & 1 == 1 => Ok((mask, me)),
+        (Some(me), _) => refuse!(PyValueError, "me must be one of players, not {me}"),
         (_, Some(Some(own))) if mask >> own & 1 == 1 => Ok((mask, own)),
         (_, Some(Some(own))) => refuse!(
             PyValueError,

@@ -435,7 +435,7 @@ fn warn_of_address(
     if !has_key && !is_simulated && !address.ip().is_loopback() {
         let sentence = format!(
             "the server at {address} has no key: it is in development mode and anyone can connect. \
-             Give it the key it shares with your login backend"
+             Give it the key of your login backend"
         );
         warn::<PyUserWarning>(py, sentence)?;
     } else if has_key && !has_names && address.ip().is_unspecified() {

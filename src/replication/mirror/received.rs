@@ -5,10 +5,14 @@
 
 use std::collections::VecDeque;
 
-use crate::time::Instant;
+use super::super::class::HISTORY;
+use crate::time::{Duration, Instant};
 
 /// How many packets are remembered: a second or more, and more than any rest that is still drawn as one motion.
 const KEPT: usize = 256;
+
+/// How long the server waits for acks after a stall, at most.
+const WAITS_FOR_ACKS: Duration = Duration::from_millis(500);
 
 /// How many arrivals wait for the view; the oldest make room.
 const WAITING: usize = 256;
@@ -35,8 +39,8 @@ pub struct TickArrival {
 struct Packet {
     sequence: u64,
     tick: u32,
-    /// No packet was lost between the one before and this one.
-    is_next: bool,
+    /// How many packets between the one before and this one are missing, at most.
+    lost: u32,
 }
 
 #[derive(Debug, Default)]
@@ -44,12 +48,16 @@ pub(super) struct ReceivedTicks {
     /// By rising sequence number.
     packets: VecDeque<Packet>,
     waiting: VecDeque<TickArrival>,
+    /// When packets began to arrive again after a long loss, and how many of them had no ghosts, if that may still be because
+    /// the server waits for acks.
+    waits: Option<(Instant, u32)>,
 }
 
 impl ReceivedTicks {
     /// Notes a packet of a tick.
     pub(super) fn push(&mut self, time: PacketTime, tick: u32) {
         let PacketTime { at, sequence, lost } = time;
+        let lost = lost + self.waits.take().map_or(0, |(_, count)| count);
         let place = self.packets.partition_point(|other| other.sequence < sequence);
         if self.packets.get(place).is_some_and(|other| other.sequence == sequence) {
             return;
@@ -58,11 +66,21 @@ impl ReceivedTicks {
             self.waiting.pop_front();
         }
         self.waiting.push_back(TickArrival { tick, at, lost });
-        let is_next = lost == 0 && place == self.packets.len();
-        self.packets.insert(place, Packet { sequence, tick, is_next });
+        // What is missing before a packet that was overtaken isn't known.
+        let lost = if place == self.packets.len() { lost } else { u32::MAX };
+        self.packets.insert(place, Packet { sequence, tick, lost });
         if self.packets.len() > KEPT {
             self.packets.pop_front();
         }
+    }
+
+    /// Whether ghosts may have changed in the tick of a packet that has none of them, though it arrived. After a long loss
+    /// the server may wait for acks, as it does with half the history in flight.
+    pub(super) fn waits(&mut self, time: PacketTime) -> bool {
+        let (since, count) = self.waits.get_or_insert((time.at, 0));
+        let waits = time.lost >= u32::from(HISTORY / 4) && time.at - *since < WAITS_FOR_ACKS;
+        *count += u32::from(waits);
+        waits
     }
 
     /// The sequence number of the newest packet.
@@ -75,21 +93,32 @@ impl ReceivedTicks {
         self.waiting.drain(..)
     }
 
-    /// Whether all of the tick before this one is known to have arrived. Ghosts without a record were unchanged then.
-    pub(super) fn rested(&self, tick: u32) -> bool {
+    /// The last tick up to which a ghost rested whose next state is of this tick, and that had none shortly before: the
+    /// newest tick of which everything arrived, or the first of as many ticks as packets are missing.
+    pub(super) fn rested_until(&self, tick: u32) -> u32 {
         let first_of = |tick| self.packets.partition_point(|other| other.tick < tick);
-        let tick_at = |index: usize| self.packets.get(index).map(|packet| packet.tick);
-        let first = first_of(tick);
-        let Some(before) = first.checked_sub(1).and_then(tick_at) else { return false };
-        // If nothing was sent in the tick before, nothing of it can be missing.
-        let begin = if before + 1 < tick { first } else { first_of(before) };
-        tick_at(first) == Some(tick) && (begin..=first).all(|index| self.is_tight(index))
+        let (mut at, mut missing) = (tick, 0);
+        loop {
+            let first = first_of(at);
+            let is_sent = self.packets.get(first).is_some_and(|packet| packet.tick == at);
+            let Some(before) = first.checked_sub(1).map(|index| self.packets[index].tick) else { break };
+            let begin = first_of(before);
+            // If nothing was sent in the tick before, nothing of it can be missing.
+            let begins = if before + 1 < at { first } else { begin };
+            if is_sent && (begins..=first).all(|index| self.missing_before(index) == Some(0)) {
+                return (at - 1).max(tick.saturating_sub(missing + 1));
+            }
+            missing += (begin + 1..=first).filter_map(|index| self.missing_before(index)).sum::<u32>();
+            at = before;
+        }
+        tick.saturating_sub(missing + 1)
     }
 
-    /// Whether nothing was lost between a packet and the one before it.
-    fn is_tight(&self, index: usize) -> bool {
-        let pair = index.checked_sub(1).map(|before| (self.packets[before], self.packets[index]));
-        pair.is_some_and(|(a, b)| b.is_next || b.sequence - a.sequence == 1)
+    /// How many packets are missing between a packet and the one before it. None if that isn't known.
+    fn missing_before(&self, index: usize) -> Option<u32> {
+        let (before, packet) = (self.packets[index.checked_sub(1)?], self.packets.get(index)?);
+        let between = (packet.sequence - before.sequence).saturating_sub(1);
+        Some(packet.lost.min(u32::try_from(between).unwrap_or(u32::MAX)))
     }
 }
 
@@ -107,8 +136,8 @@ mod tests {
         for (sequence, lost, tick) in [(1, 0, 10), (5, 0, 14), (9, 1, 18)] {
             received.push(packet(sequence, lost), tick);
         }
-        assert!(received.rested(14), "all packets between arrived");
-        assert!(!received.rested(18), "one was lost");
+        assert_eq!(received.rested_until(14), 13, "all packets between arrived");
+        assert_eq!(received.rested_until(18), 16, "one was lost");
     }
 
     #[test]
@@ -118,17 +147,39 @@ mod tests {
         {
             received.push(packet(sequence, 1), tick);
         }
-        assert!(!received.rested(11), "what was before is not known");
-        assert!(received.rested(12));
-        assert!(!received.rested(1000));
-        assert!(!received.rested(14), "one was lost");
-        assert!(!received.rested(15), "one of the tick before may have been lost");
-        assert!(received.rested(16));
-        assert!(received.rested(20), "nothing was sent meanwhile");
-        assert!(!received.rested(19));
+        assert_eq!(received.rested_until(11), 10, "what was before is not known, but nothing is missing");
+        assert_eq!(received.rested_until(12), 11);
+        assert_eq!(received.rested_until(14), 12, "one was lost");
+        assert_eq!(received.rested_until(15), 13, "one of the tick before may have been lost");
+        assert_eq!(received.rested_until(16), 15);
+        assert_eq!(received.rested_until(20), 19, "nothing was sent meanwhile");
         received.push(packet(11, 0), 13);
-        assert!(received.rested(14));
+        assert_eq!(received.rested_until(14), 13);
         assert_eq!(received.take().count(), 9);
         assert_eq!(received.take().count(), 0);
+    }
+
+    #[test]
+    fn what_moved_before_a_stall_moves_in_all_of_it() {
+        let mut received = ReceivedTicks::default();
+        (0..40).for_each(|tick| received.push(packet(tick, 0), tick as u32));
+        received.push(packet(70, 30), 70);
+        assert_eq!(received.rested_until(70), 39);
+    }
+
+    #[test]
+    fn after_many_losses_a_tick_without_ghosts_is_not_known_to_be_quiet() {
+        let mut received = ReceivedTicks::default();
+        let at = |millis, lost| PacketTime { at: Instant::from_millis(millis), sequence: millis, lost };
+        assert!(!received.waits(at(0, 15)));
+        received.push(at(0, 15), 1);
+        assert!(received.waits(at(100, 16)) && received.waits(at(500, 16)));
+        assert!(!received.waits(at(600, 16)), "it waits no longer: nothing changed");
+        received.push(at(600, 16), 40);
+        assert!(!received.waits(at(700, 0)));
+        received.push(at(700, 0), 41);
+        assert!(received.waits(at(800, 40)));
+        received.push(at(810, 40), 90);
+        assert_eq!(received.take().map(|tick| tick.lost).collect::<Vec<_>>(), [15, 18, 0, 41]);
     }
 }

@@ -8,7 +8,6 @@ use super::super::class::Classes;
 use super::super::frames::{Frames, Segment};
 use super::super::lives::Lives;
 use super::super::packet::Violation;
-use super::super::rules::motion_begin;
 use super::Mirror;
 use super::ghosts::Ghosts;
 use super::received::{PacketTime, ReceivedTicks, TickArrival};
@@ -28,6 +27,8 @@ pub struct WorldTime {
     pub ahead: f64,
     /// Silences of at most this many ticks are drawn as one motion, even if nothing changed in them.
     pub spread: u32,
+    /// What has no state between these two ticks may have moved, because of a stall.
+    pub stalled: (u32, u32),
 }
 
 /// A client's world at a time, by class.
@@ -85,7 +86,8 @@ impl Mirror {
     /// Notes a packet for a tick with these low bits that may have no ghosts: if it has none, no ghost changed.
     pub fn note_tick(&mut self, time: PacketTime, low: u16) {
         // Before the first ghosts there is nothing to show.
-        if let Some(tick) = nearest(low, self.tick).filter(|_| self.tick > 0 && !self.awaits_visit) {
+        let is_complete = self.tick > 0 && !self.awaits_visit && !self.received.waits(time);
+        if let Some(tick) = nearest(low, self.tick).filter(|_| is_complete) {
             self.tick = self.tick.max(tick);
             self.received.push(time, tick);
         }
@@ -153,7 +155,7 @@ impl ClassFrames {
         for row in self.borrowed.drain(..) {
             self.frames.hide(row);
         }
-        let mut rest = Rest { received, spread: time.spread, known: [(0, false); 4] };
+        let mut rest = Rest { received, time, known: [(0, 0); 4] };
         let ClassFrames { frames, versions, words, .. } = self;
         for (page_at, version) in versions.iter_mut().enumerate() {
             let first = page_at * PAGE;
@@ -173,14 +175,14 @@ impl ClassFrames {
                     frames.hide(row);
                     continue;
                 }
-                let ([before, from, to], is_full, place) = states.bracket(at, tick);
+                let ([from, to], is_full, place) = states.bracket(at, tick);
                 // The state before the oldest of many is forgotten: use the oldest.
                 let (from, to) = if from == 0 && is_full { (to, 0) } else { (from, to) };
                 if from == 0 {
                     frames.hide(row);
                     continue;
                 }
-                let segment = rest.segment(before, from, to);
+                let segment = rest.segment(from, to);
                 frames.set(row, segment, columns, words, |tick, words| {
                     if tick != to {
                         return states.at(at, tick, words);
@@ -196,12 +198,12 @@ impl ClassFrames {
     /// Finds ghosts that are gone now but existed at that tick.
     fn look_back(&mut self, departed: &Lives, rest: &mut Rest<'_>, tick: u32, columns: &mut [&mut [u8]]) {
         for life in departed.gone() {
-            let [before, from, to] = life.bracket(tick);
+            let [from, to] = life.bracket(tick);
             if tick >= life.end || from == 0 || life.id >= self.frames.rows() {
                 continue;
             }
             self.frames.hide(life.id);
-            let segment = rest.segment(before, from, to);
+            let segment = rest.segment(from, to);
             self.frames.set(life.id, segment, columns, &mut self.words, |tick, words| life.at(tick, words));
             self.borrowed.push(life.id);
         }
@@ -211,27 +213,27 @@ impl ClassFrames {
 /// Known rests, cached because most ghosts ask for the same ticks.
 struct Rest<'a> {
     received: &'a ReceivedTicks,
-    spread: u32,
-    known: [(u32, bool); 4],
+    time: WorldTime,
+    /// By the low bits of a tick: that tick, and up to which one a ghost rested whose next state is of that tick.
+    known: [(u32, u32); 4],
 }
 
 impl Rest<'_> {
-    fn segment(&mut self, before: u32, from: u32, to: u32) -> Segment {
+    /// Rest isn't drawn as slow motion. But if states may be missing, the ghost moves all the time.
+    fn segment(&mut self, from: u32, to: u32) -> Segment {
         if to == 0 {
             return Segment { from, to: None, begin: from };
         }
-        let begin = if to - from <= self.spread.max(1) {
-            from
-        } else {
-            motion_begin(before, from, to, self.rested(to))
-        };
+        let (before, after) = self.time.stalled;
+        let moves = to - from <= self.time.spread.max(1) || before <= from && to <= after;
+        let begin = if moves { from } else { self.rested_until(to).max(from) };
         Segment { from, to: Some(to), begin }
     }
 
-    fn rested(&mut self, tick: u32) -> bool {
+    fn rested_until(&mut self, tick: u32) -> u32 {
         let known = &mut self.known[tick as usize % 4];
         if known.0 != tick {
-            *known = (tick, self.received.rested(tick));
+            *known = (tick, self.received.rested_until(tick));
         }
         known.1
     }

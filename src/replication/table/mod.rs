@@ -310,7 +310,7 @@ impl Table {
     /// The tick of the first state behind that of a tick, of what was sent to a group of clients, if there is one.
     pub(super) fn next_change(&self, group: usize, row: u32, tick: u32) -> Option<u32> {
         let row = row as usize;
-        let [_, _, next] = self.histories[group].bracket(row, self.newest_since[row], tick);
+        let [_, next] = self.histories[group].bracket(row, self.newest_since[row], tick);
         (next > 0).then_some(next)
     }
 

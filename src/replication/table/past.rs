@@ -7,7 +7,6 @@
 use super::super::frames::{Frames, Segment};
 use super::super::history::History;
 use super::super::lives::Lives;
-use super::super::rules::motion_begin;
 use super::Table;
 
 /// How many ticks can be remembered.
@@ -63,18 +62,18 @@ impl Table {
         for row in self.alive() {
             let row = row as usize;
             let newest = self.newest_since[row];
-            let [before, from, to] = states.bracket(row, newest, tick);
+            let [from, to] = states.bracket(row, newest, tick);
             if from == 0 || self.spawned_at[row] > tick {
                 continue;
             }
-            frames.set(row, segment(before, from, to), columns, &mut words, |tick, words| {
+            frames.set(row, segment(from, to), columns, &mut words, |tick, words| {
                 self.words_for_past(states, row, tick, words)
             });
         }
         for life in self.past.lives.gone() {
-            let [before, from, to] = life.bracket(tick);
+            let [from, to] = life.bracket(tick);
             if tick < life.end && from > 0 && frames.ticks(life.id).is_none() {
-                let segment = segment(before, from, to);
+                let segment = segment(from, to);
                 frames.set(life.id, segment, columns, &mut words, |tick, words| life.at(tick, words));
             }
         }
@@ -95,12 +94,9 @@ impl Table {
     }
 }
 
-/// On this side every rest is known.
-fn segment(before: u32, from: u32, to: u32) -> Segment {
-    if to == 0 {
-        return Segment { from, to: None, begin: from };
-    }
-    Segment { from, to: Some(to), begin: motion_begin(before, from, to, true) }
+/// The server knows every state: a ghost rests until the tick before the next one.
+fn segment(from: u32, to: u32) -> Segment {
+    Segment { from, to: (to > 0).then_some(to), begin: to.saturating_sub(1).max(from) }
 }
 
 #[cfg(test)]

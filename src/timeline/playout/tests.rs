@@ -251,48 +251,150 @@ fn what_is_late_for_one_tick_in_sixty_is_not_waited_for() {
     assert!(delay < 1.5 / 60.0, "{delay}");
 }
 
-/// Plays 10 s, `count` stalls of 0.3 s with `apart` ticks between their beginnings, and 2 s more; returns by how many ticks
-/// the view is then behind the newest one, and how long it stood in the last stall.
-fn after_stalls(is_servers: bool, count: u64, apart: u64) -> (f64, f64) {
-    const STALL: u64 = 300_000_000;
-    let mut playout = Playout::new(PlayoutConfig::default());
-    let begins = |number: u64| (600 + number * apart) * STEP;
-    let (mut stood, mut shown, mut next) = (0.0, 0.0, 0);
+/// A stall: its ticks are held back and arrive together, are lost, or are never made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Held,
+    Lost,
+    Unmade,
+}
+
+/// What a view did in stalls.
+struct Played {
+    /// Ticks behind the newest one at the end.
+    behind: f64,
+    /// Seconds for which it stood by its own count, and by its frames.
+    stood: f64,
+    seen_to_stand: f64,
+    /// The same, in the last stall alone.
+    stood_last: f64,
+    /// The largest step, in ticks a tick.
+    fastest: f64,
+    /// The most ticks by which it was beyond the newest one.
+    ahead: f64,
+}
+
+/// Plays 10 s, `count` stalls of `length` seconds with `apart` ticks between their beginnings, and 3 s more.
+fn play_stalls(kind: Kind, (rate, hz): (u64, u64), length: f64, count: u64, apart: u64) -> Played {
+    let (step, frame) = (1_000_000_000 / rate, 1_000_000_000 / hz);
+    let stall = (length * 1e9) as u64;
+    let config = PlayoutConfig { period: step as f64 / 1e9, ..PlayoutConfig::default() };
+    let mut playout = Playout::new(config);
+    let begins = |number: u64| (10 * rate + number * apart) * step;
     let arrives = |tick: u64| {
-        let began = (0..count).filter(|number| begins(*number) < tick * STEP);
-        match is_servers {
-            true => tick * STEP + began.count() as u64 * STALL,
-            false => began.map(|number| begins(number) + STALL).fold(tick * STEP, u64::max),
+        let mut began = (0..count).filter(|number| begins(*number) < tick * step);
+        match kind {
+            Kind::Unmade => Some(tick * step + began.count() as u64 * stall),
+            Kind::Held => Some(began.map(|number| begins(number) + stall).fold(tick * step, u64::max)),
+            Kind::Lost => began.all(|number| begins(number) + stall <= tick * step).then_some(tick * step),
         }
     };
-    for frame in 0..(begins(count) + 2_000_000_000) / STEP {
-        let now = Instant::from_nanos(frame * STEP + STEP / 2);
-        if frame == begins(count - 1) / STEP {
+    let (mut next, mut lost, mut shown) = (0, 0, 0.0);
+    let (mut stood, mut seen_to_stand, mut fastest, mut ahead) = (0.0, 0.0, 0.0_f64, f64::MIN);
+    for number in 0..(begins(count) + 3_000_000_000 + count * stall) / frame {
+        let now = Instant::from_nanos(number * frame + frame / 2);
+        let has_begun = number * frame > 9 * 1_000_000_000;
+        if now.as_nanos() < begins(count - 1) {
             stood = playout.stood().as_secs_f64();
         }
-        while arrives(next) <= now.as_nanos() {
-            playout.handle_arrival(next as u32, now, 0);
+        while arrives(next).is_none_or(|at| at <= now.as_nanos()) && next * step <= now.as_nanos() {
+            match arrives(next) {
+                Some(_) => playout.handle_arrival(next as u32, now, core::mem::take(&mut lost)),
+                None => lost += 1,
+            }
             next += 1;
         }
         let tick = playout.advance(now).unwrap_or_default();
         assert!(tick >= shown, "never back");
+        if has_begun {
+            let moved = (tick - shown) * step as f64 / frame as f64;
+            (fastest, ahead) = (fastest.max(moved), ahead.max(tick - f64::from(playout.newest)));
+            seen_to_stand += frame as f64 / 1e9 * f64::from(moved < 0.01);
+        }
         shown = tick;
     }
-    (f64::from(playout.newest) - shown, playout.stood().as_secs_f64() - stood)
+    let total = playout.stood().as_secs_f64();
+    Played {
+        behind: f64::from(playout.newest) - shown,
+        stood: total,
+        stood_last: total - stood,
+        seen_to_stand,
+        fastest,
+        ahead,
+    }
 }
 
 #[test]
 fn a_stall_leaves_no_delay_behind() {
-    for (is_servers, apart) in [(false, 120), (true, 120), (false, 600), (true, 600)] {
-        let (behind, _) = after_stalls(is_servers, 1, apart);
-        assert!(behind <= 2.0, "{behind} ticks behind, of a server: {is_servers}");
+    for (kind, apart) in [(Kind::Held, 120), (Kind::Unmade, 120), (Kind::Lost, 120), (Kind::Held, 600)] {
+        let behind = play_stalls(kind, (60, 60), 0.3, 1, apart).behind;
+        assert!(behind <= 2.0, "{behind} ticks behind, {kind:?}");
     }
-    let (behind, _) = after_stalls(false, 4, 600);
+    let behind = play_stalls(Kind::Held, (60, 60), 0.3, 4, 600).behind;
     assert!(behind <= 2.0, "{behind} ticks behind after four stalls far apart");
 }
 
 #[test]
 fn stalls_that_come_again_soon_are_buffered_against() {
-    let (_, stood) = after_stalls(false, 4, 90);
+    let stood = play_stalls(Kind::Held, (60, 60), 0.3, 4, 90).stood_last;
     assert!(stood < 0.05, "{stood} s");
+}
+
+#[test]
+fn a_program_that_hangs_again_and_again_buffers_nothing() {
+    let mut playout = Playout::new(PlayoutConfig::default());
+    let hangs = |frame: u64| frame > 600 && frame % 90 < 18;
+    let mut next = 0;
+    for frame in 0..1_400 {
+        if hangs(frame) {
+            continue;
+        }
+        let now = Instant::from_nanos(frame * STEP);
+        for tick in next..=frame {
+            playout.handle_arrival(tick as u32, now, 0);
+        }
+        next = frame + 1;
+        playout.advance(now);
+    }
+    let delay = playout.wanted_delay();
+    assert!(delay < 0.03, "{delay}");
+    assert!(playout.stood().as_secs_f64() < 0.01, "{:?}", playout.stood());
+}
+
+#[test]
+fn a_view_stands_in_a_stall_and_counts_all_of_it() {
+    for kind in [Kind::Held, Kind::Lost, Kind::Unmade] {
+        for rates in [(15, 60), (15, 144), (30, 60), (30, 144), (60, 60), (60, 144)] {
+            for length in [0.3, 0.5, 0.8, 2.0] {
+                let played = play_stalls(kind, rates, length, 2, 8 * rates.0);
+                let Played { stood, seen_to_stand, fastest, ahead, behind, .. } = played;
+                let case = format!("{kind:?} {rates:?} {length}");
+                assert!(ahead <= 0.0, "{case}: {ahead} ticks beyond what is known");
+                assert!((stood - seen_to_stand).abs() < 0.08, "{case}: {stood} of {seen_to_stand} s");
+                assert!(stood > 2.0 * (length - 0.1), "{case}: {stood} s");
+                assert!(length > 1.0 || fastest < 2.1, "{case}: {fastest} times as fast");
+                assert!(behind <= 2.5, "{case}: {behind} ticks behind");
+            }
+        }
+    }
+}
+
+#[test]
+fn packets_without_a_tick_say_that_nothing_changed() {
+    let mut playout = Playout::new(PlayoutConfig::default());
+    for frame in 0..600_u32 {
+        let now = Instant::from_nanos(u64::from(frame) * STEP);
+        match frame {
+            0..300 => playout.handle_arrival(100 + frame, now, 0),
+            300..500 if frame % 6 == 0 => playout.handle_quiet(),
+            500 => playout.handle_arrival(100 + frame, now, 0),
+            _ => {}
+        }
+        let shown = playout.advance(now).unwrap_or_default();
+        let behind = f64::from(100 + frame) - shown;
+        let most = if frame < 500 { 8.0 } else { f64::from(frame - 500) + 1.0 };
+        assert!(frame < 10 || (0.0..=most).contains(&behind), "{behind} ticks behind in frame {frame}");
+        assert!(frame > 500 || playout.delay() < 0.15, "{}", playout.delay());
+    }
+    assert_eq!(playout.stood(), Duration::ZERO);
 }

@@ -365,6 +365,11 @@ impl Connection {
         self.parts.ledger.endpoint.acks().packets_lost()
     }
 
+    /// The newest packet of the peer.
+    pub fn newest_received(&self) -> Option<u64> {
+        self.parts.ledger.endpoint.acks().newest_received()
+    }
+
     /// Whether a packet of the peer, older than the newest one, hasn't arrived; true for those long ago.
     pub fn is_missing(&self, sequence: u64) -> bool {
         self.parts.ledger.endpoint.acks().is_missing(sequence)

@@ -129,21 +129,19 @@ impl States {
         Some(&before.nth(back.into())?.1[1..])
     }
 
-    /// The ticks of the states around `tick`: the one before the current one, the current one, and the next one; 0 if
-    /// there is none. Also whether earlier states may have been forgotten, and how many are newer than the next one.
+    /// The ticks of the states around `tick`: the current one, and the next one; 0 if there is none. Also whether earlier
+    /// states may have been forgotten, and how many are newer than the next one.
     #[inline]
-    pub(in super::super) fn bracket(&self, id: usize, tick: u32) -> ([u32; 3], bool, Option<u32>) {
+    pub(in super::super) fn bracket(&self, id: usize, tick: u32) -> ([u32; 2], bool, Option<u32>) {
         let is_full = self.number(id, LEN) == MAX_STATES;
         let (mut next, mut newer) = (0, None);
-        let mut entries = self.entries(id);
-        while let Some((back, entry)) = entries.next() {
+        for (back, entry) in self.entries(id) {
             if entry[0] <= tick {
-                let before = entries.next().map_or(0, |(_, entry)| entry[0]);
-                return ([before, entry[0], next], is_full, newer);
+                return ([entry[0], next], is_full, newer);
             }
             (next, newer) = (entry[0], Some(back));
         }
-        ([0, 0, next], is_full, newer)
+        ([0, next], is_full, newer)
     }
 
     /// Gives the words of a state by how many are newer, or the newest.
