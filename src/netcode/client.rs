@@ -10,12 +10,11 @@
 
 use core::fmt;
 use core::net::SocketAddr;
-use core::sync::atomic::{AtomicU8, Ordering};
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use super::address::same_endpoint;
 use super::challenge::CHALLENGE_TOKEN_BYTES;
+use super::client_state::{ClientDisconnect, ClientEvent, ClientState};
 use super::config::{ClientConfig, ConfigError};
 use super::drops::{Counters, DropReason};
 use super::explanation::{EXPLANATION_PREFIX, Refusal};
@@ -23,116 +22,12 @@ use super::packet::{self, Body, Header, Kind, Request};
 use super::replay::{REPLAY_WINDOW, ReplayWindow};
 use super::sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, Sealer, SendError, check_payload};
 use super::token::ConnectToken;
+use super::token_use::TokenUse;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
 
 /// How long the system must report that nothing listens at a server's address.
 const UNREACHABLE_AFTER: Duration = Duration::from_millis(750);
-
-/// The state of a client. The numbers are the standard's; negative ones are final.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(i8)]
-pub enum ClientState {
-    /// The token expired before a connection was made.
-    TokenExpired = -6,
-    /// The token's bytes made no sense. No [`Client`] is ever in this state: reading the token refuses first.
-    InvalidToken = -5,
-    /// The server fell silent.
-    TimedOut = -4,
-    /// A server fell silent after its challenge.
-    ResponseTimedOut = -3,
-    /// The last server never answered.
-    RequestTimedOut = -2,
-    /// The last server was full.
-    Denied = -1,
-    /// Disconnected on purpose, by either side.
-    Disconnected = 0,
-    /// Dialling: waiting for a challenge.
-    SendingRequest = 1,
-    /// Answering the challenge: waiting for a keep-alive.
-    SendingResponse = 2,
-    Connected = 3,
-}
-
-impl ClientState {
-    pub fn number(self) -> i8 {
-        self as i8
-    }
-
-    /// Whether the client has finished.
-    pub fn is_final(self) -> bool {
-        self.number() <= 0
-    }
-}
-
-/// Why a client has finished, other than by its own [`Client::disconnect`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ClientDisconnect {
-    /// The token expired before a connection was made.
-    TokenExpired,
-    /// The server fell silent.
-    TimedOut,
-    /// A server fell silent after its challenge.
-    ResponseTimedOut,
-    /// The last server never answered.
-    RequestTimedOut,
-    /// The last server was full.
-    Denied,
-    /// The server disconnected this client.
-    ByPeer,
-    /// The server refused the token, with a reason.
-    Refused(Refusal),
-    /// The system reports that nothing listens at the server's address.
-    Unreachable,
-}
-
-impl ClientDisconnect {
-    fn state(self) -> ClientState {
-        match self {
-            ClientDisconnect::TokenExpired => ClientState::TokenExpired,
-            ClientDisconnect::TimedOut => ClientState::TimedOut,
-            ClientDisconnect::ResponseTimedOut => ClientState::ResponseTimedOut,
-            ClientDisconnect::RequestTimedOut | ClientDisconnect::Unreachable => ClientState::RequestTimedOut,
-            ClientDisconnect::Denied | ClientDisconnect::Refused(_) => ClientState::Denied,
-            ClientDisconnect::ByPeer => ClientState::Disconnected,
-        }
-    }
-}
-
-/// Whether a token is still good for another client: shared with the code that prevents a token's second use.
-#[derive(Clone, Debug, Default)]
-pub struct TokenUse(Arc<AtomicU8>);
-
-impl TokenUse {
-    const DIALLING: u8 = 0;
-    const SEALED: u8 = 1;
-    const UNUSED: u8 = 2;
-
-    /// The client is gone or has finished, and its keys have sealed nothing.
-    pub fn is_free(&self) -> bool {
-        match self.0.load(Ordering::Relaxed) {
-            Self::DIALLING => Arc::strong_count(&self.0) == 1,
-            state => state == Self::UNUSED,
-        }
-    }
-
-    fn note(&self, sealed: bool) {
-        self.0.store(if sealed { Self::SEALED } else { Self::UNUSED }, Ordering::Relaxed);
-    }
-}
-
-/// An event of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClientEvent {
-    /// The server has a slot for us.
-    Connected {
-        client_index: u32,
-        /// The server's number of slots.
-        max_clients: u32,
-    },
-    /// The client has finished. Its own disconnect raises no event.
-    Disconnected { reason: ClientDisconnect },
-}
 
 pub struct Client {
     protocol_id: u64,

@@ -36,6 +36,7 @@ pub mod token;
 mod address;
 mod admission;
 mod client;
+mod client_state;
 mod config;
 mod crypto;
 mod cursor;
@@ -45,21 +46,26 @@ mod half_open;
 mod leaving;
 mod sealer;
 mod server;
+mod server_event;
 mod slots;
 mod token_error;
 mod token_history;
+mod token_use;
 
-pub use client::{Client, ClientDisconnect, ClientEvent, ClientState, TokenUse};
+pub use client::Client;
+pub use client_state::{ClientDisconnect, ClientEvent, ClientState};
 pub use config::{ClientConfig, ConfigError, ServerConfig};
 pub use crypto::Key;
 pub use drops::{Counters, DropReason};
 pub use explanation::{MAX_NOTE_BYTES, Refusal, Spoken, hash_address};
 pub use leaving::Farewell;
 pub use sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, SendError};
-pub use server::{Received, Server, ServerDisconnect, ServerEvent};
+pub use server::Server;
+pub use server_event::{Received, ServerDisconnect, ServerEvent};
 pub use slots::ClientHandle;
 pub use token::{ConnectToken, TokenIdentity, TokenParams};
 pub use token_error::TokenError;
+pub use token_use::TokenUse;
 
 // Bytes of `VERSION`.
 const VERSION_BYTES: usize = 13;

@@ -15,6 +15,7 @@ use super::drops::{Counters, DropReason};
 use super::leaving::{Farewell, Leaver, LeavingList};
 use super::packet::{self, Body, Header, Kind, REQUEST_PREFIX};
 use super::sealer::{SEND_INTERVAL, Sealer, SendError, check_payload};
+use super::server_event::{Received, ServerDisconnect, ServerEvent};
 use super::slots::{ClientHandle, Connection, Slots};
 use super::token::{ConnectToken, TokenParams};
 use super::token_error::TokenError;
@@ -26,47 +27,6 @@ use crate::time::{Duration, Instant, UnixSeconds};
 /// The silence that ends a connection whatever its token says: clients may make their own tokens, and one without a
 /// timeout would keep its slot forever.
 const MAX_SILENCE: Duration = Duration::from_secs(300);
-
-/// The result of a datagram.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Received<'a> {
-    /// A payload of a connected client.
-    Payload {
-        client: ClientHandle,
-        /// The packet's sequence: each comes once.
-        number: u64,
-        /// The payload, in the datagram's own memory.
-        payload: &'a [u8],
-    },
-    /// Nothing for the layer above.
-    Nothing,
-}
-
-/// Why a client is gone, other than by [`Server::disconnect`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ServerDisconnect {
-    TimedOut,
-    ByPeer,
-    /// The same client connected again: its next connection is the next event.
-    Replaced,
-}
-
-/// An event of a client. Poll after each datagram and update to get events and payloads in order; events wait until
-/// polled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ServerEvent {
-    /// A client has a slot.
-    Connected {
-        client: ClientHandle,
-        /// The client's id in the backend.
-        client_id: u64,
-        address: SocketAddr,
-        /// The backend's data about the client.
-        user_data: Box<[u8; USER_DATA_BYTES]>,
-    },
-    /// A client is gone and its slot is free. Our own disconnects raise no event.
-    Disconnected { client: ClientHandle, reason: ServerDisconnect },
-}
 
 /// Seconds in which a client in this process must begin to connect.
 const LOCAL_TOKEN_LIFETIME: u64 = 60;

@@ -186,6 +186,7 @@ const EXCEPTIONS: &[(&str, &[(&str, &str)])] = &[
             ("redundant", "mod"),
             ("reliable", "mod"),
             ("reliable_receiver", "mod"),
+            ("reliable_sender", "mod"),
             ("unreliable", "mod"),
         ],
     ),

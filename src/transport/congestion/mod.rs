@@ -16,7 +16,7 @@ mod delivery;
 mod fixed;
 mod flight;
 #[cfg(test)]
-mod links;
+mod link_tests;
 mod loss;
 mod share_test;
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! window has passed. A peer whose acks are given up takes its packet for lost.
 //!
 //! Only packets that [`Acks`](super::acks::Acks) accepted get here. A peer that leaves gaps and acks nothing makes us
-//! send some ten bytes for each of its packets, once, and look through a kilobyte of numbers for each packet sent.
+//! send some ten bytes for each of its packets, once, and look through all runs for each packet sent.
 
 use std::collections::VecDeque;
 
@@ -35,9 +35,6 @@ const MAX_RUNS: usize = 256;
 /// A run is reported in our packets 0, 1, 2, 3, 5, 9, 17, ... 257 after it ended, if nothing confirms it, and then given up:
 /// neither a few losses nor an outage of some seconds keeps the peer from knowing.
 const LAST_REPORT: u64 = 257;
-
-/// Runs that are checked together.
-const BLOCK: usize = 16;
 
 /// Packets received one after the other that the peer may not know of. The newest run is open: it may grow, and is reported in
 /// every packet.
@@ -67,9 +64,6 @@ pub(crate) struct Reported {
 pub(crate) struct AckRanges {
     /// Oldest first, never adjacent.
     runs: VecDeque<Run>,
-    /// For each of many runs the low bits of the packet of ours that will report it next: all that a packet checks of
-    /// most runs. The open run is always checked. Empty while there are few runs, as on most links.
-    due: VecDeque<u32>,
     /// The newest packet received.
     newest: u64,
     /// Which of our packets with ranges is the next one.
@@ -80,7 +74,7 @@ pub(crate) struct AckRanges {
 
 impl Default for AckRanges {
     fn default() -> Self {
-        AckRanges { runs: VecDeque::new(), due: VecDeque::new(), newest: u64::MAX, packet: 1, crowded: false }
+        AckRanges { runs: VecDeque::new(), newest: u64::MAX, packet: 1, crowded: false }
     }
 }
 
@@ -100,13 +94,8 @@ impl AckRanges {
         let (packet, newest) = (self.packet, self.newest);
         let expired = |run: &Run| packet - run.closed_at > LAST_REPORT && run.newest != newest;
         while self.runs.len() > MAX_RUNS || self.runs.front().is_some_and(expired) {
-            self.pop_oldest();
+            self.runs.pop_front();
         }
-    }
-
-    fn pop_oldest(&mut self) {
-        self.runs.pop_front();
-        self.due.pop_front();
     }
 
     fn append(&mut self, sequence: u64, window: usize) {
@@ -117,19 +106,14 @@ impl AckRanges {
             open => {
                 if let Some(open) = open {
                     open.closed_at = packet;
-                    self.due.back_mut().into_iter().for_each(|due| *due = packet as u32);
                 }
                 self.runs.push_back(self.run(sequence));
-                if !self.due.is_empty() {
-                    self.due.push_back(packet as u32);
-                }
-                self.note_many();
             }
         }
         let age = |number: u64| sequence.wrapping_sub(number);
         let window = window as u64;
         while self.runs.front().is_some_and(|run| age(run.newest) >= window) {
-            self.pop_oldest();
+            self.runs.pop_front();
         }
         if let Some(run) = self.runs.front_mut().filter(|run| age(run.oldest) >= window) {
             run.oldest = sequence.wrapping_sub(window - 1);
@@ -158,29 +142,16 @@ impl AckRanges {
         let at = match (joins_older, joins_newer) {
             (true, true) => {
                 self.runs.remove(at);
-                self.due.remove(at);
                 at - 1
             }
             (true, false) => at - 1,
             (false, true) => at,
             (false, false) => {
                 self.runs.insert(at, run);
-                if !self.due.is_empty() {
-                    self.due.insert(at, 0);
-                }
                 at
             }
         };
         self.runs[at] = run;
-        self.due.get_mut(at).into_iter().for_each(|due| *due = self.packet as u32);
-        self.note_many();
-    }
-
-    /// Notes when each run is due once there are more of them than one block.
-    fn note_many(&mut self) {
-        if self.due.is_empty() && self.runs.len() > BLOCK {
-            self.due.extend(self.runs.iter().map(|run| run.next_report(self.packet)));
-        }
     }
 
     /// One packet that nothing has reported.
@@ -199,11 +170,7 @@ impl AckRanges {
         // Left to older runs, and whether some of these come before one that was taken.
         let (mut left, mut missed) = (false, false);
         self.crowded = false;
-        let mut end = self.runs.len();
-        while let Some(index) = self.newest_due(end) {
-            end = index;
-            let run = &mut self.runs[index];
-            self.due.get_mut(index).into_iter().for_each(|due| *due = run.next_report(packet));
+        for (index, run) in self.runs.iter_mut().enumerate().rev() {
             let report = if run.newest == newest { Some(0) } else { run.report(packet) };
             let Some(report) = report else { continue };
             let range = run.beyond_header(ack);
@@ -227,29 +194,10 @@ impl AckRanges {
         Reported { packet: packet as u32, newest: newest as u32 }
     }
 
-    /// The newest run before `end` that is open, or due to be checked.
-    fn newest_due(&self, end: usize) -> Option<usize> {
-        let (packet, newest) = (self.packet as u32, end.checked_sub(1)?);
-        if self.due.is_empty() {
-            let is_due = |run: &Run| run.newest == self.newest || run.report(self.packet).is_some();
-            return self.runs.range(..end).rposition(is_due);
-        }
-        if is_due(packet, self.due[newest]) || self.runs[newest].newest == self.newest {
-            return Some(newest);
-        }
-        let (older, newer) = self.due.as_slices();
-        let newer = &newer[..newest.saturating_sub(older.len())];
-        let older = &older[..newest.min(older.len())];
-        last_due(newer, packet).map(|at| older.len() + at).or_else(|| last_due(older, packet))
-    }
-
     /// Fills the rest of the room from the oldest run on, with those before `end`: whether there was room for all.
     fn select_oldest(&mut self, ack: u64, end: usize, mut room: Room, out: &mut Vec<AckRange>) -> bool {
-        let (first, packet, mut all) = (out.len(), self.packet as u32, true);
-        // All are checked while nothing is noted about them.
-        let due = self.due.iter().copied().chain(core::iter::repeat(packet));
-        let both = self.runs.iter_mut().zip(due).take(end);
-        for (run, _) in both.filter(|(_, due)| is_due(packet, *due)) {
+        let (first, mut all) = (out.len(), true);
+        for run in self.runs.range_mut(..end) {
             let Some(report) = run.report(self.packet) else { continue };
             let Some(range) = run.beyond_header(ack) else { continue };
             let older = out.get(first..).and_then(<[AckRange]>::last);
@@ -289,10 +237,6 @@ impl AckRanges {
             run.oldest = known.wrapping_add(1);
             age(run.newest) < age(known)
         });
-        if self.runs.len() < self.due.len() {
-            self.due.clear();
-        }
-        self.note_many();
     }
 }
 
@@ -304,18 +248,6 @@ impl Run {
             since @ 5..=LAST_REPORT if (since - 1).is_power_of_two() => Some(4 << (since - 1).ilog2()),
             _ => None,
         }
-    }
-
-    /// The packet of ours, this or a later one, before which there is no report to make of it, the low bits.
-    fn next_report(&self, packet: u64) -> u32 {
-        let since = packet.wrapping_sub(self.closed_at);
-        let next = match since {
-            0..=3 => since,
-            4..=LAST_REPORT => (since - 1).next_power_of_two() + 1,
-            // Practically never.
-            _ => since + u64::from(u32::MAX / 4),
-        };
-        self.closed_at.wrapping_add(next) as u32
     }
 
     /// Notes whether a report was made.
@@ -331,23 +263,6 @@ impl Run {
         let reached = ack.wrapping_sub(self.oldest) < MAX_BELOW;
         (!covered(self.oldest) && reached).then_some(AckRange { newest, oldest: self.oldest })
     }
-}
-
-/// Whether that packet is this one or an earlier one: at most half of all numbers lie between.
-fn is_due(packet: u32, due: u32) -> bool {
-    packet.wrapping_sub(due) <= u32::MAX / 2
-}
-
-/// The last of them that is due. Most blocks have none, and they are cheap because there is no branch for each.
-fn last_due(due: &[u32], packet: u32) -> Option<usize> {
-    let mut end = due.len();
-    for block in due.rchunks(BLOCK) {
-        end -= block.len();
-        if block.iter().fold(false, |any, due| any | is_due(packet, *due)) {
-            return block.iter().rposition(|due| is_due(packet, *due)).map(|at| end + at);
-        }
-    }
-    None
 }
 
 /// The room that ranges have taken in a packet.

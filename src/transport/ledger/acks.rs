@@ -15,10 +15,10 @@ use std::collections::VecDeque;
 
 use super::estimate::{RTT_HISTORY, Recent, Rtt, STANDARD_RTT_HISTORY, Stats, whole_nanoseconds};
 pub use super::not_new::NotNew;
+use super::received::ReceivedPackets;
 use super::reordering::Reordering;
 use super::sent::{Fate, Sent, SentPackets};
 use super::standard_estimate::StandardEstimate;
-use crate::store::SequenceSet;
 use crate::store::counters::counters;
 use crate::store::sequence::ahead;
 use crate::time::{Duration, Instant};
@@ -45,9 +45,6 @@ const WINDOWS_IN_FLIGHT: usize = 4;
 /// Lost packets kept for [`Acks::poll_lost`] if nobody polls: half of the numbers of reliable 1.0. There older ones
 /// would be mistaken for newer packets, so they are only counted.
 const MAX_UNREPORTED: usize = 32_768;
-
-/// How far back numbers that no packet of the peer had are known.
-const SKIPPED_WINDOW: usize = 1024;
 
 /// Which newly acked packets count as round trip samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,19 +113,13 @@ pub struct Acks<T = ()> {
     acked_skipped: bool,
     /// Lost by being overwritten, not yet polled.
     overwritten: VecDeque<u64>,
-    received: SequenceSet,
-    /// Bit n is set if the packet n before the newest of the window was received: the ack bits of each header.
-    received_bits: u32,
-    newest_received: Option<u64>,
-    /// Numbers that no packet of the peer had.
-    skipped: SequenceSet,
+    received: ReceivedPackets,
     /// The acks of the newest header: the next ones repeat most of them.
     heard: (u64, u32),
     loss_bound: LossBound,
     reordering: Option<Reordering>,
     /// How long the peer holds acks: the longest that was seen recently.
     peer_delay: Duration,
-    in_order_only: bool,
     initial_window: usize,
     max_window: usize,
     /// Since the window was last asked to shrink.
@@ -156,15 +147,11 @@ impl<T: Default> Acks<T> {
             oldest_in_flight: 0,
             acked_skipped: false,
             overwritten: VecDeque::new(),
-            received: SequenceSet::new(config.received_window),
-            received_bits: 0,
-            newest_received: None,
-            skipped: SequenceSet::new(SKIPPED_WINDOW),
+            received: ReceivedPackets::new(config.received_window, config.in_order_only),
             heard: (0, 0),
             loss_bound: config.loss_bound,
             reordering: config.early_loss.then(Reordering::default),
             peer_delay: Duration::ZERO,
-            in_order_only: config.in_order_only,
             // The standard's estimates are of windows of fixed sizes.
             max_window: match config.estimation {
                 Estimation::Standard => config.sent_window,
@@ -212,14 +199,14 @@ impl<T: Default> Acks<T> {
         FullHeader {
             sequence: self.next_sequence(),
             ack: self.ack(),
-            ack_bits: self.received_bits,
+            ack_bits: self.received.bits(),
             skipped: 0,
         }
     }
 
     /// The newest known packet of the peer, which headers ack.
     pub fn ack(&self) -> u64 {
-        self.received.next().wrapping_sub(1)
+        self.received.ack()
     }
 
     /// Records that the next packet was sent; `wire_bytes` counts as bandwidth. Returns the note of the packet that
@@ -312,16 +299,7 @@ impl<T: Default> Acks<T> {
     ///
     /// Why it isn't.
     pub fn is_new(&self, sequence: u64) -> Result<(), NotNew> {
-        if self.received.stale(sequence) {
-            return Err(NotNew::Stale);
-        }
-        if self.received.contains(sequence) {
-            return Err(NotNew::Duplicate);
-        }
-        match self.newest_received {
-            Some(newest) if self.in_order_only && ahead(newest, sequence) > 0 => Err(NotNew::OutOfOrder),
-            _ => Ok(()),
-        }
+        self.received.is_new(sequence)
     }
 
     /// Records that a packet of the peer was received, so that it will be acked. One that is not new is ignored.
@@ -330,16 +308,7 @@ impl<T: Default> Acks<T> {
         if self.is_new(sequence).is_err() {
             return;
         }
-        self.advance_bits(sequence);
-        let inserted = self.received.insert(sequence);
-        debug_assert!(inserted, "a stale packet is not new");
-        let age = self.ack().wrapping_sub(sequence);
-        self.received_bits |= 1u32.unbounded_shl(age.min(32) as u32);
-        let newest = self.newest_received.unwrap_or(sequence.wrapping_sub(1));
-        if ahead(sequence, newest) > 0 {
-            self.newest_received = Some(sequence);
-            self.recent.peer_sent.add(sequence.wrapping_sub(newest) as f64);
-        }
+        self.recent.peer_sent.add(self.received.insert(sequence) as f64);
         self.recent.received.add(1.0);
         if let Some(standard) = &mut self.standard {
             standard.record_received(now, sequence, packet_bytes);
@@ -350,9 +319,7 @@ impl<T: Default> Acks<T> {
     /// No packet of the peer has these numbers: they aren't missing.
     pub(in crate::transport) fn record_skipped(&mut self, numbers: Range<u64>) {
         self.recent.peer_sent.add(-(numbers.end.wrapping_sub(numbers.start) as f64));
-        numbers.for_each(|number| {
-            self.skipped.insert(number);
-        });
+        self.received.skip(numbers);
     }
 
     /// Counts the bytes of a datagram of the peer, whatever becomes of it.
@@ -362,7 +329,7 @@ impl<T: Default> Acks<T> {
 
     /// Remembers more received packets, up to the largest window, if half the window is not enough for this many.
     pub fn remember_received(&mut self, packets: usize) {
-        let window = self.received.capacity();
+        let window = self.received.window();
         if packets > window / 2 && window < self.max_window {
             self.received.grow(window * 2);
         }
@@ -370,7 +337,7 @@ impl<T: Default> Acks<T> {
 
     /// The packets received that are remembered.
     pub fn received_window(&self) -> usize {
-        self.received.capacity()
+        self.received.window()
     }
 
     /// The packets sent that are remembered.
@@ -380,17 +347,10 @@ impl<T: Default> Acks<T> {
 
     /// Moves the window of received packets up to `sequence` without receiving it: only a part of it is here.
     pub fn advance_received(&mut self, sequence: u64) {
-        self.advance_bits(sequence);
         self.received.advance(sequence);
         if let Some(standard) = &mut self.standard {
             standard.advance_received(sequence);
         }
-    }
-
-    /// Moves the ack bits as the window of received packets will move.
-    fn advance_bits(&mut self, sequence: u64) {
-        let ahead = ahead(sequence, self.ack()).clamp(0, 32);
-        self.received_bits = self.received_bits.unbounded_shl(ahead as u32);
     }
 
     /// Appends the packets that `header` newly acks to `out`, newest first, as reliable 1.0 does: the order of its samples.
@@ -532,12 +492,12 @@ impl<T: Default> Acks<T> {
 
     /// The newest packet received.
     pub fn newest_received(&self) -> Option<u64> {
-        self.newest_received
+        self.received.newest()
     }
 
     /// Whether a packet of the peer, older than the newest one, hasn't arrived; true for those older than the window.
     pub(in crate::transport) fn is_missing(&self, sequence: u64) -> bool {
-        !self.received.contains(sequence) && !self.skipped.contains(sequence)
+        self.received.is_missing(sequence)
     }
 
     /// Brings packet loss and bandwidth up to date: once a tick, after [`Acks::poll_lost`].

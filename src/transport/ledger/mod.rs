@@ -6,6 +6,7 @@ pub mod estimate;
 mod laps;
 mod not_new;
 pub(super) mod notifications;
+mod received;
 mod reordering;
 mod sent;
 pub(super) mod skips;

@@ -24,6 +24,7 @@ mod receive_queue;
 mod redundant;
 mod reliable;
 mod reliable_receiver;
+mod reliable_sender;
 mod resend;
 mod scheduler;
 mod streams;

@@ -12,26 +12,16 @@
 //! A large message goes in fragments, oldest message first, each with its own copies (`fragments.rs`). Fragments have
 //! no early copies, and are resent in one packet.
 
-use std::collections::VecDeque;
-
-use super::blocks;
-use super::fragments::SendFragments;
-use super::outgoing::Outgoing;
 use super::reliable_receiver::{CreditMark, Receiver, Window};
-use super::resend::Copies;
+use super::reliable_sender::Sender;
 use super::{
     BlockFragment, BlockLimits, ChannelStats, Desync, Fate, Fragment, FragmentFault, MessageFragment, Prefix,
     Receiving, ResendTimer, Selected, SendContext, SendError, Sending, Submission, WindowViolation,
 };
-use crate::store::sequence::distance;
 use crate::time::Instant;
 use crate::transport::direct_tables::{DirectRoom, Placed};
 use crate::transport::message::Received;
-use crate::transport::protocol::Cost;
-use crate::transport::protocol::Resend;
-
-/// How many messages that don't fit into the rest of a packet are passed over in search of one that does.
-const MAX_MISFITS: usize = 16;
+use crate::transport::protocol::{Cost, Resend};
 
 #[derive(Debug)]
 pub(crate) struct Reliable {
@@ -42,55 +32,10 @@ pub(crate) struct Reliable {
     stats: ChannelStats,
 }
 
-/// Messages sent and not acked, oldest first, and the room in the receiver's window.
-#[derive(Debug)]
-struct Sender {
-    capacity: usize,
-    window: usize,
-    window_bytes: usize,
-    credit: bool,
-    resend: Resend,
-    /// `queue[i]` is message `oldest + i`. The front is unacked.
-    queue: VecDeque<Outgoing>,
-    /// Counted without wrapping, and so are marks: a late ack must not pass for that of a message a lap on.
-    oldest: u64,
-    /// The peer's application has taken every message before this one.
-    peer_unread: u64,
-    /// Window bytes of the messages `peer_unread .. oldest`: acked, and in the peer's buffer for all we know.
-    unread_sizes: VecDeque<u32>,
-    unread_bytes: usize,
-    /// Messages that were sent and owe copies.
-    owing: usize,
-    scan: Scan,
-}
-
-/// The beginning of the queue has nothing to send at this moment: composing many packets need not go through it for
-/// each. Whatever may change that resets it.
-#[derive(Debug, Default)]
-struct Scan {
-    at: Option<Instant>,
-    messages: usize,
-    /// Window bytes of the messages that the peer has not taken, these included.
-    bytes: usize,
-}
-
 impl Reliable {
     pub(super) fn new(capacity: usize, ordered: bool, window: Window, resend: Resend) -> Self {
         Reliable {
-            sender: Sender {
-                capacity,
-                window: window.messages,
-                window_bytes: if window.credit { window.bytes } else { usize::MAX },
-                credit: window.credit,
-                resend,
-                queue: VecDeque::new(),
-                oldest: 0,
-                peer_unread: 0,
-                unread_sizes: VecDeque::new(),
-                unread_bytes: 0,
-                owing: 0,
-                scan: Scan::default(),
-            },
+            sender: Sender::new(capacity, window, resend),
             receiver: Receiver::new(ordered, window),
             newest_credit: 0,
             stats: ChannelStats::default(),
@@ -100,14 +45,7 @@ impl Reliable {
 
 impl Sending for Reliable {
     fn send(&mut self, submission: Submission) -> Result<Fate, SendError> {
-        if self.sender.queue.len() >= self.sender.capacity {
-            return Err(SendError::Full { capacity: self.sender.capacity });
-        }
-        let window_bytes = submission.message.window_bytes() as u32;
-        let submission = Some(submission);
-        let outgoing =
-            Outgoing { submission, window_bytes, copies: Copies::default(), owed: 0, fragments: None };
-        self.sender.queue.push_back(outgoing);
+        self.sender.push(submission)?;
         Ok(Fate::Open)
     }
 
@@ -120,80 +58,35 @@ impl Sending for Reliable {
         bits_left: usize,
         selected: &mut Vec<Selected>,
     ) -> usize {
-        let before = selected.len();
-        let stats = &mut self.stats;
-        let mut filling = Filling { context, cost, bits_left, used: cost.entry, selected, stats };
-        self.sender.fill(&mut filling, false);
-        if self.sender.owing > 0 {
-            self.sender.fill(&mut filling, true);
-        }
-        let used = filling.used;
-        if selected.len() == before { 0 } else { used }
+        self.sender.select(context, cost, bits_left, selected, &mut self.stats)
     }
 
     fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize> {
-        let resend = self.sender.resend;
-        let (mut passed, mut bytes) = (0, 0);
-        let mut first = None;
-        for (mark, outgoing) in self.sender.sendable(context.now) {
-            if outgoing.is_cut(cost) {
-                first = outgoing
-                    .next_fragment(context, cost, resend, usize::MAX)
-                    .map(|(_, bits)| cost.entry + bits);
-                if first.is_some() {
-                    break;
-                }
-                passed += 1;
-                bytes += outgoing.window_bytes as usize;
-                continue;
-            }
-            let due = outgoing.due(context, resend, false) || outgoing.due(context, resend, true);
-            if let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) {
-                first = Some(cost.entry + cost.id(None, mark as u16) + cost.message(message));
-                break;
-            }
-            passed += 1;
-            bytes += outgoing.window_bytes as usize;
-        }
-        self.sender.scan.messages += passed;
-        self.sender.scan.bytes += bytes;
-        first
+        self.sender.next_bits(context, cost)
     }
 
     fn next_deadline(&self, timer: ResendTimer) -> Instant {
-        let mut bytes = self.sender.unread_bytes;
-        let has_credit = |outgoing: &&Outgoing| {
-            bytes += outgoing.window_bytes as usize;
-            bytes <= self.sender.window_bytes
-        };
-        let sendable = self.sender.queue.iter().take(self.sender.room()).take_while(has_credit);
-        let unacked = sendable.filter(|outgoing| outgoing.submission.is_some());
-        let due = unacked.map(|outgoing| outgoing.due_at(timer, self.sender.resend));
-        due.min().unwrap_or(Instant::NEVER)
+        self.sender.next_deadline(timer)
     }
 
     fn is_idle(&self) -> bool {
-        self.sender.queue.is_empty()
+        self.sender.len() == 0
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Fate {
-        let fate = self.note_acked(now, mark);
+        let fate = self.sender.note_acked(now, mark, &mut self.stats);
         self.sender.pop_acked();
         fate
     }
 
     fn handle_acks(&mut self, now: Instant, first: u64, count: u16, delivered: &mut dyn FnMut(Fate)) {
-        for mark in first..first + u64::from(count) {
-            let fate = self.note_acked(now, mark);
-            if fate != Fate::Open {
-                delivered(fate);
-            }
-        }
+        let fates =
+            (first..first + u64::from(count)).map(|mark| self.sender.note_acked(now, mark, &mut self.stats));
+        fates.filter(|fate| *fate != Fate::Open).for_each(delivered);
         self.sender.pop_acked();
     }
 
     fn handle_lost(&mut self, mark: u64) -> Fate {
-        self.sender.scan.at = None;
         if let Some(outgoing) = self.sender.find(mark) {
             outgoing.copies.handle_lost();
         }
@@ -201,12 +94,11 @@ impl Sending for Reliable {
     }
 
     fn abandon_all(&mut self, lost: &mut dyn FnMut(Fate)) {
-        let unacked = self.sender.queue.drain(..).filter_map(|outgoing| outgoing.submission);
-        unacked.for_each(|submission| lost(submission.fate()));
+        self.sender.drain().for_each(|submission| lost(submission.fate()));
     }
 
     fn stats(&self) -> ChannelStats {
-        ChannelStats { queued: self.sender.queue.len(), ..self.stats }
+        ChannelStats { queued: self.sender.len(), ..self.stats }
     }
 }
 
@@ -246,7 +138,6 @@ impl Reliable {
 
     /// A packet with a fragment of the message of this mark is lost. It may yet be acked.
     pub(crate) fn handle_fragment_lost(&mut self, mark: u64, index: usize) {
-        self.sender.scan.at = None;
         if let Some(fragments) = self.sender.find(mark).and_then(|outgoing| outgoing.fragments.as_mut()) {
             fragments.handle_lost(index);
         }
@@ -271,11 +162,7 @@ impl Reliable {
             return Ok(());
         }
         self.newest_credit = arrival;
-        let stats = &mut self.stats;
-        self.sender.handle_credit(unread, |submission| {
-            stats.count_delivered(now - submission.at);
-            delivered(submission.fate());
-        })
+        self.sender.handle_credit(now, unread, &mut self.stats, delivered)
     }
 
     /// Checks that the windows allow a message: see `Stream::check`.
@@ -335,23 +222,6 @@ impl Reliable {
     }
 }
 
-impl Reliable {
-    /// A message was acked: the first ack of it is its delivery.
-    fn note_acked(&mut self, now: Instant, mark: u64) -> Fate {
-        self.sender.scan.at = None;
-        let Some(outgoing) = self.sender.find(mark) else { return Fate::Open };
-        let owed = outgoing.owes();
-        let Some(submission) = &outgoing.submission else { return Fate::Open };
-        let (fate, waited) = (submission.fate(), now - submission.at);
-        // Dropped in place: to take it out would move its bytes.
-        outgoing.submission = None;
-        outgoing.fragments = None;
-        self.sender.owing -= usize::from(owed);
-        self.stats.count_delivered(waited);
-        fate
-    }
-}
-
 /// Blocks, which only yojimbo's framing has.
 impl Reliable {
     pub(crate) fn select_fragment(
@@ -360,23 +230,7 @@ impl Reliable {
         cost: Cost<'_>,
         bits_left: usize,
     ) -> Option<Fragment> {
-        let mark = self.sender.oldest;
-        let outgoing = self.sender.queue.front_mut()?;
-        let message = outgoing.submission.as_ref()?.message.clone();
-        let count = message.block.as_ref()?.len().div_ceil(cost.fragment_bytes);
-        let block = outgoing.fragments.get_or_insert_with(|| Box::new(SendFragments::new(count)));
-        let timeout = context.resend.timeout.max(blocks::MIN_RESEND_TIMEOUT);
-        let timer = ResendTimer { timeout, ..context.resend };
-        let (index, count) = (block.next(context.now, timer, blocks::RESEND)?, block.count());
-        let fragment = Fragment { id: mark as u16, count, index, size: cost.fragment_bytes, message, mark };
-        if cost.fragment(&fragment) > bits_left {
-            return None;
-        }
-        let again = block.track_sent(index, context.now);
-        self.stats.sent += u64::from(index == 0 && !again);
-        self.stats.resent += u64::from(again);
-        self.stats.bytes_sent += fragment.data().len() as u64;
-        Some(fragment)
+        self.sender.select_fragment(context, cost, bits_left, &mut self.stats)
     }
 
     pub(crate) fn handle_fragment(
@@ -390,167 +244,6 @@ impl Reliable {
 
     pub(super) fn has_room(&self, prefix: Prefix) -> bool {
         if let Prefix::Id(id) = prefix { self.receiver.has_room(id) } else { true }
-    }
-}
-
-/// The messages selected for one packet.
-struct Filling<'a> {
-    context: &'a SendContext,
-    cost: Cost<'a>,
-    bits_left: usize,
-    used: usize,
-    selected: &'a mut Vec<Selected>,
-    stats: &'a mut ChannelStats,
-}
-
-impl Filling<'_> {
-    /// Adds the fragments that are due and fit.
-    fn add_fragments(&mut self, mark: u64, outgoing: &mut Outgoing, resend: Resend) {
-        let (context, cost) = (self.context, self.cost);
-        while let Some((index, bits)) =
-            outgoing.next_fragment(context, cost, resend, self.bits_left.saturating_sub(self.used))
-        {
-            self.used += bits;
-            self.selected.extend(outgoing.track_fragment(mark, index, context.now, cost, self.stats));
-        }
-    }
-}
-
-impl Sender {
-    /// Adds the messages that are due, or copies that may go early.
-    fn fill(&mut self, filling: &mut Filling<'_>, early: bool) {
-        let (resend, context, cost) = (self.resend, filling.context, filling.cost);
-        let (mut misfits, mut previous, mut owing) = (0, None, self.owing);
-        // The messages at the beginning that go: at this moment they are not due again.
-        let (mut gone, mut gone_bytes, mut all_gone) = (0, 0, true);
-        for (mark, outgoing) in self.sendable(context.now) {
-            if outgoing.is_cut(cost) {
-                all_gone = false;
-                // Small later messages may fit where this one doesn't.
-                filling.add_fragments(mark, outgoing, resend);
-                continue;
-            }
-            let due = outgoing.due(context, resend, early);
-            let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) else {
-                all_gone = false;
-                continue;
-            };
-            if filling.selected.len() >= cost.max_messages {
-                break;
-            }
-            let id = mark as u16;
-            let bits = cost.message(message) + cost.id(previous, id);
-            if filling.used + bits > filling.bits_left {
-                all_gone = false;
-                misfits += 1;
-                if misfits > MAX_MISFITS {
-                    break;
-                }
-                continue;
-            }
-            filling.used += bits;
-            previous = Some(id);
-            filling.stats.count_sent(message, outgoing.copies.sent() > 0);
-            let message = message.clone();
-            filling.selected.push(Selected { prefix: Prefix::Id(id), message, mark, fragment: None });
-            owing -= usize::from(outgoing.owes());
-            outgoing.track_sent(context.now, resend);
-            owing += usize::from(outgoing.owes());
-            if all_gone {
-                gone += 1;
-                gone_bytes += outgoing.window_bytes as usize;
-            }
-        }
-        self.owing = owing;
-        self.scan.messages += gone;
-        self.scan.bytes += gone_bytes;
-    }
-
-    /// Messages from the oldest on that the receiver's window has room for, bytes aside.
-    fn room(&self) -> usize {
-        self.window - (self.oldest - self.peer_unread) as usize
-    }
-
-    /// The messages, acked ones among them, that the receiver surely has room for, by their marks; without those at the
-    /// beginning that have nothing to send at this moment.
-    fn sendable(&mut self, now: Instant) -> impl Iterator<Item = (u64, &mut Outgoing)> {
-        if self.scan.at != Some(now) {
-            self.scan = Scan { at: Some(now), messages: 0, bytes: self.unread_bytes };
-        }
-        let room = self.room();
-        let Scan { messages, mut bytes, .. } = self.scan;
-        let (oldest, window_bytes) = (self.oldest, self.window_bytes);
-        self.queue.iter_mut().enumerate().take(room).skip(messages).map_while(move |(i, outgoing)| {
-            bytes += outgoing.window_bytes as usize;
-            (bytes <= window_bytes && !outgoing.has_block()).then(|| (oldest + i as u64, outgoing))
-        })
-    }
-
-    fn find(&mut self, mark: u64) -> Option<&mut Outgoing> {
-        let index = usize::try_from(mark.checked_sub(self.oldest)?).ok()?;
-        self.queue.get_mut(index)
-    }
-
-    fn pop_acked(&mut self) {
-        let acked = self.queue.iter().take_while(|outgoing| outgoing.submission.is_none()).count();
-        if acked == 0 {
-            return;
-        }
-        self.scan.at = None;
-        self.oldest += acked as u64;
-        if self.credit {
-            let sizes = self.queue.range(..acked).map(|outgoing| outgoing.window_bytes);
-            self.unread_bytes += sizes.clone().map(|bytes| bytes as usize).sum::<usize>();
-            self.unread_sizes.extend(sizes);
-        } else {
-            self.peer_unread = self.oldest;
-        }
-        self.queue.drain(..acked);
-    }
-
-    /// Drops the oldest message; returns it if no ack has come for it.
-    fn pop_front(&mut self) -> Option<Submission> {
-        let outgoing = self.queue.pop_front()?;
-        self.scan.at = None;
-        self.owing -= usize::from(outgoing.owes());
-        self.oldest += 1;
-        if self.credit {
-            self.unread_sizes.push_back(outgoing.window_bytes);
-            self.unread_bytes += outgoing.window_bytes as usize;
-        } else {
-            self.peer_unread = self.oldest;
-        }
-        outgoing.submission
-    }
-
-    /// Whether the peer can have taken every message before `unread`: all of them were sent.
-    fn check_credit(&self, unread: u16) -> Result<(), WindowViolation> {
-        let taken = usize::try_from(distance(unread, self.peer_unread as u16)).unwrap_or(0);
-        let queued = taken.saturating_sub(self.unread_sizes.len());
-        let sent = self.queue.iter().take(queued).take_while(|outgoing| outgoing.was_sent()).count();
-        if sent == queued { Ok(()) } else { Err(WindowViolation) }
-    }
-
-    fn handle_credit(
-        &mut self,
-        unread: u16,
-        mut delivered: impl FnMut(Submission),
-    ) -> Result<(), WindowViolation> {
-        self.scan.at = None;
-        let taken = distance(unread, self.peer_unread as u16);
-        for _ in 0..taken {
-            // Messages that the peer's application took have arrived, even if no ack has come yet.
-            if self.unread_sizes.is_empty() {
-                if self.queue.front().is_none_or(|outgoing| !outgoing.was_sent()) {
-                    return Err(WindowViolation);
-                }
-                self.pop_front().into_iter().for_each(&mut delivered);
-            }
-            self.unread_bytes -= self.unread_sizes.pop_front().map_or(0, |bytes| bytes as usize);
-            self.peer_unread += 1;
-        }
-        self.pop_acked();
-        Ok(())
     }
 }
 

@@ -1,0 +1,341 @@
+//! The sending half of a reliable channel: messages in a queue until they are acked, and the room in the peer's window.
+
+use std::collections::VecDeque;
+
+use super::blocks;
+use super::fragments::SendFragments;
+use super::outgoing::Outgoing;
+use super::reliable_receiver::Window;
+use super::resend::Copies;
+use super::{
+    ChannelStats, Fate, Fragment, Prefix, ResendTimer, Selected, SendContext, SendError, Submission,
+    WindowViolation,
+};
+use crate::store::sequence::distance;
+use crate::time::Instant;
+use crate::transport::protocol::{Cost, Resend};
+
+/// How many messages that don't fit into the rest of a packet are passed over in search of one that does.
+const MAX_MISFITS: usize = 16;
+
+/// Messages sent and not acked, oldest first, and the room in the receiver's window.
+#[derive(Debug)]
+pub(super) struct Sender {
+    capacity: usize,
+    window: usize,
+    window_bytes: usize,
+    credit: bool,
+    resend: Resend,
+    /// `queue[i]` is message `oldest + i`. The front is unacked.
+    queue: VecDeque<Outgoing>,
+    /// Counted without wrapping, and so are marks: a late ack must not pass for that of a message a lap on.
+    oldest: u64,
+    /// The peer's application has taken every message before this one.
+    peer_unread: u64,
+    /// Window bytes of the messages `peer_unread .. oldest`: acked, and in the peer's buffer for all we know.
+    unread_sizes: VecDeque<u32>,
+    unread_bytes: usize,
+    /// Messages that were sent and owe copies.
+    owing: usize,
+    scan: Scan,
+}
+
+/// The beginning of the queue has nothing to send at this moment: composing many packets need not go through it for
+/// each. Whatever may change that resets it.
+#[derive(Debug, Default)]
+struct Scan {
+    at: Option<Instant>,
+    messages: usize,
+    /// Window bytes of the messages that the peer has not taken, these included.
+    bytes: usize,
+}
+
+/// The messages selected for one packet.
+struct Filling<'a> {
+    context: &'a SendContext,
+    cost: Cost<'a>,
+    bits_left: usize,
+    used: usize,
+    selected: &'a mut Vec<Selected>,
+    stats: &'a mut ChannelStats,
+}
+
+impl Filling<'_> {
+    /// Adds the fragments that are due and fit.
+    fn add_fragments(&mut self, mark: u64, outgoing: &mut Outgoing, resend: Resend) {
+        let (context, cost) = (self.context, self.cost);
+        while let Some((index, bits)) =
+            outgoing.next_fragment(context, cost, resend, self.bits_left.saturating_sub(self.used))
+        {
+            self.used += bits;
+            self.selected.extend(outgoing.track_fragment(mark, index, context.now, cost, self.stats));
+        }
+    }
+}
+
+impl Sender {
+    pub(super) fn new(capacity: usize, window: Window, resend: Resend) -> Self {
+        Sender {
+            capacity,
+            window: window.messages,
+            window_bytes: if window.credit { window.bytes } else { usize::MAX },
+            credit: window.credit,
+            resend,
+            queue: VecDeque::new(),
+            oldest: 0,
+            peer_unread: 0,
+            unread_sizes: VecDeque::new(),
+            unread_bytes: 0,
+            owing: 0,
+            scan: Scan::default(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(super) fn push(&mut self, submission: Submission) -> Result<(), SendError> {
+        if self.queue.len() >= self.capacity {
+            return Err(SendError::Full { capacity: self.capacity });
+        }
+        let window_bytes = submission.message.window_bytes() as u32;
+        let submission = Some(submission);
+        let copies = Copies::default();
+        self.queue.push_back(Outgoing { submission, window_bytes, copies, owed: 0, fragments: None });
+        Ok(())
+    }
+
+    /// The messages that are not acked, which leave the queue.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = Submission> {
+        self.queue.drain(..).filter_map(|outgoing| outgoing.submission)
+    }
+
+    /// As [`Sending::select`](super::Sending::select): oldest first, and early copies after everything that must be sent.
+    /// Messages that don't fit are skipped, so a large one does not hold up small ones.
+    pub(super) fn select(
+        &mut self,
+        context: &SendContext,
+        cost: Cost<'_>,
+        bits_left: usize,
+        selected: &mut Vec<Selected>,
+        stats: &mut ChannelStats,
+    ) -> usize {
+        let before = selected.len();
+        let mut filling = Filling { context, cost, bits_left, used: cost.entry, selected, stats };
+        self.fill(&mut filling, false);
+        if self.owing > 0 {
+            self.fill(&mut filling, true);
+        }
+        let used = filling.used;
+        if selected.len() == before { 0 } else { used }
+    }
+
+    /// The bits of the first message that is due, as for [`Sending::next_bits`](super::Sending::next_bits).
+    pub(super) fn next_bits(&mut self, context: &SendContext, cost: Cost<'_>) -> Option<usize> {
+        let resend = self.resend;
+        let (mut passed, mut bytes) = (0, 0);
+        let mut first = None;
+        for (mark, outgoing) in self.sendable(context.now) {
+            if outgoing.is_cut(cost) {
+                first = outgoing
+                    .next_fragment(context, cost, resend, usize::MAX)
+                    .map(|(_, bits)| cost.entry + bits);
+                if first.is_some() {
+                    break;
+                }
+                passed += 1;
+                bytes += outgoing.window_bytes as usize;
+                continue;
+            }
+            let due = outgoing.due(context, resend, false) || outgoing.due(context, resend, true);
+            if let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) {
+                first = Some(cost.entry + cost.id(None, mark as u16) + cost.message(message));
+                break;
+            }
+            passed += 1;
+            bytes += outgoing.window_bytes as usize;
+        }
+        self.scan.messages += passed;
+        self.scan.bytes += bytes;
+        first
+    }
+
+    /// When a message is due next, as for [`Sending::next_deadline`](super::Sending::next_deadline).
+    pub(super) fn next_deadline(&self, timer: ResendTimer) -> Instant {
+        let mut bytes = self.unread_bytes;
+        let has_credit = |outgoing: &&Outgoing| {
+            bytes += outgoing.window_bytes as usize;
+            bytes <= self.window_bytes
+        };
+        let sendable = self.queue.iter().take(self.room()).take_while(has_credit);
+        let unacked = sendable.filter(|outgoing| outgoing.submission.is_some());
+        let due = unacked.map(|outgoing| outgoing.due_at(timer, self.resend));
+        due.min().unwrap_or(Instant::NEVER)
+    }
+
+    /// Adds the messages that are due, or copies that may go early.
+    fn fill(&mut self, filling: &mut Filling<'_>, early: bool) {
+        let (resend, context, cost) = (self.resend, filling.context, filling.cost);
+        let (mut misfits, mut previous, mut owing) = (0, None, self.owing);
+        // The messages at the beginning that go: at this moment they are not due again.
+        let (mut gone, mut gone_bytes, mut all_gone) = (0, 0, true);
+        for (mark, outgoing) in self.sendable(context.now) {
+            if outgoing.is_cut(cost) {
+                all_gone = false;
+                // Small later messages may fit where this one doesn't.
+                filling.add_fragments(mark, outgoing, resend);
+                continue;
+            }
+            let due = outgoing.due(context, resend, early);
+            let Some(Submission { message, .. }) = outgoing.submission.as_ref().filter(|_| due) else {
+                all_gone = false;
+                continue;
+            };
+            if filling.selected.len() >= cost.max_messages {
+                break;
+            }
+            let id = mark as u16;
+            let bits = cost.message(message) + cost.id(previous, id);
+            if filling.used + bits > filling.bits_left {
+                all_gone = false;
+                misfits += 1;
+                if misfits > MAX_MISFITS {
+                    break;
+                }
+                continue;
+            }
+            filling.used += bits;
+            previous = Some(id);
+            filling.stats.count_sent(message, outgoing.copies.sent() > 0);
+            let message = message.clone();
+            filling.selected.push(Selected { prefix: Prefix::Id(id), message, mark, fragment: None });
+            owing -= usize::from(outgoing.owes());
+            outgoing.track_sent(context.now, resend);
+            owing += usize::from(outgoing.owes());
+            if all_gone {
+                gone += 1;
+                gone_bytes += outgoing.window_bytes as usize;
+            }
+        }
+        self.owing = owing;
+        self.scan.messages += gone;
+        self.scan.bytes += gone_bytes;
+    }
+
+    /// Messages from the oldest on that the receiver's window has room for, bytes aside.
+    fn room(&self) -> usize {
+        self.window - (self.oldest - self.peer_unread) as usize
+    }
+
+    /// The messages, acked ones among them, that the receiver surely has room for, by their marks; without those at the
+    /// beginning that have nothing to send at this moment.
+    fn sendable(&mut self, now: Instant) -> impl Iterator<Item = (u64, &mut Outgoing)> {
+        if self.scan.at != Some(now) {
+            self.scan = Scan { at: Some(now), messages: 0, bytes: self.unread_bytes };
+        }
+        let room = self.room();
+        let Scan { messages, mut bytes, .. } = self.scan;
+        let (oldest, window_bytes) = (self.oldest, self.window_bytes);
+        self.queue.iter_mut().enumerate().take(room).skip(messages).map_while(move |(i, outgoing)| {
+            bytes += outgoing.window_bytes as usize;
+            (bytes <= window_bytes && !outgoing.has_block()).then(|| (oldest + i as u64, outgoing))
+        })
+    }
+
+    /// A message that isn't acked and popped; the caller may change when it is due.
+    pub(super) fn find(&mut self, mark: u64) -> Option<&mut Outgoing> {
+        self.scan.at = None;
+        let index = usize::try_from(mark.checked_sub(self.oldest)?).ok()?;
+        self.queue.get_mut(index)
+    }
+
+    /// A message was acked: the first ack of it is its delivery.
+    pub(super) fn note_acked(&mut self, now: Instant, mark: u64, stats: &mut ChannelStats) -> Fate {
+        let Some(outgoing) = self.find(mark) else { return Fate::Open };
+        let owed = outgoing.owes();
+        let Some(submission) = &outgoing.submission else { return Fate::Open };
+        let (fate, waited) = (submission.fate(), now - submission.at);
+        // Dropped in place: to take it out would move its bytes.
+        outgoing.submission = None;
+        outgoing.fragments = None;
+        self.owing -= usize::from(owed);
+        stats.count_delivered(waited);
+        fate
+    }
+
+    /// Removes the acked messages at the beginning of the queue.
+    pub(super) fn pop_acked(&mut self) {
+        let acked = self.queue.iter().take_while(|outgoing| outgoing.submission.is_none()).count();
+        if acked == 0 {
+            return;
+        }
+        self.scan.at = None;
+        self.oldest += acked as u64;
+        if self.credit {
+            let sizes = self.queue.range(..acked).map(|outgoing| outgoing.window_bytes);
+            self.unread_bytes += sizes.clone().map(|bytes| bytes as usize).sum::<usize>();
+            self.unread_sizes.extend(sizes);
+        } else {
+            self.peer_unread = self.oldest;
+        }
+        self.queue.drain(..acked);
+    }
+
+    /// Whether the peer can have taken every message before `unread`: all of them were sent.
+    pub(super) fn check_credit(&self, unread: u16) -> Result<(), WindowViolation> {
+        let taken = usize::try_from(distance(unread, self.peer_unread as u16)).unwrap_or(0);
+        let queued = taken.saturating_sub(self.unread_sizes.len());
+        let sent = self.queue.iter().take(queued).take_while(|outgoing| outgoing.was_sent()).count();
+        if sent == queued { Ok(()) } else { Err(WindowViolation) }
+    }
+
+    /// The peer's application has taken every message before `unread`: they have arrived, even if no ack has come yet.
+    pub(super) fn handle_credit(
+        &mut self,
+        now: Instant,
+        unread: u16,
+        stats: &mut ChannelStats,
+        delivered: &mut dyn FnMut(Fate),
+    ) -> Result<(), WindowViolation> {
+        self.check_credit(unread)?;
+        let taken = usize::try_from(distance(unread, self.peer_unread as u16)).unwrap_or(0);
+        let unacked = taken.saturating_sub(self.unread_sizes.len()) as u64;
+        let fates = (self.oldest..self.oldest + unacked).map(|mark| self.note_acked(now, mark, stats));
+        fates.filter(|fate| *fate != Fate::Open).for_each(delivered);
+        self.pop_acked();
+        let sizes = self.unread_sizes.drain(..taken);
+        self.unread_bytes -= sizes.map(|bytes| bytes as usize).sum::<usize>();
+        self.peer_unread += taken as u64;
+        self.scan.at = None;
+        Ok(())
+    }
+
+    /// The next fragment of the block at the beginning of the queue, if there is one and it is due: only yojimbo's framing
+    /// has blocks.
+    pub(super) fn select_fragment(
+        &mut self,
+        context: &SendContext,
+        cost: Cost<'_>,
+        bits_left: usize,
+        stats: &mut ChannelStats,
+    ) -> Option<Fragment> {
+        let mark = self.oldest;
+        let outgoing = self.queue.front_mut()?;
+        let message = outgoing.submission.as_ref()?.message.clone();
+        let count = message.block.as_ref()?.len().div_ceil(cost.fragment_bytes);
+        let block = outgoing.fragments.get_or_insert_with(|| Box::new(SendFragments::new(count)));
+        let timeout = context.resend.timeout.max(blocks::MIN_RESEND_TIMEOUT);
+        let timer = ResendTimer { timeout, ..context.resend };
+        let (index, count) = (block.next(context.now, timer, blocks::RESEND)?, block.count());
+        let fragment = Fragment { id: mark as u16, count, index, size: cost.fragment_bytes, message, mark };
+        if cost.fragment(&fragment) > bits_left {
+            return None;
+        }
+        let again = block.track_sent(index, context.now);
+        stats.sent += u64::from(index == 0 && !again);
+        stats.resent += u64::from(again);
+        stats.bytes_sent += fragment.data().len() as u64;
+        Some(fragment)
+    }
+}
