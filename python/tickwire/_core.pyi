@@ -1093,7 +1093,7 @@ class Protocol(Generic[_P]):
         """The class of clients' inputs; None if the protocol has none."""
     @property
     def tick_rate(self) -> int | None:
-        """The server's ticks per second; None if the sides share no time."""
+        """The server's ticks per second; None without inputs and :attr:`Client.clock`."""
     @property
     def framing(self) -> Literal["native", "yojimbo"]:
         """The wire format of packets."""
@@ -2185,7 +2185,7 @@ class Clock:
         """Ticks by which inputs are ahead of ``tick``, without :attr:`delay`; None before it is known."""
     @property
     def delay(self) -> int:
-        """Ticks between sending an input and predicting it, as set by :meth:`Client.set_inputs`."""
+        """Ticks by which inputs are delayed, in addition to :attr:`lead`, as set by :meth:`Client.set_inputs`."""
     @property
     def server_tick(self) -> int | None:
         """The newest tick that the server has reported; None before the first."""
@@ -2379,8 +2379,8 @@ class ClientWorld:
             delay: seconds between arrival and display, at least one tick and at most 62, because states are kept for
                 64 ticks; None: chosen by measuring the connection.
             extrapolation: seconds for which properties with a velocity continue to move beyond the newest tick.
-            rest: seconds for which a ghost without updates continues to move, for worlds that exceed the budget; 0:
-                the ghost stops.
+            rest: the longest gap between two states of a ghost, in seconds, that is always shown as one motion, for
+                worlds that exceed the budget.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -2536,10 +2536,10 @@ class Inbox(Generic[_M, _W, _L, _V]):
         """All messages of a class listed in the endpoint's ``columns``, one per row, read-only. With NumPy this is
         a structured array, otherwise :class:`Rows`.
 
-        The columns before the class's fields are ``client`` (see :meth:`Server.client`; 0 on a client),
-        ``received`` (the time at which its packet arrived, in seconds since the endpoint's start), ``slot``,
-        ``key`` (latest channels), ``sequence`` (of its packet), ``missed`` (the number of messages before it that
-        never arrived; redundant channels) and ``channel``. If the class has a field of the same name, the added
+        Each row begins with columns about the message: ``client`` (see :meth:`Server.client`; 0 on a client),
+        ``received`` (when its packet arrived, in seconds since the endpoint's start), ``slot``, ``key`` (on latest
+        channels), ``sequence`` (of its packet), ``missed`` (on redundant channels: how many messages before it never
+        arrived) and ``channel``. The class's fields follow. If the class has a field of the same name, the added
         column ends in an underscore.
 
         Raises:
@@ -2755,10 +2755,10 @@ class Access:
     Args:
         admission (AdmissionHook | None, default None): a function that decides about new clients before the game
             sees them. Each :meth:`Server.receive` calls it with a list of new clients (:class:`ClientHandle`). It
-            returns the clients to refuse, as handles or client ids, or None. It may return a mapping instead, with
-            a text for each refused client's ``detail``. Refused clients are disconnected with
-            :attr:`DisconnectReason.KICKED`, and the game sees no event, message, chunk or file from them. Clients
-            that connect while the hook runs wait for the next :meth:`Server.receive`. If the hook raises, all
+            returns the clients to refuse, as handles or client ids, or None. It may return a mapping instead, from
+            refused clients to texts: the ``detail`` of their :class:`Disconnected`. Refused clients are disconnected
+            with :attr:`DisconnectReason.KICKED`, and the game sees no event, message, chunk or file from them.
+            Clients that connect while the hook runs wait for the next :meth:`Server.receive`. If the hook raises, all
             clients in its list are refused, and :meth:`Server.receive` raises the exception.
         public_addresses (Sequence[AddressLike] | None, default None): the server's addresses in connect tokens,
             if they differ from its ``address``.
@@ -2980,8 +2980,8 @@ class Server(Generic[_P]):
             channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
             key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
                 buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
-                batch, like ``key``.
+            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
+                :class:`Candidates`. For a batch, like ``key``.
             notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
 
         Raises:
@@ -3013,7 +3013,7 @@ class Server(Generic[_P]):
             client (ClientHandle): the receiver.
             data (bytes): the payload.
             channel (int | str): a payload channel, by index or name.
-            tag (int): your own 32-bit number, repeated in notifications and candidates.
+            tag (int): your own 32-bit number, repeated in :class:`Notifications` and in :class:`Candidates`.
 
         Raises:
             Exception: as :meth:`send`.
@@ -3079,8 +3079,8 @@ class Server(Generic[_P]):
             exclude (ClientHandle | None, default None): a client that doesn't get it.
             key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
                 buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
-                batch, like ``key``.
+            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
+                :class:`Candidates`. For a batch, like ``key``.
             notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
 
         Raises:
@@ -3139,7 +3139,8 @@ class Server(Generic[_P]):
             call (ClientCall): a call of the protocol; its arguments follow.
 
         Raises:
-            TypeError: the function returns None, or the arguments don't fit the function.
+            TypeError: the call's function is declared as ``-> None``, so it has no result; or the arguments don't fit
+                it.
             FieldError, UnregisteredMessageError, ValueError, GhostError: as :meth:`call`.
             StaleClientError, ChannelFullError: with ``strict=True``, instead of a failed request.
         """
@@ -3309,8 +3310,8 @@ class Room(Generic[_P]):
             exclude (ClientHandle | None, default None): a client that doesn't get it.
             key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
                 buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
-                batch, like ``key``.
+            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
+                :class:`Candidates`. For a batch, like ``key``.
             notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
 
         Raises:
@@ -3530,7 +3531,7 @@ class Client(Generic[_P]):
             min_lead (float, default 0.0): the least seconds by which the client runs ahead, up to 10.
             max_lead (float, default 1.0): the most seconds by which the client runs ahead, up to 10.
             redundancy (int, default 3): the number of packets that carry each input until it is acked, 1 to 16.
-                After losses, more packets carry it while it can still be in time.
+                After losses, more packets carry it, as long as it can reach the server before its tick.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -3581,8 +3582,8 @@ class Client(Generic[_P]):
             channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
             key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
                 buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
-                batch, like ``key``.
+            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
+                :class:`Candidates`. For a batch, like ``key``.
             notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
 
         Raises:
@@ -3637,7 +3638,7 @@ class Client(Generic[_P]):
         Args:
             data (bytes): the payload.
             channel (int | str): a payload channel, by index or name.
-            tag (int): your own 32-bit number, repeated in notifications and candidates.
+            tag (int): your own 32-bit number, repeated in :class:`Notifications` and in :class:`Candidates`.
         """
     def send_chunk(
         self,
@@ -3884,7 +3885,8 @@ class Peer(Generic[_P]):
                 player.
             protocol (Protocol): the protocol of all peers, made with ``peers=True``.
             name (str, default ''): the player's name, up to 32 bytes in UTF-8.
-            key (bytes | None, default None): the 32 bytes of the game; None: development mode.
+            key (bytes | None, default None): the 32 secret bytes that all peers of the game share; None: development
+                mode, in which anyone can join.
             rendezvous (Rendezvous | None, default None): the rendezvous server that knows the code in ``address``.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): limits for chunks.
@@ -3990,8 +3992,8 @@ class Peer(Generic[_P]):
             ValueError: an argument is out of its bounds.
         """
     def kick(self, player: Player, /) -> bool:
-        """Removes a player from the game. Returns False if this peer isn't the master, or if the player is gone or being
-        removed.
+        """Removes a player from the game. Returns False if this peer isn't the master, or if the player is gone or
+        being removed.
 
         Args:
             player (Player): the player to remove.
@@ -4023,8 +4025,8 @@ class Peer(Generic[_P]):
             channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
             key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
                 buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
-                batch, like ``key``.
+            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
+                :class:`Candidates`. For a batch, like ``key``.
             notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
 
         Raises:
@@ -4058,8 +4060,8 @@ class Peer(Generic[_P]):
             channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
             key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
                 buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
-                batch, like ``key``.
+            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
+                :class:`Candidates`. For a batch, like ``key``.
             notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
 
         Raises:
@@ -4524,8 +4526,8 @@ class AckEndpoint:
 class PacketStats:
     """Statistics of a packet exchange. Times are in milliseconds, rates in kilobits per second with UDP/IP headers.
     Values are 0 until measured. Minimum, maximum and mean RTT cover the last 128 round trips (512 in the standard
-    profile). Loss and bandwidth cover the last seconds. In the standard profile, they cover the older half of the
-    window instead, as in reliable 1.0. ``jitter_ms`` is smoothed as in RFC 3550.
+    profile). Loss and bandwidth cover the last seconds. In the standard profile, as in reliable 1.0, they cover the
+    older half of the remembered packets instead. ``jitter_ms`` is smoothed as in RFC 3550.
     """
 
     @property
@@ -5017,7 +5019,7 @@ class Bursts:
     ) -> Bursts: ...
     @staticmethod
     def mean(loss: float, length: float) -> Bursts:
-        """Makes bursts that lose ``length`` packets in a row on average, and the fraction ``loss`` of all packets.
+        """Makes bursts of ``length`` lost packets on average. Together, they lose the fraction ``loss`` of all packets.
 
         Raises:
             ValueError: the length is below 1, or the loss is above ``length / (length + 1)``, because at least one
@@ -5063,8 +5065,8 @@ class RandomWalk:
     their order.
 
     Args:
-        delay: the most seconds by which packets are early or late, up to 10. The sum of delay and jitter must not
-            exceed the latency.
+        delay: the most seconds by which packets are early or late, up to 10. In :class:`Conditions`, this delay and
+            ``jitter`` together must not exceed ``latency``.
         time: seconds for which the delay stays similar (its correlation time).
 
     Raises:
@@ -5102,7 +5104,7 @@ class Bottleneck:
         """Bytes that may wait for the rate."""
     @property
     def overhead(self) -> int:
-        """Bytes of headers that each packet adds to rate and queue."""
+        """Bytes of headers that count for each packet, in addition to its datagram."""
 
 @final
 class Conditions:

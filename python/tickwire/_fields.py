@@ -199,7 +199,8 @@ NATURAL: Final = _Natural()
 
 
 def default() -> Any:
-    """Gives a field its type's natural default: ``stance: Stance = tw.default()``.
+    """Gives a field its type's natural default, such as zero, an empty text or an enum's first member:
+    ``stance: Stance = tw.default()``.
 
     A field without a default has the natural default anyway. But type checkers don't know this, and require
     the argument.

@@ -84,8 +84,8 @@ def run(
     Ctrl-C interrupts at once.
 
     Ticks are due at multiples of ``1 / rate`` from the start, so they don't drift. If the body is too slow,
-    ticks are skipped, and their numbers show it. Signals are handled only in the main thread, within the
-    block.
+    ticks are skipped, and the yielded numbers have gaps. Signals are handled only in the main thread,
+    within the block.
 
     Between ticks, arriving packets are acked within 4 ms, and lost data is resent. The game gets messages
     in the next tick.
@@ -107,7 +107,7 @@ def run(
         reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Peers don't
             support it.
         empty_rate (float | None, default None): ticks per second while a server has no clients, above 0 to
-            ``rate``, to save CPU time. Ticks in between are skipped, and their numbers show it. When a
+            ``rate``, to save CPU time. Ticks in between are skipped, so the yielded numbers have gaps. When a
             client connects, a tick starts at once, unless a thread drives the server. No effect on a
             simulated network.
 

@@ -96,7 +96,8 @@ def states_of(
 
 
 class Copies:
-    """States of the game's own type. The game copies them, by its functions or on request."""
+    """States of the game's own type. The game copies them: with its ``save`` and ``load``, or by answering
+    :class:`Save` and :class:`Load`."""
 
     def __init__(
         self,
