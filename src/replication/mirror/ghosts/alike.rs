@@ -5,8 +5,6 @@
 use super::super::super::packet::{Base, Heads, Violation};
 use super::super::pages::Pages;
 use super::super::staged::{Alike, Staged, StagedOp};
-#[cfg(target_arch = "x86_64")]
-use super::has_wide_vectors;
 use super::{Against, Ghosts};
 use crate::wire::{BitReader, MaskWords, Narrow};
 
@@ -28,38 +26,6 @@ impl Ghosts {
     /// Reads an update whose head was read, and those after it that are like it: first what they have, then the states that
     /// they are against. False for a class that isn't narrow.
     pub(in super::super) fn read_alike(
-        &mut self,
-        id: u32,
-        against: Against,
-        mask: u64,
-        source: (&mut Heads, &mut BitReader<'_>),
-        staged: &mut Staged,
-    ) -> Result<bool, Violation> {
-        #[cfg(target_arch = "x86_64")]
-        if has_wide_vectors() {
-            // SAFETY: the processor has what the function is compiled for.
-            #[allow(unsafe_code)]
-            return unsafe { self.read_alike_wide(id, against, mask, source, staged) };
-        }
-        self.read_alike_any(id, against, mask, source, staged)
-    }
-
-    /// As [`Ghosts::read_alike`], for processors with wider vectors, and shifts by any register: an eighth less time.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2")]
-    fn read_alike_wide(
-        &mut self,
-        id: u32,
-        against: Against,
-        mask: u64,
-        source: (&mut Heads, &mut BitReader<'_>),
-        staged: &mut Staged,
-    ) -> Result<bool, Violation> {
-        self.read_alike_any(id, against, mask, source, staged)
-    }
-
-    #[inline(always)]
-    fn read_alike_any(
         &mut self,
         id: u32,
         against: Against,
@@ -112,7 +78,7 @@ impl Ghosts {
 
 impl Resolver<'_> {
     /// Makes an update's words of its residuals, which are this far among those of the packet.
-    #[inline(always)]
+    #[inline]
     fn resolve(&self, staged: &mut Staged, at: usize, words: usize) -> Result<(), Violation> {
         let Alike { id, goes_on, .. } = staged.alike[at];
         let words = staged.state_mut(words, self.pages.form().size());
@@ -122,7 +88,7 @@ impl Resolver<'_> {
     }
 
     /// False for an update that is skipped.
-    #[inline(always)]
+    #[inline]
     fn resolve_words(&self, id: u32, goes_on: bool, words: &mut [u32]) -> Result<bool, Violation> {
         let Some((page, at)) = self.pages.get(id as usize) else { return Ok(false) };
         let (states, Against { tick, base }) = (&page.states, self.against);

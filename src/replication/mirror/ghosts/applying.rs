@@ -8,8 +8,6 @@ use super::super::pages::Page;
 use super::super::staged::{Staged, StagedOp, StagedRecord};
 use super::super::states::Advance;
 use super::super::states::PAGE;
-#[cfg(target_arch = "x86_64")]
-use super::has_wide_vectors;
 use super::{ALIVE, CHOSEN, FRESH, Ghosts, LISTED, OWNED, Outcome, REPORTED_OWNED};
 
 /// By how many updates fetching a ghost's memory comes before applying them.
@@ -76,38 +74,6 @@ impl Ghosts {
 
     /// Applies updates in a row of a class whose words are narrow.
     fn update_alike(
-        &mut self,
-        tick: u32,
-        mask: u64,
-        range: Range<usize>,
-        record: &StagedRecord,
-        staged: &Staged,
-    ) -> Outcome {
-        #[cfg(target_arch = "x86_64")]
-        if has_wide_vectors() {
-            // SAFETY: the processor has what the function is compiled for.
-            #[allow(unsafe_code)]
-            return unsafe { self.update_alike_wide(tick, mask, range, record, staged) };
-        }
-        self.update_alike_any(tick, mask, range, record, staged)
-    }
-
-    /// As [`Ghosts::update_alike`], for processors with wider vectors.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2")]
-    fn update_alike_wide(
-        &mut self,
-        tick: u32,
-        mask: u64,
-        range: Range<usize>,
-        record: &StagedRecord,
-        staged: &Staged,
-    ) -> Outcome {
-        self.update_alike_any(tick, mask, range, record, staged)
-    }
-
-    #[inline(always)]
-    fn update_alike_any(
         &mut self,
         tick: u32,
         mask: u64,

@@ -313,13 +313,6 @@ fn stage_skip(
     Ok(())
 }
 
-/// Whether the processor has wider vectors than all of its kind, and shifts by any register.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn has_wide_vectors() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2")
-}
-
 fn copy_words(class: &GhostClass, mask: u64, from: &[u64], to: &mut [u64]) {
     for (i, _) in class.properties.of(mask) {
         let range = class.properties.word_range(i);
