@@ -162,7 +162,7 @@ impl ClassFrames {
                 core::mem::replace(version, u64::from(page.version) + 1) == u64::from(page.version) + 1;
             let states = &page.states;
             for at in 0..PAGE.min(rows - first) {
-                let (row, newest) = (first + at, states.tick(at));
+                let (row, newest) = (first + at, states.heads[at].tick);
                 if let Some((from, to)) = frames.ticks(row).filter(|_| is_same) {
                     let holds = to.map_or(newest == from, |to| tick < to);
                     if holds && from <= tick {
@@ -183,7 +183,7 @@ impl ClassFrames {
                 let segment = rest.segment(before, from, to);
                 frames.set(row, segment, columns, words, |tick, words| {
                     if tick != to {
-                        return states.at(at, tick, words);
+                        return states.words_at(at, tick, words);
                     }
                     states.load(at, place, words);
                     true

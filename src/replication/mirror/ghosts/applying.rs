@@ -1,17 +1,12 @@
 //! The records of a packet that was read to its end: applies them.
 
-use core::iter::repeat;
 use core::ops::Range;
 
 use super::super::super::packet::Audience;
 use super::super::pages::Page;
 use super::super::staged::{Staged, StagedOp, StagedRecord};
-use super::super::states::Advance;
-use super::super::states::PAGE;
+use super::super::states::{Advance, PAGE};
 use super::{ALIVE, CHOSEN, FRESH, Ghosts, LISTED, OWNED, Outcome, REPORTED_OWNED};
-
-/// By how many updates fetching a ghost's memory comes before applying them.
-const AHEAD: usize = 8;
 
 impl Ghosts {
     /// Applies a record of a packet of this tick.
@@ -38,8 +33,8 @@ impl Ghosts {
         let mask = self.class.created(audience.group(&self.class).into());
         let state = staged.state(record, self.pages.form().size());
         let page = self.pages.get(id);
-        let [newest, destroyed] =
-            page.map_or([0; 2], |(page, at)| [page.states.tick(at), page.states.destroyed(at)]);
+        let (newest, destroyed) =
+            page.map(|(page, at)| page.states.heads[at]).map_or((0, 0), |head| (head.tick, head.destroyed));
         if tick <= destroyed {
             return Outcome::Skipped(1);
         }
@@ -58,7 +53,7 @@ impl Ghosts {
         self.rows = self.rows.max(id + 1);
         let changed = changed | self.put_bodies(id, record, staged);
         let (page, at) = self.pages.make(id);
-        let mut flags = page.states.flags(at) & !(OWNED | CHOSEN);
+        let mut flags = page.states.heads[at].flags & !(OWNED | CHOSEN);
         flags |= if audience.owner { OWNED } else { 0 } | if audience.chosen { CHOSEN } else { 0 };
         if fresh {
             self.has_spawns = true;
@@ -67,7 +62,7 @@ impl Ghosts {
             page.came[at] = tick;
             flags = flags & !REPORTED_OWNED | ALIVE | FRESH | if audience.owner { REPORTED_OWNED } else { 0 };
         }
-        page.states.set_flags(at, flags);
+        page.states.heads[at].flags = flags;
         self.mark(id, changed);
         Outcome::Quiet
     }
@@ -82,14 +77,7 @@ impl Ghosts {
         staged: &Staged,
     ) -> Outcome {
         let (size, mut skipped) = (self.pages.form().size(), 0);
-        let ahead = staged.alike[range.clone()].iter().skip(AHEAD).map(Some).chain(repeat(None));
-        let mut next = 0;
-        for ((alike, state), ahead) in staged.alike(record, range, size).zip(ahead) {
-            if let Some(ahead) = ahead
-                && core::mem::replace(&mut next, ahead.id + 1) != ahead.id
-            {
-                self.pages.fetch_next(ahead.id as usize);
-            }
+        for (alike, state) in staged.alike(record, range, size) {
             if alike.is_skipped {
                 skipped += 1;
                 continue;
@@ -143,22 +131,22 @@ impl Ghosts {
         // Its create may still be in flight: the end is remembered.
         let (page, at) = self.pages.make(id);
         let states = &mut page.states;
-        if tick <= states.destroyed(at) || states.tick(at) >= tick {
+        let head = &mut states.heads[at];
+        if tick <= head.destroyed || head.tick >= tick {
             // About an earlier ghost with this id, or one that doesn't exist.
             return Outcome::Skipped(1);
         }
-        states.set_destroyed(at, tick);
+        head.destroyed = tick;
         page.version = page.version.wrapping_add(1);
-        let flags = states.flags(at);
+        let flags = head.flags;
         if flags & ALIVE == 0 {
             return Outcome::Skipped(1);
         }
-        states.set_flags(at, flags & LISTED);
-        states.set_dirty(at, 0);
-        if self.departed.is_kept() && states.tick(at) > 0 {
-            let ticks = states.all_ticks(at).collect();
+        (head.flags, head.dirty) = (flags & LISTED, 0);
+        if self.departed.is_kept() && head.tick > 0 {
+            let ticks = states.ticks(at).collect();
             self.departed.push(id, tick, self.words.len(), ticks, |tick, words| {
-                states.at(at, tick, words);
+                states.words_at(at, tick, words);
             });
         }
         states.clear(at);
@@ -181,10 +169,9 @@ impl Ghosts {
     /// Keeps a state of an earlier tick than the newest.
     #[inline(never)]
     fn insert(&mut self, id: usize, tick: u32, state: &[u32]) {
-        self.pages.form().load(state, &mut self.words);
         if let Some((Page { states, version, .. }, at)) = self.pages.get_mut(id) {
             *version = version.wrapping_add(1);
-            states.insert(at, tick, &self.words, &mut self.newest);
+            states.insert(at, tick, state);
         }
     }
 
@@ -198,10 +185,10 @@ impl Ghosts {
     #[inline]
     fn mark(&mut self, id: usize, changed: u64) {
         let (page, at) = self.pages.make(id);
-        let flags = page.states.flags(at);
-        page.states.set_dirty(at, page.states.dirty(at) | changed);
-        if flags & LISTED == 0 {
-            page.states.set_flags(at, flags | LISTED);
+        let head = &mut page.states.heads[at];
+        head.dirty |= changed;
+        if head.flags & LISTED == 0 {
+            head.flags |= LISTED;
             // Below the capacity.
             self.listed.push(id as u32);
         }
