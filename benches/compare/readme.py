@@ -12,16 +12,20 @@ BEGIN, END = "<!-- numbers: written by benches/compare/readme.py -->\n", "<!-- e
 
 # Heading, then table and metric in results.json, and the metric that follows it in brackets.
 COLUMNS = [
-    ("flood: CPU a message, both ends (µs)", "flood", "CPU of both a message"),
+    ("flood: CPU per message, both ends (µs)", "flood", "CPU of both a message"),
     ("1,000 clients: CPU of the server (cores)", "servers/1000", "CPU of the server"),
-    ("reliable: CPU a message, both ends (µs)", "reliable", "CPU of both a message"),
+    ("reliable: CPU per message, both ends (µs)", "reliable", "CPU of both a message"),
     (
         "reliable, 5 % loss: latency p99 in ms (% arrived)",
         "links/10 Mbit/s 50 ms 5 %",
         "latency p99",
         "arrived",
     ),
-    ("4 MiB, 2 % loss: times ideal", "links/10 Mbit/s 50 ms 2 %", "block of 4096 KiB, times ideal"),
+    (
+        "4 MiB, 2 % loss: multiple of the ideal time",
+        "links/10 Mbit/s 50 ms 2 %",
+        "block of 4096 KiB, times ideal",
+    ),
 ]
 # In this order; others of results.json are in RESULTS.md alone.
 CONTENDERS = ["tickwire", "pyenet", "kcp", "aioquic", "websockets", "asyncio", "sockets"]

@@ -75,11 +75,11 @@ COLUMNS = (
 # Of the guide: its words for the scenes, and its columns, with those for packed components.
 GUIDE_SCENES = {
     "S1": "1,000 ghosts that all move, 16 clients",
-    "S5": "the same, with 100 ms of round trip and 5 % loss",
-    "S2": "10,000 ghosts of which a tenth moves, 64 clients",
-    "S2d": "the same, 100 ms of round trip",
+    "S5": "the previous scene with a round trip of 100 ms and 5 % loss",
+    "S2": "10,000 ghosts, a tenth of them moving, 64 clients",
+    "S2d": "the previous scene with a round trip of 100 ms",
     "S3": "10,000 ghosts at rest, 64 clients",
-    "S6": "10,000 that all move, each client seeing some 70 of them",
+    "S6": "10,000 moving ghosts, each client sees about 70 of them",
     "C901": "901 cubes that fall and bounce, 60 ticks a second, one client",
 }
 GUIDE_COLUMNS = (
@@ -219,7 +219,7 @@ def _guide_join(results: Results, of: str) -> str:
     row = _row(results, of, "S4")
     if "joiner_bytes" not in row:
         return ""
-    return f"{row['joiner_bytes'] / 1000:,.0f} KB; {_short(row['ms_above_a_usual_tick'])}"
+    return f"{_short(row['ms_above_a_usual_tick'])}; {row['joiner_bytes'] / 1000:,.0f} KB"
 
 
 def guide(results: Results) -> str:
@@ -230,14 +230,14 @@ def guide(results: Results) -> str:
         cells = [_guide_cell(results, scene, of, packed) for _, of, packed in columns]
         lines.append(f"| {what} | {' | '.join(cells)} |")
     cells = [_guide_join(results, of) for _, of, _ in columns]
-    what = "a client joins the third one: its bytes, and milliseconds above usual ticks"
+    what = "a client joins the third scene: extra CPU time of the server; bytes sent to the client"
     return "\n".join([*lines, f"| {what} | {' | '.join(cells)} |"]) + "\n"
 
 
 def coding(results: Results) -> str:
     """The guide's table of plain and coded columns."""
     lines = [
-        "| scene | ack's age, ticks | bytes an update, plain and coded | server CPU, ms a tick |",
+        "| scene | age of acks, ticks | bytes per update: plain, coded | server CPU, ms: plain, coded |",
         "|---|---|---|---|",
     ]
     for scene in ("S1", "S5", "S2", "S2d", "S6b", "C901", "C901-100"):
@@ -247,8 +247,8 @@ def coding(results: Results) -> str:
             for name in ("bytes_an_update", "server_ms")
         ]
         what = GUIDE_SCENES | {
-            "S6b": "10,000, 10 % moving, each client seeing about 70 of them",
-            "C901-100": "the same, with 100 ms of round trip",
+            "S6b": "10,000 ghosts, a tenth of them moving, each client sees about 70 of them",
+            "C901-100": "the previous scene with a round trip of 100 ms",
         }
         lines.append(f"| {what[scene]} | {_age(results, scene)} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

@@ -1,14 +1,14 @@
 """Real-time game networking for Python: a native UDP transport under Python game logic.
 
-A protocol is a list of message classes and a list of channels, shared by a :class:`Server` and its
-:class:`Client`\\ s. The game's own loop ticks them.
+A :class:`Server` and its :class:`Client`\\ s share a protocol: a list of message classes and a list of
+channels. The game's own loop ticks them.
 
-Here are the names that a first game needs. The rest is in modules named for their topic, such as
-:mod:`tickwire.world` or :mod:`tickwire.peers`. ``import tickwire as tw`` is enough for them too:
-``tw.world.Grid``. The parts in :mod:`tickwire.articles` can be used alone.
+This module has the names that a first game needs. Other names are in modules for their topics, such as
+:mod:`tickwire.world` or :mod:`tickwire.peers`. After ``import tickwire as tw``, these modules are available
+too: ``tw.world.Grid``. The parts in :mod:`tickwire.articles` can be used alone.
 
-The logger ``tickwire`` of :mod:`logging` gets connections and disconnections, and dropped datagrams at most
-once a second.
+The logger ``tickwire`` of :mod:`logging` reports connections and disconnections, and dropped datagrams at
+most once a second.
 """
 
 import logging as _logging

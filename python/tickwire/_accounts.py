@@ -14,8 +14,8 @@ def client_id(account: str | bytes | UUID) -> int:
     """Derives a ``client_id`` for connect tokens, 0 to 2**64 - 1, from an account's name, UUID or bytes.
     The same account always gets the same id.
 
-    Among a million accounts, the chance that two get the same number is 1 in 37 million. Where that
-    matters, keep a table of numbers. Anyone who knows the name can compute the number.
+    Among a million accounts, the chance that two accounts get the same id is 1 in 37 million. If this
+    matters, keep a table of ids. Anyone who knows the name can compute the id.
 
     Example:
         >>> client_id("ann@example.org")

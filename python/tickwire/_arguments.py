@@ -1,4 +1,4 @@
-"""The parser of command lines. It is apart from the commands, so that a sample needn't load all of them."""
+"""The parser of command lines. It is a separate module, so that a sample doesn't load all commands."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["Parser"]
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports errors in one sentence, without the usage in front of it."""
+    """Reports errors in one sentence, without the usage text."""
 
     fill: Callable[[Parser], None] | None = None
-    """Adds the arguments when the parser is first used: of many commands, only the chosen one is loaded."""
+    """Adds the arguments when the parser is first used, so that only the chosen command is loaded."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)

@@ -1,7 +1,7 @@
-"""Calls: functions that the other side runs, declared by their parameters as messages are by their fields.
+"""Calls: functions that the other side runs (RPC).
 
-A function decorated with :func:`call` becomes a message class with its parameters. This class follows the
-protocol's messages. A request is a call that waits for the function's return value.
+The decorator :func:`call` makes a message class from a function's parameters. In a protocol, these classes
+come after the messages. A request is a call that waits for the function's return value.
 """
 
 from __future__ import annotations
@@ -125,9 +125,9 @@ def call(
 ) -> Any:
     """Makes a function a call (RPC): the other side runs it, with the arguments given on this side.
 
-    Annotate its parameters like fields of messages, or with a ghost class. The first parameter of a
-    function that the server runs is the caller, a :class:`ClientHandle`, which Tickwire adds. The return
-    annotation is the type of a request's reply; a function that returns ``None`` has no reply.
+    Annotate the parameters like fields of messages, or with a ghost class. If the server runs the function,
+    its first parameter is the caller, a :class:`ClientHandle` that Tickwire passes. The return annotation
+    is the type of a request's reply. A function that returns ``None`` has no reply.
 
     ::
 
@@ -139,12 +139,12 @@ def call(
     Args:
         direction (Direction): :data:`to_server`, :data:`to_client` or :data:`to_all`.
         channel (int | str | None, default None): the channel of the call, by number or name; None: the
-            first. Replies use the same channel.
+            first channel. Replies use the same channel.
         rate (float, default 120.0): the calls per second that the server accepts from a client.
-        burst (float | None, default None): the calls accepted at once; None: the calls of two seconds. 1
-            to 1,000,000.
-        owned (bool, default True): whether only a ghost's owner may call, if the first argument is a
-            ghost. Calls of other clients are counted as ``calls.refused``.
+        burst (float | None, default None): the number of calls accepted at once, 1 to 1,000,000; None: the
+            calls of two seconds.
+        owned (bool, default True): if the first argument is a ghost, whether only the ghost's owner may
+            make the call. Calls from other clients are counted as ``calls.refused``.
         abuse (Literal["drop", "disconnect"], default "drop"): the reaction to a client that exceeds
             ``rate`` or calls on another client's ghost. The call is dropped and counted; with
             ``"disconnect"`` the connection also ends with :attr:`DisconnectReason.PROTOCOL_VIOLATION`.
@@ -152,7 +152,7 @@ def call(
             fails.
 
     Raises:
-        TypeError, ValueError: naming the function, the parameter and what is wrong with it.
+        TypeError, ValueError: the function is declared wrongly; the error names the parameter.
     """
     if not isinstance(direction, Direction):
         kind = direction.__name__ if inspect.isfunction(direction) else repr(direction)

@@ -16,7 +16,7 @@ def check_number(name: str, value: object) -> None:
 
 
 def check_within(name: str, value: object, low: float, high: float, kind: type = float) -> None:
-    """Refuses values that have another type or are out of these bounds."""
+    """Refuses values that have another type or are out of the given bounds."""
     if isinstance(value, bool) or (kind is int and not isinstance(value, SupportsIndex)):
         what = "an int" if kind is int else "a number"
         raise TypeError(f"{name} must be {what}, {low} to {high}, not {type(value).__name__}")
@@ -33,7 +33,7 @@ def check_seconds(name: str, value: float) -> None:
 
 
 def encoded(name: str, text: object) -> bytes:
-    """A text in UTF-8."""
+    """Encodes a string in UTF-8."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a str, not {type(text).__name__}")
     try:

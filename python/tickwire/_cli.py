@@ -12,7 +12,7 @@ from tickwire._interrupts import exit_code
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line (by default this process's); returns the exit code."""
+    """Runs the command line, by default that of this process. Returns the exit code."""
     parser = Parser(prog="tickwire", description="Real-time game networking for Python.")
     parser.add_argument("--version", action="version", version=f"tickwire {tickwire.__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
@@ -160,7 +160,7 @@ COMMANDS: dict[str, tuple[str, Callable[[Parser], None]]] = {
     "fleet": ("what rooms on many machines need: load, to find how many one carries", _fleet),
     "replay": ("show the turns, commands and CRCs of a recorded match, or where two matches differ", _replay),
 }
-"""Each command's description, and the function that adds its arguments, which imports it."""
+"""Each command's description, and the function that imports the command and adds its arguments."""
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Field types of others or of a class's members: their names, Python types and defaults."""
+"""Field types made of other field types or of a class's members: their names, Python types and defaults."""
 
 from __future__ import annotations
 

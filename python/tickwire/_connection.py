@@ -1,4 +1,4 @@
-"""The states of connections, the reasons for their ends, and the events of a tick."""
+"""Connection states, the reasons why connections end, and the events of a tick."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ class LeaveReason(enum.Enum):
 
 
 class SendResult(enum.Enum):
-    """The result of ``send``: true if the message was queued, else a false reason. ``str(result)`` is a
-    sentence.
+    """The result of ``send``. ``SENT`` is true; the other results are false and give the reason.
+    ``str(result)`` is a sentence.
     """
 
     SENT = "the message was queued"
@@ -125,7 +125,7 @@ class SendResult(enum.Enum):
 
 
 class ClientState(enum.Enum):
-    """The state of a client's connection; the values are netcode's numbers."""
+    """The state of a client's connection. The values are the numbers of netcode 1.02."""
 
     TOKEN_EXPIRED = -6
     INVALID_TOKEN = -5
@@ -138,7 +138,7 @@ class ClientState(enum.Enum):
     SENDING_RESPONSE = 2
     CONNECTED = 3
     RECONNECTING = 4
-    """No connection; the client waits for its next attempt. Not a state of netcode."""
+    """No connection; the client waits for its next attempt. Netcode doesn't have this state."""
 
 
 @dataclass(frozen=True)
@@ -146,17 +146,19 @@ class Reconnecting:
     """A client with ``reconnect`` has no connection and will try again."""
 
     attempt: int
-    """The number of the next attempt, from 1, since the last lasting connection."""
+    """The number of the next attempt, counting from 1 after each stable connection."""
     delay: float
     """Seconds until the next attempt."""
     reason: DisconnectReason
     """The reason why the connection, or the last attempt, ended."""
     detail: str | None = None
-    """The server's text, as :attr:`Disconnected.detail`."""
+    """The server's text, as in :attr:`Disconnected.detail`."""
     error: Exception | None = None
-    """The exception that prevented the attempt, from the token source or about its token; else None."""
+    """The exception from the token source, or about its token, that prevented the last attempt; otherwise
+    None.
+    """
     client: ClassVar[None] = None
-    """None, as in all events on a client's side."""
+    """None, as in all events on a client."""
 
 
 Event: TypeAlias = Connected | Disconnected | Reconnecting

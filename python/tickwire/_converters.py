@@ -1,4 +1,4 @@
-"""Converters for fields of Python's own classes.
+"""Converters for fields whose type is one of Python's own classes.
 
 They are in a separate module, because most games don't need these classes.
 """

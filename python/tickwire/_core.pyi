@@ -40,6 +40,7 @@ from tickwire._message import MessageFactory
 from tickwire._past import Judgements, Past
 from tickwire._reconnect import Reconnect
 from tickwire._rows import Row
+from tickwire._states import Load, Save
 from tickwire.yojimbo import Profile
 
 __all__ = [
@@ -95,7 +96,6 @@ __all__ = [
     "Inputs",
     "Latency",
     "Link",
-    "Load",
     "LockstepCore",
     "MasterChanged",
     "Notifications",
@@ -122,7 +122,6 @@ __all__ = [
     "Rollback",
     "Room",
     "Rows",
-    "Save",
     "Schema",
     "Server",
     "SimulatedNetwork",
@@ -130,6 +129,7 @@ __all__ = [
     "Spectator",
     "SpectatorLost",
     "Started",
+    "StateArrays",
     "Stream",
     "SyncTest",
     "Tick",
@@ -178,6 +178,7 @@ __all__ = [
     "row_format",
     "sequenced",
     "signed_quaternion",
+    "state_sum",
     "text",
     "transform",
     "uint128",
@@ -220,7 +221,7 @@ _Bytes: TypeAlias = bytes
 class Address:
     """An IPv4 or IPv6 address with a port: ``a.b.c.d:port`` or ``[v6]:port``. Immutable, hashable, ordered.
 
-    Names are not resolved here; see :func:`tickwire.resolve`.
+    It doesn't resolve host names: see :func:`tickwire.resolve`.
 
     Raises:
         ValueError: the text is not an address with a port.
@@ -240,12 +241,12 @@ class Address:
         """The port, 0 to 65,535."""
     @property
     def is_ipv6(self) -> bool:
-        """Whether it is an IPv6 address."""
+        """Whether this is an IPv6 address."""
     @property
     def is_loopback(self) -> bool:
-        """Whether it is an address of this machine only."""
+        """Whether this is a loopback address, such as 127.0.0.1."""
     def with_port(self, port: int) -> Address:
-        """The same host with another port, 0 to 65,535."""
+        """Returns an address with the same host and another port, 0 to 65,535."""
     def __eq__(self, other: object, /) -> bool: ...
     def __lt__(self, other: Address, /) -> bool: ...
     def __le__(self, other: Address, /) -> bool: ...
@@ -255,12 +256,12 @@ class Address:
     def __str__(self) -> str: ...
 
 def generate_key() -> bytes:
-    """32 random bytes from the operating system: a private key to share between login backend and servers."""
+    """Returns 32 random bytes from the operating system: a private key for the login backend and the servers."""
 
 @final
 class ConnectToken:
-    """A netcode 1.02 connect token: a login backend gives the token to a client over HTTPS, and the client connects
-    with it.
+    """A netcode 1.02 connect token. A login backend gives it to a client over HTTPS, and the client connects with
+    it.
 
     Example:
         >>> token = ConnectToken.generate(
@@ -302,19 +303,19 @@ class ConnectToken:
                 On a simulated network, pass :attr:`SimulatedNetwork.unix`.
 
         Raises:
-            ValueError: naming the argument, its value and its bound.
+            ValueError: an argument is out of its bounds.
         """
 
     @staticmethod
     def from_bytes(data: bytes, /) -> ConnectToken:
-        """Reads a token's 2,048 bytes.
+        """Reads a token from its 2,048 bytes.
 
         Raises:
-            ValueError: these are not a token's bytes; the error says why.
+            ValueError: the bytes aren't a token; the error says why.
         """
 
     def to_bytes(self) -> _Bytes:
-        """The token's 2,048 bytes, for :meth:`from_bytes`. They hold this client's keys: send them encrypted."""
+        """The token's 2,048 bytes, for :meth:`from_bytes`. They contain the client's keys, so send them encrypted."""
     @property
     def protocol_id(self) -> int:
         """The protocol's 64-bit id."""
@@ -326,7 +327,7 @@ class ConnectToken:
         """The time of creation, in seconds since 1970."""
     @property
     def expires(self) -> int:
-        """The time from which the token can't start connections any more, in seconds since 1970."""
+        """The time from which the token can't start a connection, in seconds since 1970."""
     @property
     def timeout(self) -> int | None:
         """Seconds of silence that end the connection; None: no timeout."""
@@ -335,16 +336,16 @@ class ConnectToken:
 
 @final
 class FieldType:
-    """The encoding of one field of a message. Made by :func:`bits`, :func:`ranged` and so on, for use in
-    ``Annotated``.
+    """The encoding of one field of a message, for use in ``Annotated``. Functions such as :func:`bits` and
+    :func:`ranged` make it.
     """
 
     @property
     def default(self) -> Any:
-        """The value of a field without a default in its class."""
+        """The field's value if the class gives no default."""
     @property
     def is_mutable(self) -> bool:
-        """Whether every object needs a default of its own."""
+        """Whether values are mutable, so that each object needs its own default."""
     @property
     def min_bits(self) -> int:
         """The smallest number of bits that the field takes."""
@@ -359,7 +360,7 @@ def bits(count: int, /) -> FieldType:
     """An unsigned integer of ``count`` bits, 1 to 64."""
 
 def ranged(low: int, high: int, /) -> FieldType:
-    """An integer from ``low`` to ``high``, both included, in as few bits as ``high - low`` needs."""
+    """An integer from ``low`` to ``high``, both included, in the fewest bits for this range."""
 
 def uint128() -> FieldType:
     """An unsigned integer of 128 bits."""
@@ -380,22 +381,24 @@ def quantized(low: float, high: float, resolution: float, /) -> FieldType:
     """A float from ``low`` to ``high`` in steps of about ``resolution``."""
 
 def fixed(low: int, high: int, fraction_bits: int, /) -> FieldType:
-    """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
+    """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point."""
 
 def text(max_bytes: int, /) -> FieldType:
     """Text of at most ``max_bytes`` bytes of UTF-8, without NUL."""
 
 def wide_text(max_units: int, /) -> FieldType:
-    """Text of at most ``max_units`` UTF-16 units, without NUL, in 32 bits each: serialize's wide string."""
+    """Text of at most ``max_units`` UTF-16 units, without NUL, in 32 bits each, as the C++ library serialize sends
+    it.
+    """
 
 def data(max_bytes: int, /) -> FieldType:
-    """At most ``max_bytes`` bytes."""
+    """A bytes value of at most ``max_bytes`` bytes."""
 
 def raw(count: int, /) -> FieldType:
-    """Exactly ``count`` bytes, sent without a length; zeros by default."""
+    """A bytes value of exactly ``count`` bytes, sent without a length; zeros by default."""
 
 def angle(low: float, high: float, resolution: float, /) -> FieldType:
-    """An angle on a circle from ``low`` to ``high``, which is ``low`` again, in steps of at most ``resolution``."""
+    """An angle from ``low`` to ``high``, in steps of at most ``resolution``. ``high`` is the same angle as ``low``."""
 
 def vec2(low: float, high: float, resolution: float, /) -> FieldType:
     """Two numbers from ``low`` to ``high``, each in steps of at most ``resolution``."""
@@ -407,10 +410,10 @@ def unit_vector(bits: int = 12, /) -> FieldType:
     """A direction in space: a vector of length 1, in two components of ``bits`` bits."""
 
 def quaternion(bits: int = 9, /) -> FieldType:
-    """A rotation (x, y, z, w), by its three smallest components of ``bits`` bits."""
+    """A rotation (x, y, z, w), sent as its three smallest components in ``bits`` bits each."""
 
 def signed_quaternion() -> FieldType:
-    """A rotation (x, y, z, w): x, y and z in 16 bits each and the sign of w."""
+    """A rotation (x, y, z, w), sent as x, y and z in 16 bits each and the sign of w."""
 
 def transform(low: float, high: float, resolution: float, /, rotation_bits: int = 9) -> FieldType:
     """A translation from ``low`` to ``high`` along each axis, a rotation and a scale."""
@@ -419,21 +422,21 @@ def flags(*names: str) -> FieldType:
     """An int with a named boolean in each bit. The first name is the lowest bit."""
 
 def network_id(highest: int = 65_535, /) -> FieldType:
-    """The network id of an object, up to ``highest``; 0 is none."""
+    """The network id of an object, up to ``highest``; 0 means no object."""
 
 def common_of(item: FieldType, values: Sequence[Any], about: _About, /) -> FieldType:
-    """The field with one or two values that cost one or two bits."""
+    """A field whose one or two common values take only one or two bits."""
 
 def composed(form: str, parts: Sequence[FieldType], count: int, about: _About, /) -> FieldType:
-    """A field of parts that have field types of their own."""
+    """A field made of parts, each with its own field type."""
 
 def member_of(
     form: str, class_: type, members: Sequence[tuple[str, int, Any]], about: _About, /
 ) -> FieldType:
-    """One of several objects that have numbers, or flags."""
+    """One of several numbered objects, such as enum members; or a set of flags."""
 
 def nested_of(classes: Sequence[tuple[type, Schema]], union: bool, about: _About, /) -> FieldType:
-    """The fields of a message class, or of one of several."""
+    """A nested message of one class, or of one of several classes."""
 
 def converted_of(
     class_: type,
@@ -447,10 +450,10 @@ def converted_of(
 
 @final
 class Schema:
-    """The compiled program of a message class declared by its fields.
+    """The compiled form of a message class that declares fields.
 
     Raises:
-        TypeError, ValueError: naming class, field, value and bound.
+        TypeError, ValueError: a field is declared wrongly; the error names it.
     """
 
     def __new__(cls, name: str, fields: Sequence[tuple[str, FieldType]], /) -> Schema: ...
@@ -467,14 +470,14 @@ class Schema:
     def max_bits(self) -> int:
         """The largest number of bits that a message takes, including alignment."""
     def check(self, message: object, /) -> None:
-        """Raises the FieldError that sending an object with these attributes would raise, if any."""
+        """Checks that an object with these attributes can be sent; otherwise raises FieldError."""
 
 @final
 class Properties:
-    """The compiled program of a class made by :func:`tickwire.ghost`.
+    """The compiled form of a class made by :func:`tickwire.ghost`.
 
     Raises:
-        TypeError, ValueError: naming class, property, value and bound.
+        TypeError, ValueError: a property is declared wrongly; the error names it.
     """
 
     def __new__(
@@ -489,30 +492,31 @@ class Properties:
     ) -> Properties: ...
     @property
     def references(self) -> dict[str, type | str]:
-        """The targets of references, by property name: a ghost class, or its name."""
+        """The target of each reference property, by property name: a ghost class, or its name."""
     @property
     def rules(self) -> dict[str, tuple[str, str | None, float, float]]:
-        """The display rules of properties, by name: a rule, its velocity's name, and numbers."""
+        """The rules for showing properties between ticks, by property name: the rule, the velocity property, and
+        numbers.
+        """
     @property
     def name(self) -> str:
         """The ghost class's name."""
     @property
     def capacity(self) -> int:
-        """The most ghosts that may live at a time."""
+        """The maximum number of living ghosts."""
     @property
     def coded(self) -> bool:
-        """Whether records are entropy-coded."""
+        """Whether the ghosts' data is entropy-coded."""
     @property
     def fields(self) -> list[tuple[str, FieldType, str]]:
         """Names, types and conditions of the properties, in order."""
     def set_defaults(self, ghost: object, /) -> None:
-        """Takes the values of an object's attributes as the class's defaults. Raises the FieldError that spawning it would
-        raise, if any."""
+        """Uses an object's attributes as the class's defaults. Raises FieldError if a value is out of its range."""
 
 @final
 class Property:
-    """The descriptor of a property in a ghost class. It holds a plain value until the object is spawned, then a
-    cell of the world.
+    """The descriptor of a property in a ghost class. Until the object is spawned, the value belongs to the object;
+    then it is stored in the world.
     """
 
     def __new__(cls, properties: Properties, place: int, /) -> Property: ...
@@ -536,7 +540,8 @@ _Array: TypeAlias = Buffer | _HasType
 # Arrays are `Any`: numpy.ndarray where NumPy is installed, else Rows. NumPy is no dependency.
 
 def dtype(class_: type, /) -> Any:
-    """The NumPy type of rows of a message class: ``numpy.zeros(n, tickwire.columns.dtype(Move))`` are n rows.
+    """Returns the NumPy type of a message class's rows: ``numpy.zeros(n, tickwire.columns.dtype(Move))`` makes n
+    rows.
 
     Raises:
         ImportError: NumPy is not installed; :func:`row_format` doesn't need it.
@@ -544,40 +549,41 @@ def dtype(class_: type, /) -> Any:
     """
 
 def row_format(class_: type, /) -> str:
-    """The format of rows of a message class, for the :mod:`struct` module.
+    """Returns the format of a message class's rows, for the :mod:`struct` module.
 
     Raises:
         TypeError: the class was not made by :func:`message`, or has no fields.
     """
 
 def pack(class_: type, rows: _Array, /, *, arena: _Array | None = None) -> bytes:
-    """Writes messages of one class, one per row, one after the other.
+    """Encodes rows as consecutive messages of one class.
 
     Raises:
-        FieldError: naming the first wrong row, its field, the value and the bound.
-        TypeError, ValueError: the rows are not of this class.
+        FieldError: a value is out of its range; the error names the first wrong row and its field.
+        TypeError, ValueError: the rows don't have the class's format.
     """
 
 def unpack(class_: type, data: bytes, count: int, /) -> Any:
-    """Reads what :func:`pack` wrote: an array with NumPy, else :class:`Rows`.
+    """Decodes the bytes that :func:`pack` returned: into an array with NumPy, otherwise into :class:`Rows`.
 
     Raises:
-        StreamError: the bytes are invalid; it names the row and the reason.
+        StreamError: the bytes are invalid; the error names the row and the reason.
     """
 
 @final
 class Batch:
-    """Rows of a message class to send, in place of a message: see :meth:`Server.send` and :meth:`Server.broadcast`.
+    """Rows of a message class, to send instead of a single message: see :meth:`Server.send` and
+    :meth:`Server.broadcast`.
 
     Args:
         class_ (type): the rows' message class.
         rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`. They are copied and
             checked when they are sent; if another thread writes to them meanwhile, the copy may mix old and new values.
-        arena (array | None, default None): the buffer with the rows' texts, data and lists; their cells are offset
-            (from its start) and length.
+        arena (array | None, default None): the buffer with the rows' texts, data and lists. For each, the row has
+            its offset in this buffer and its length.
 
     Raises:
-        TypeError: the class has no rows.
+        TypeError: messages of the class can't be rows.
     """
 
     def __new__(cls, class_: type, rows: _Array, *, arena: _Array | None = None) -> Batch: ...
@@ -586,9 +592,9 @@ class Batch:
 class Rows:
     """The rows of a message class if NumPy isn't installed. With NumPy, rows are a structured array.
 
-    ``rows[0].hp`` is one row's field and ``rows["hp"]`` the field of all rows: a memoryview without a copy for
-    numbers, else a list. ``for row in rows`` iterates over the rows. Converted fields have their wire values. The
-    buffer has the format of :func:`row_format`.
+    ``rows[0].hp`` is a field of one row. ``rows["hp"]`` is this field of all rows: for numbers a memoryview of the
+    same memory, otherwise a list. Fields with a converter have their wire values. As a buffer, the rows have the
+    format of :func:`row_format`.
     """
 
     @property
@@ -608,7 +614,7 @@ class Rows:
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 def arena(rows: Any, /) -> memoryview:
-    """The bytes that hold the texts, data and lists of rows made by Tickwire, or of a view of such rows.
+    """Returns the buffer with the texts, data and lists of rows that Tickwire made, or of a view of such rows.
 
     Raises:
         ValueError: Tickwire did not make these rows, or they are a copy.
@@ -616,15 +622,15 @@ def arena(rows: Any, /) -> memoryview:
 
 @final
 class Stream:
-    """The argument of a message's own ``serialize(stream)``: one set of methods that writes, reads or measures.
+    """The argument of a message's ``serialize(stream)`` method. The same methods write, read or measure.
 
-    Each method takes the current value and returns it; when reading, the argument is ignored and the value
-    read is returned. Layout: the serialize 1.0 standard.
+    When writing and measuring, each method takes a value and returns it. When reading, it ignores its argument and
+    returns the value from the packet. The bits are laid out as in the C++ library serialize 1.0.
 
     Raises:
-        FieldError: writing or measuring a value out of its range.
-        StreamError: reading invalid bytes. Let it pass through ``serialize``: it ends the connection of the peer
-            that sent them.
+        FieldError: a value to write or measure is out of its range.
+        StreamError: the bytes to read are invalid. Don't catch the error in ``serialize``: it ends the connection
+            of the peer that sent the bytes.
     """
 
     @property
@@ -650,7 +656,7 @@ class Stream:
     def relative(self, value: int | None, previous: int, /) -> int:
         """An integer above ``previous``, at most 2**31 - 1. A smaller difference takes fewer bits."""
     def sequence_relative(self, value: int | None, previous: int, /) -> int:
-        """A sequence number after ``previous``, also across the wrap. It must not equal ``previous``."""
+        """A 16-bit sequence number after ``previous``. It may wrap around, but must not equal ``previous``."""
     def float32(self, value: float | None, /) -> float:
         """A float in 32 bits."""
     def float64(self, value: float | None, /) -> float:
@@ -658,15 +664,15 @@ class Stream:
     def quantized(self, value: float | None, low: float, high: float, resolution: float, /) -> float:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
     def fixed(self, value: _Number | None, low: int, high: int, fraction_bits: int, /) -> _Number:
-        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places: a float, or a ``Fraction`` for
-        formats above 53 bits, which a float can't hold exactly.
+        """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point: a float, or a
+        ``Fraction`` if the format has more than 53 bits, which a float can't hold exactly.
         """
     def text(self, value: str | None, max_bytes: int, /) -> str:
         """Text of at most ``max_bytes`` bytes of UTF-8, without NUL."""
     def wide_text(self, value: str | None, max_units: int, /) -> str:
         """Text of at most ``max_units`` UTF-16 units, without NUL, in 32 bits each."""
     def data(self, value: _Bytes | None, max_bytes: int, /) -> _Bytes:
-        """At most ``max_bytes`` bytes."""
+        """A bytes value of at most ``max_bytes`` bytes."""
     def bytes(self, value: _Bytes | None, count: int, /) -> _Bytes:
         """Exactly ``count`` bytes, without their length."""
     def align(self) -> None:
@@ -702,7 +708,7 @@ class Stream:
     def serialize_fixed(
         self, value: _Number | None, integer_bits: int, fraction_bits: int, min: int, max: int, /
     ) -> _Number:
-        """Like :meth:`fixed`; ``integer_bits`` is not on the wire."""
+        """Like :meth:`fixed`, under its C++ name. ``integer_bits`` isn't sent."""
     def serialize_bytes(self, data: _Bytes | None, bytes: int, /) -> _Bytes:
         """Like :meth:`bytes`, under its C++ name."""
     def serialize_string(self, string: str | None, buffer_size: int, /) -> str:
@@ -713,12 +719,12 @@ class Stream:
         """Like :meth:`align`, under its C++ name."""
     def serialize_object(self, object: _T | None, class_: Callable[[], _T] | None = None, /) -> _T:
         """Calls ``object.serialize(self)`` and returns the object. When reading, ``class_()`` makes a new object.
-        Without ``class_``, the given object is read into.
+        Without ``class_``, reading fills the given object.
         """
     def serialize_int_relative(self, previous: int, current: int | None, /) -> int:
-        """Returns ``current``."""
+        """Like :meth:`relative`, under its C++ name. Returns ``current``."""
     def serialize_sequence_relative(self, sequence1: int, sequence2: int | None, /) -> int:
-        """Returns ``sequence2``."""
+        """Like :meth:`sequence_relative`, under its C++ name. Returns ``sequence2``."""
 
 # --- protocol ----------------------------------------------------------------------------------------
 
@@ -729,17 +735,17 @@ class Channel:
     All kinds take these arguments:
 
     Args:
-        name: shown in the statistics.
-        max_message_bytes: the largest message. A reliable channel cuts messages above 1,024 bytes into fragments
+        name: the name for ``send`` and statistics.
+        max_message_bytes: the largest message. A reliable channel splits messages above 1,024 bytes into fragments
             and resends single fragments. On other channels, a message above about 1,180 bytes is lost if one of its
             fragments is lost.
-        strict: whether the channel is served before all channels that aren't strict, in the protocol's order. The
-            other channels keep a tenth of each packet, so that none starves.
-        weight: the channel's share among the channels that aren't strict, 1 to 1,000. Other channels get an unused
-            share.
+        strict: whether the channel sends before all channels that aren't strict. Strict channels send in the
+            protocol's order. The other channels keep a tenth of each packet, so that they always send something.
+        weight: the channel's share of the packets, relative to the other channels that aren't strict, 1 to 1,000.
+            Other channels get its unused share.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
     """
 
     @property
@@ -750,22 +756,22 @@ class Channel:
         """The channel's name; empty unless given."""
     @property
     def strict(self) -> bool:
-        """Whether the channel is served before the channels that aren't strict."""
+        """Whether the channel sends before all channels that aren't strict."""
     @property
     def weight(self) -> int:
-        """The channel's share among the channels that aren't strict."""
+        """The channel's share of the packets, relative to the other channels that aren't strict."""
     @property
     def max_message_bytes(self) -> int:
-        """The bytes of the largest message."""
+        """Bytes of the largest message."""
     @property
     def keys(self) -> int:
         """The number of keys of a latest channel; 0 for other kinds."""
     @property
     def retain(self) -> bool:
-        """Whether newcomers get the values that were broadcast on this channel."""
+        """Whether new clients get the values that were broadcast on this channel."""
     @property
     def retain_bytes(self) -> int:
-        """The bytes of values kept for newcomers; 0 if none are kept."""
+        """The most bytes of values kept for new clients; 0 if none are kept."""
 
 def reliable_ordered(
     name: str = "",
@@ -779,21 +785,21 @@ def reliable_ordered(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """Every message exactly once, in order.
+    """A channel that delivers every message exactly once, in order.
 
     Args:
-        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-        send_queue (int, default 1024): the most messages that may wait unacked; beyond it ``send`` returns
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
+        send_queue (int, default 1024): the most messages that may wait for an ack; beyond it, ``send`` returns
             ``FULL``.
         receive_window (int, default 1024): the most messages that the receiver buffers for its game.
         receive_bytes (int, default 1048576): the most bytes that the receiver buffers for its game.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        resend_time (float | None, default None): seconds after which a message not yet acked is sent again. None:
-            once the packets that carry it are lost, or after a timeout derived from the RTT and its variance.
-        early_copies (int, default 1): with ``resend_time=None``, how many packets carry each message at first, a
-            tick apart, while the budget has room; 1 to 8.
-        strict (bool, default False): whether the channel is served before all channels that aren't strict.
-        weight (int, default 1): the channel's share among the channels that aren't strict, 1 to 1,000.
+        resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is
+            resent when its packets are lost, or after a timeout computed from the RTT and its variance.
+        early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
+            first, 1 to 8. The copies are sent one tick apart, while the budget has room.
+        strict (bool, default False): whether the channel sends before all channels that aren't strict.
+        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
 
 def reliable_unordered(
@@ -808,21 +814,22 @@ def reliable_unordered(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """Every message exactly once, as soon as it arrives. A lost message doesn't delay later messages.
+    """A channel that delivers every message exactly once, as soon as it arrives. A lost message doesn't delay later
+    messages.
 
     Args:
-        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-        send_queue (int, default 1024): the most messages that may wait unacked; beyond it ``send`` returns
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
+        send_queue (int, default 1024): the most messages that may wait for an ack; beyond it, ``send`` returns
             ``FULL``.
         receive_window (int, default 1024): the most messages that the receiver buffers for its game.
         receive_bytes (int, default 1048576): the most bytes that the receiver buffers for its game.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        resend_time (float | None, default None): seconds after which a message not yet acked is sent again. None:
-            once its packets count as lost.
-        early_copies (int, default 1): with ``resend_time=None``, how many packets carry each message at first, 1
-            to 8.
-        strict (bool, default False): whether the channel is served before all channels that aren't strict.
-        weight (int, default 1): the channel's share among the channels that aren't strict, 1 to 1,000.
+        resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is
+            resent when its packets count as lost.
+        early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
+            first, 1 to 8.
+        strict (bool, default False): whether the channel sends before all channels that aren't strict.
+        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
 
 def unreliable(
@@ -834,16 +841,17 @@ def unreliable(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """Each message at most once, in any order, never resent. Messages that don't fit a tick's budget are dropped.
+    """A channel that delivers each message at most once, in any order, and never resends. Messages that don't fit
+    into a tick's budget are dropped.
 
     Args:
-        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-        send_queue (int, default 1024): the most messages per tick; beyond it ``send`` returns ``FULL``.
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
+        send_queue (int, default 1024): the most messages per tick; beyond it, ``send`` returns ``FULL``.
         receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
-            full, the oldest are dropped.
+            full, the oldest messages are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        strict (bool, default False): whether the channel is served before all channels that aren't strict.
-        weight (int, default 1): the channel's share among the channels that aren't strict, 1 to 1,000.
+        strict (bool, default False): whether the channel sends before all channels that aren't strict.
+        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
 
 def sequenced(
@@ -855,16 +863,16 @@ def sequenced(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """Like :func:`unreliable`, but a message older than one already received is dropped on arrival.
+    """Like :func:`unreliable`, but drops messages that arrive after a newer message.
 
     Args:
-        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-        send_queue (int, default 1024): the most messages per tick; beyond it ``send`` returns ``FULL``.
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
+        send_queue (int, default 1024): the most messages per tick; beyond it, ``send`` returns ``FULL``.
         receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
-            full, the oldest are dropped.
+            full, the oldest messages are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        strict (bool, default False): whether the channel is served before all channels that aren't strict.
-        weight (int, default 1): the channel's share among the channels that aren't strict, 1 to 1,000.
+        strict (bool, default False): whether the channel sends before all channels that aren't strict.
+        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
 
 def redundant(
@@ -877,19 +885,20 @@ def redundant(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """Each message is sent in several packets, a tick apart, so a lost packet costs no time. Messages are delivered
-    once, in order. ``inbox.missed`` counts messages that never arrived.
+    """A channel that sends each message in several packets, one tick apart, so a lost packet causes no long delay.
+    Messages are delivered once, in order. ``inbox.missed`` counts messages that never arrived.
 
     Args:
-        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-        copies (int | None, default 3): packets that carry each message, 1 to 255; None: all until one is acked.
-        send_queue (int, default 1024): the most messages that may wait or be in flight; beyond it ``send`` returns
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
+        copies (int | None, default 3): the number of packets that carry each message, 1 to 255; None: all packets
+            until one is acked.
+        send_queue (int, default 1024): the most messages that may wait or be in flight; beyond it, ``send`` returns
             ``FULL``.
         receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
-            full, the oldest are dropped.
+            full, the oldest messages are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        strict (bool, default False): whether the channel is served before all channels that aren't strict.
-        weight (int, default 1): the channel's share among the channels that aren't strict, 1 to 1,000.
+        strict (bool, default False): whether the channel sends before all channels that aren't strict.
+        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
 
 def latest(
@@ -902,22 +911,22 @@ def latest(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """The newest value of each key, sent until the other side has it. A resend always carries the newest value.
-    Values arrive in ``inbox.latest``. An older value of a key never arrives after a newer one.
+    """A channel that sends the newest value of each key until the other side has it. A resend always carries the
+    newest value. Values arrive in ``inbox.latest``. An older value of a key never arrives after a newer one.
 
     Args:
-        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
         keys (int, default 1024): the number of keys, 1 to 65,536; the ``key`` argument of ``send`` is 0 to ``keys -
             1``.
-        retain (bool, default False): after their :class:`Connected`, newcomers get the newest value of each key
-            that was broadcast to everybody. A client that is added to a :class:`Room` gets the room's values.
-            Values sent to one client, or broadcast to some (``clients=``), are not kept. :meth:`Server.forget`
-            drops a key. The setting may differ between the sides.
-        retain_bytes (int, default 1048576): bytes of such values that the server, and each room, keeps; 1 to
+        retain (bool, default False): whether a new client gets, after its :class:`Connected`, the newest value of
+            each key that was broadcast to all clients. A client that is added to a :class:`Room` gets the room's
+            values. Values sent to one client, or broadcast to some (``clients=``), aren't kept.
+            :meth:`Server.forget` drops a key. The two sides may differ in this setting.
+        retain_bytes (int, default 1048576): the most bytes of kept values, on the server and in each room, 1 to
             2**30. A broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        strict (bool, default False): whether the channel is served before all channels that aren't strict.
-        weight (int, default 1): the channel's share among the channels that aren't strict, 1 to 1,000.
+        strict (bool, default False): whether the channel sends before all channels that aren't strict.
+        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
 
 def payload(
@@ -929,45 +938,45 @@ def payload(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """Your own bytes instead of messages. Each payload arrives at most once and is never resent: see
-    :meth:`Server.send_payload`. ``inbox.notifications`` reports each as delivered or lost, in packet order.
+    """A channel for your own bytes instead of messages: see :meth:`Server.send_payload`. Each payload arrives at
+    most once and is never resent. ``inbox.notifications`` reports each as delivered or lost, in packet order.
 
     Args:
-        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
-        send_queue (int, default 1024): the most messages per tick; beyond it ``send`` returns ``FULL``.
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
+        send_queue (int, default 1024): the most messages per tick; beyond it, ``send`` returns ``FULL``.
         receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
-            full, the oldest are dropped.
+            full, the oldest messages are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
-        strict (bool, default False): whether the channel is served before all channels that aren't strict.
-        weight (int, default 1): the channel's share among the channels that aren't strict, 1 to 1,000.
+        strict (bool, default False): whether the channel sends before all channels that aren't strict.
+        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
 
 def chunks(name: str = "") -> Channel:
-    """Large blocks of data, beside the messages: see :meth:`Server.send_chunk`. A protocol has at most one such
-    channel. It carries no messages.
+    """The channel for large blocks of data: see :meth:`Server.send_chunk`. It carries no messages. A protocol has
+    at most one.
 
     Args:
-        name (str, default ''): for statistics, and for ``send``; unique in a protocol.
+        name (str, default ''): for ``send`` and statistics, unique in a protocol.
     """
 
 @final
 class Capture:
-    """A pcapng file for the datagrams of servers and clients (their argument ``capture``), which Wireshark reads.
+    """A pcapng file of the datagrams of servers and clients, for Wireshark: see :class:`Debugging`.
 
-    Several endpoints may share one. Received datagrams are captured as they arrive, sent ones as they leave,
-    after the simulated link of ``conditions=``. IP and UDP headers are made up from the addresses. Packets stay
-    encrypted: :func:`tickwire.capture.open_capture` opens them, given the keys.
+    Several endpoints may share one capture. Received datagrams are captured on arrival. Sent datagrams are captured
+    after the simulated link of ``conditions=``. IP and UDP headers are generated from the addresses. Packets stay
+    encrypted; :func:`tickwire.capture.open_capture` decrypts them if it has the keys.
 
     Args:
-        path (str | PathLike[str]): the file; an existing one is overwritten.
-        max_bytes (int, default 1073741824): the largest size, 4,096 to 2**40; later datagrams aren't captured, and
-            are counted in :attr:`dropped`.
-        keys (str | PathLike[str] | None, default None): another file, for the secrets that decrypt the captured
-            packets, readable by its owner only; None: no secrets are written.
+        path (str | PathLike[str]): the file; an existing file is overwritten.
+        max_bytes (int, default 1073741824): the largest size, 4,096 to 2**40. Datagrams beyond it aren't captured,
+            and are counted in :attr:`dropped`.
+        keys (str | PathLike[str] | None, default None): a second file, for the keys that decrypt the captured
+            packets. Only its owner can read it. None: no keys are written.
 
     Raises:
-        OSError: a file can't be made; errno says why.
-        ValueError: naming the argument, its value and its bound.
+        OSError: a file can't be created; errno says why.
+        ValueError: an argument is out of its bounds.
     """
 
     def __new__(
@@ -982,13 +991,15 @@ class Capture:
         """The file."""
     @property
     def packets(self) -> int:
-        """Datagrams captured."""
+        """The number of captured datagrams."""
     @property
     def size(self) -> int:
-        """Bytes of the file, including those still in memory."""
+        """Bytes of the file, including bytes that are still in memory."""
     @property
     def dropped(self) -> int:
-        """Datagrams not captured, because of ``max_bytes``, because writing failed, or after :meth:`close`."""
+        """The number of datagrams that weren't captured: beyond ``max_bytes``, after :meth:`close`, or because
+        writing failed.
+        """
     def write(
         self,
         nanoseconds: int,
@@ -999,23 +1010,21 @@ class Capture:
         outgoing: bool,
         opened: bool = False,
     ) -> None:
-        """Writes a datagram as an endpoint would. For tools.
+        """Writes a datagram as an endpoint does; for tools.
 
         Args:
             nanoseconds: the time, in nanoseconds since 1970.
             sender, receiver: the addresses.
-            outgoing: whether it was sent, not received.
-            opened: whether it was decrypted.
+            outgoing: whether the datagram was sent, not received.
+            opened: whether the datagram is decrypted.
 
         Raises:
             ValueError: the datagram is too long, or the time is out of its bounds.
         """
     def flush(self) -> None:
-        """Writes datagrams still in memory. This also happens automatically: with the first datagram after a
-        second, and when an endpoint closes.
-        """
+        """Writes datagrams that are still in memory. Endpoints also do this once a second and when they close."""
     def close(self) -> None:
-        """Writes datagrams still in memory and closes the file. Endpoints that use it continue without capturing.
+        """Writes datagrams that are still in memory and closes the file. Endpoints continue without capturing.
 
         Raises:
             OSError: writing failed, now or earlier; the error names the file.
@@ -1040,35 +1049,36 @@ class PacketOpener:
 
     def __new__(cls, *, keys: Sequence[bytes] = (), tokens: Sequence[ConnectToken] = ()) -> PacketOpener: ...
     def open(self, sender: AddressLike, receiver: AddressLike, datagram: bytes) -> bytes | None:
-        """Takes the next datagram of a capture. Returns the datagram decrypted and without its tag, or None if no
-        key fits or if it is a connection request, which isn't encrypted.
+        """Decrypts the next datagram of a capture, and removes its authentication tag. Returns None if no key fits,
+        or if the datagram is a connection request, which isn't encrypted.
         """
 
 @final
 class Protocol(Generic[_P]):
-    """The agreement of both sides: an id, the message classes in order, and the channels in order.
+    """A protocol, the same on both sides: an id, the message classes in order, and the channels in order.
 
     Args:
-        id (int): 64-bit netcode protocol id: any number that other games don't use. Keep it for all versions of the
-            game.
+        id (int): the 64-bit netcode protocol id: any number that other games don't use, the same in all versions of
+            your game.
         messages (Sequence[type], default ()): classes made by :func:`tickwire.message` or derived from
-            :class:`tickwire.messages.Message`. It may be empty only with ghosts, calls, a tick rate or peers.
-        channels (Sequence[Channel], default ...): 1 to 64 channels. The ``channel`` argument of ``send`` is the index
-            in this list, or the name.
-        ghosts (Sequence[type], default ()): classes made by :func:`tickwire.ghost`, up to 256: the classes of the
-            server's world.
+            :class:`tickwire.messages.Message`. It may be empty only if the protocol has ghosts, calls, a tick rate
+            or peers.
+        channels (Sequence[Channel], default ...): 1 to 64 channels. ``send`` selects a channel by its index in this
+            list, or by its name.
+        ghosts (Sequence[type], default ()): the classes of the server's world, made by :func:`tickwire.ghost`, up
+            to 256.
         calls (Sequence[Call[..., Any]], default ()): functions decorated with :func:`tickwire.call`. The classes of
             their arguments and replies follow the messages.
-        inputs (type | None, default None): the message class of clients' inputs, with one input a tick:
+        inputs (type | None, default None): the message class of clients' inputs, one input per tick: see
             :meth:`Client.send_input`.
         tick_rate (int | None, default None): the server's ticks per second, 1 to 1,000; needed for ``inputs`` and
             for :attr:`Client.clock`.
         peers (bool, default False): whether the protocol is for games without a server (:class:`Peer`).
-        yojimbo (Profile | None, default None): speaks the wire format of this C++ library: a
-            :class:`tickwire.yojimbo.Profile` (``docs/yojimbo.md``).
+        yojimbo (Profile | None, default None): the settings for talking to programs that use the C++ library
+            yojimbo; None: Tickwire's own wire format.
 
     Raises:
-        TypeError, ValueError: naming the class or argument, its value and its bound.
+        TypeError, ValueError: a class or an argument is invalid.
     """
 
     def __new__(
@@ -1087,7 +1097,7 @@ class Protocol(Generic[_P]):
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def id(self) -> int:
-        """The netcode protocol id: with ``fold_hash``, the given id XOR :attr:`hash`."""
+        """The netcode protocol id. With the yojimbo profile's ``fold_hash``, this is the given id XOR :attr:`hash`."""
     @property
     def inputs(self) -> type | None:
         """The class of clients' inputs; None if the protocol has none."""
@@ -1096,7 +1106,7 @@ class Protocol(Generic[_P]):
         """The server's ticks per second; None if the sides share no time."""
     @property
     def framing(self) -> Literal["native", "yojimbo"]:
-        """The packets' format."""
+        """The wire format of packets."""
     @property
     def hash(self) -> int:
         """A 64-bit hash of the messages and channels. Both sides compare it when they connect, except with
@@ -1104,7 +1114,7 @@ class Protocol(Generic[_P]):
         """
     @property
     def description(self) -> str:
-        """The canonical text that is hashed: each message with its fields, each channel."""
+        """The text from which :attr:`hash` is computed. It lists each message with its fields, and each channel."""
     @property
     def messages(self) -> list[type[_P]]:
         """The message classes, in order."""
@@ -1118,33 +1128,33 @@ class Protocol(Generic[_P]):
     def calls(self) -> list[Call[..., Any]]:
         """The calls, in order, as :func:`tickwire.call` made them."""
     def channel_number(self, name: str, /) -> int:
-        """The index of the channel of this name.
+        """Returns the index of the channel with this name.
 
         Raises:
             ChannelError: there is no such channel.
         """
     def encode(self, message: _P, /) -> bytes:
-        """One message with its type, as a packet carries it, padded with zero bits to whole bytes. Blocks are
-        left out.
+        """Encodes a message with its type, as in a packet, and pads it with zero bits to whole bytes. The block of
+        a :class:`~tickwire.messages.BlockMessage` isn't included.
 
         Raises:
-            FieldError, UnregisteredMessageError, MessageTooLargeError
+            FieldError, UnregisteredMessageError, MessageTooLargeError: as :meth:`Server.send`.
         """
     def decode(self, data: bytes, /) -> _P:
-        """Reads what :meth:`encode` wrote.
+        """Decodes the bytes that :meth:`encode` returned.
 
         Raises:
-            StreamError: the bytes are invalid; the error tells why.
+            StreamError: the bytes are invalid; the error says why.
         """
     def measure(self, message: _P, /) -> int:
-        """The largest number of bits that :meth:`encode` would take (7 for each alignment)."""
+        """Returns the most bits that :meth:`encode` may use. Each alignment counts as 7 bits."""
 
 # --- connections -------------------------------------------------------------------------------------
 
 @final
 class ClientHandle:
-    """One player's connection on the server. Handles are equal if they stand for the same connection. The handle of
-    a player who left never stands for the next player in the same slot.
+    """One client's connection on the server. Handles are equal if they refer to the same connection. A handle never
+    refers to a later client in the same slot.
     """
 
     @property
@@ -1155,7 +1165,7 @@ class ClientHandle:
         """The client slot, 0 to max_clients - 1."""
     @property
     def generation(self) -> int:
-        """The number of clients that had the slot before."""
+        """The number of clients that used this slot before."""
     @property
     def number(self) -> int:
         """Slot and generation as one number, as in the ``client`` column of rows."""
@@ -1164,11 +1174,11 @@ class ClientHandle:
         """The address from which the client's packets come."""
     @property
     def user_data(self) -> bytes:
-        """The 256 bytes of the connect token."""
+        """The 256 bytes of user data from the connect token."""
     @property
     def data(self) -> Any:
-        """Any object that the game keeps for this player; None until it is set. A player's handle is the same
-        object in every event and list, up to and including its last event.
+        """Any object that the game keeps for this client; None until it is set. All events and lists have the same
+        handle object for a client, up to its last event.
         """
     @data.setter
     def data(self, data: Any, /) -> None: ...
@@ -1179,28 +1189,28 @@ class ClientHandle:
 
 @final
 class Connected:
-    """A connection is up."""
+    """A connection was made."""
 
     __match_args__ = ("client",)
     @property
     def client(self) -> ClientHandle | Any:
-        """The player, on a server; None on the client's side."""
+        """On a server, the client; on a client, None."""
 
 @final
 class Disconnected:
-    """A connection ended."""
+    """A connection has ended."""
 
     __match_args__ = ("client", "reason", "detail")
     @property
     def client(self) -> ClientHandle | Any:
-        """The player, on a server; None on the client's side."""
+        """On a server, the client; on a client, None."""
     @property
     def reason(self) -> DisconnectReason:
         """The reason."""
     @property
     def detail(self) -> str | None:
-        """The ``reason`` that was passed to ``close`` or ``disconnect``, on both sides: 1 to 128 bytes in UTF-8, or
-        None. The peer can send any text here: treat it like chat.
+        """The ``reason`` given to ``close`` or ``disconnect`` on either side: 1 to 128 bytes in UTF-8, or None. A
+        peer can send any text here, so handle it like chat.
         """
 
 @final
@@ -1221,7 +1231,7 @@ class ChannelStats:
         """Messages sent, each counted once."""
     @property
     def resent(self) -> int:
-        """The number of resends of messages."""
+        """The number of times that messages were resent."""
     @property
     def delivered(self) -> int:
         """Messages that the other side has acked."""
@@ -1264,7 +1274,7 @@ class ConnectionStats:
         """The longest of the last 128 round trips."""
     @property
     def jitter_ms(self) -> float:
-        """The smoothed difference of consecutive round trips."""
+        """The smoothed difference between consecutive round trips."""
     @property
     def packet_loss_percent(self) -> float:
         """The share of this side's packets that were lost, in percent."""
@@ -1273,10 +1283,10 @@ class ConnectionStats:
         """The share of the other side's packets that were lost, in percent."""
     @property
     def sent_kbps(self) -> float:
-        """The rate of sending."""
+        """The rate of data sent."""
     @property
     def received_kbps(self) -> float:
-        """The rate of receiving."""
+        """The rate of data received."""
     @property
     def acked_kbps(self) -> float:
         """The rate of data that the other side acked."""
@@ -1294,7 +1304,7 @@ class ConnectionStats:
         """Packets declared lost."""
     @property
     def budget_bytes_per_second(self) -> float:
-        """The budget, in bytes per second, including UDP/IP headers."""
+        """The rate of the message budget, in bytes per second, including UDP/IP headers."""
     @property
     def budget_burst_bytes(self) -> float:
         """The most bytes that may be sent at once after a pause."""
@@ -1303,20 +1313,20 @@ class ConnectionStats:
         """Whether the connection sends less while the link is congested."""
     @property
     def bulk_rate(self) -> float:
-        """The current rate of chunks, in bytes per second, including UDP/IP headers; 0 without a channel of
-        chunks.
+        """The current rate of chunks, in bytes per second, including UDP/IP headers; 0 if the protocol has no
+        channel for chunks.
         """
     @property
     def chunks(self) -> ChunkStats:
         """Counts of chunks."""
     @property
     def channels(self) -> list[ChannelStats]:
-        """Counts by channel, in the protocol's order."""
+        """The counts of each channel, in the protocol's order."""
 
 @final
 class ChunkStats:
-    """Counts of chunks in both directions since the connection started. A slice is a part of a chunk that fills a
-    packet.
+    """Counts of chunks in both directions since the connection started. The sender of a chunk first offers it, and
+    the receiver answers. A slice is a part of a chunk that fills a packet.
     """
 
     @property
@@ -1342,20 +1352,20 @@ class ChunkStats:
         """Slices dropped because their index or length doesn't fit the chunk."""
     @property
     def offers_invalid(self) -> int:
-        """Offers dropped because they are out of order or contradict themselves."""
+        """Offers dropped because they were out of order or inconsistent."""
     @property
     def offers_too_fast(self) -> int:
-        """Packets dropped, and not acked, because offers and withdrawals arrived too fast."""
+        """Packets dropped, and not acked, because their offers and cancellations arrived too fast."""
     @property
     def chunks_reused(self) -> int:
-        """Chunks that weren't sent because this side had them already."""
+        """Chunks that the peer didn't need to send, because this side already had them."""
     @property
     def answers_invalid(self) -> int:
-        """Answers dropped because their chunk was never offered or has no such slices."""
+        """Answers dropped because they named a chunk that wasn't offered, or slices that it doesn't have."""
 
 @final
 class ChannelSnapshot:
-    """Counts of all channels of all connections, as columns; each entry is one channel of one client.
+    """Counts of all channels of all connections, as columns. Each entry is one channel of one client.
     :class:`ChannelStats` describes the counts.
     """
 
@@ -1398,7 +1408,7 @@ class ChannelSnapshot:
 
 @final
 class Candidates:
-    """Queued messages that may be sent in any order, as columns: the argument of a priority hook. They belong to
+    """The argument of a priority hook: queued messages that may be sent in any order, as columns. They belong to
     unreliable, latest and payload channels.
 
     Each column is a read-only memoryview, which ``numpy.asarray`` wraps without copying. A column is made when it
@@ -1434,14 +1444,14 @@ class Candidates:
 
 @final
 class Notifications:
-    """Reports of messages sent with ``notify=True``, and of payloads, as delivered or lost. The columns are
-    read-only memoryviews, in packet order for each connection. A message that finds no room in its tick's packets
-    is lost at once. So is a value that a newer value replaces before any packet carried it. When a connection ends,
-    all open messages are reported as lost together with its :class:`Disconnected` event. An endpoint that the game
-    closes reports nothing more.
+    """Delivery reports for payloads, and for messages sent with ``notify=True``. The columns are read-only
+    memoryviews, in packet order for each connection. A message that doesn't fit into its tick's packets is reported
+    as lost at once, and so is a value that a newer value replaced before it was sent. When a connection ends, its
+    remaining messages are reported as lost, together with the :class:`Disconnected` event. After the game closes an
+    endpoint, nothing more is reported.
 
     Example:
-        >>> for slot, tag, delivered in zip(told.slot, told.tag, told.delivered):  # doctest: +SKIP
+        >>> for slot, tag, delivered in zip(reports.slot, reports.tag, reports.delivered):  # doctest: +SKIP
         ...     print(tag, "arrived" if delivered else "is lost")
     """
 
@@ -1457,12 +1467,12 @@ class Notifications:
         """The ``tag`` given to ``send``."""
     @property
     def delivered(self) -> memoryview[bool]:
-        """True: delivered. False: lost for good."""
+        """True: delivered. False: lost."""
 
 @final
 class PacketNotifications:
-    """Reports of packets as delivered or lost, as columns (read-only memoryviews), in each connection's sending
-    order.
+    """Delivery reports for packets, as columns (read-only memoryviews), in the order in which each connection sent
+    them.
     """
 
     def __len__(self) -> int: ...
@@ -1480,7 +1490,8 @@ class PacketNotifications:
 
 @final
 class Chunk:
-    """Large data to send to one client or many. It is read and hashed (SHA-256) once, when this object is made.
+    """A large block of data, to send to one or many clients. The data is read and hashed (SHA-256) once, when the
+    object is made.
 
     Hashing takes 0.5 to 4 ms per MiB, depending on the processor; other threads run meanwhile if the data is above
     64 KiB.
@@ -1513,8 +1524,8 @@ class Chunk:
 
 @final
 class Transfer:
-    """A chunk that is being sent to the peer. The endpoint's ticks update its attributes. It doesn't keep its
-    endpoint alive, and deleting it doesn't cancel the transfer.
+    """A chunk that is being sent to the peer. The endpoint's ticks update the attributes. This object doesn't keep
+    its endpoint alive, and deleting it doesn't cancel the transfer.
     """
 
     @property
@@ -1534,7 +1545,7 @@ class Transfer:
         """Bytes that the peer has acked."""
     @property
     def slices(self) -> int:
-        """The number of slices, of a packet each."""
+        """The number of slices. Each slice fills a packet."""
     @property
     def slices_done(self) -> int:
         """Slices that the peer has acked."""
@@ -1549,10 +1560,10 @@ class Transfer:
         """Seconds until the transfer is done at this rate; None while the rate is 0, and after a failure."""
     @property
     def done(self) -> bool:
-        """Whether the peer has all of it and has verified the hash."""
+        """Whether the peer has the whole chunk and has verified its hash."""
     @property
     def error(self) -> str | None:
-        """The reason of the failure, as a sentence; None if the transfer runs or is done."""
+        """The reason for the failure, as a sentence; None if the transfer hasn't failed."""
     @property
     def over(self) -> bool:
         """Whether the transfer is done or has failed."""
@@ -1563,27 +1574,27 @@ class Transfer:
     def paused_by_peer(self) -> bool:
         """Whether the receiver has paused the transfer."""
     def pause(self) -> bool:
-        """Stops sending until :meth:`resume`. Slices in flight may still arrive, and the receiver keeps what it
-        has. Up to three later chunks continue, but arrive in the inbox only after this chunk. Returns False if the
+        """Stops sending until :meth:`resume`. Slices in flight may still arrive, and the receiver keeps its slices.
+        Up to three later chunks are still sent, but arrive in the inbox only after this chunk. Returns False if the
         transfer is over.
         """
     def resume(self) -> bool:
         """Continues with the slices that the peer lacks. Returns False if the transfer is over."""
     def cancel(self) -> bool:
-        """Ends the transfer for good; the peer discards what it has. To continue later, use :meth:`pause`. Returns
-        False if the transfer is over.
+        """Ends the transfer; the peer discards the slices that it has. To continue later, use :meth:`pause`.
+        Returns False if the transfer is over.
         """
 
 @final
 class IncomingChunk:
-    """A chunk that the peer is sending, as it was at the time of the call."""
+    """A chunk that is arriving. Its values don't change after :meth:`Server.incoming_chunks` has returned it."""
 
     @property
     def client(self) -> ClientHandle | None:
         """The sending client; None on a client."""
     @property
     def label(self) -> str:
-        """The peer's name for it, which can be any text."""
+        """The sender's name for the chunk. It can be any text."""
     @property
     def size(self) -> int:
         """Bytes of the chunk."""
@@ -1595,7 +1606,7 @@ class IncomingChunk:
         """Bytes received."""
     @property
     def slices(self) -> int:
-        """The number of slices, of a packet each."""
+        """The number of slices. Each slice fills a packet."""
     @property
     def slices_done(self) -> int:
         """Slices received."""
@@ -1616,14 +1627,14 @@ class IncomingChunk:
     def resume(self) -> bool:
         """Asks the sender for the missing slices. Returns False if the chunk is over."""
     def cancel(self) -> bool:
-        """Ends the chunk for good and discards what arrived. The sender is notified, and ``inbox.chunk_failures``
+        """Ends the chunk and discards the slices that arrived. The sender is notified, and ``inbox.chunk_failures``
         reports the chunk. Returns False if the chunk is over.
         """
 
 @final
 class ReceivedChunk:
-    """A chunk that the peer sent, whole and verified. In memory, it is a read-only buffer: ``bytes(chunk)``,
-    ``memoryview(chunk)``, ``numpy.frombuffer(chunk, ...)``.
+    """A complete chunk from the peer, with a verified hash. A chunk in memory is a read-only buffer:
+    ``bytes(chunk)``, ``memoryview(chunk)``, ``numpy.frombuffer(chunk, ...)``.
 
     Raises:
         BufferError: the buffer was requested, but the chunk is in a file.
@@ -1634,7 +1645,7 @@ class ReceivedChunk:
         """The client that sent the chunk; on a :class:`Peer`, the :class:`Player`; None on a client."""
     @property
     def label(self) -> str:
-        """The peer's name for it, which can be any text."""
+        """The sender's name for the chunk. It can be any text."""
     @property
     def size(self) -> int:
         """Bytes of the content."""
@@ -1646,7 +1657,7 @@ class ReceivedChunk:
         """The file that holds the chunk; None if the chunk is in memory."""
     @property
     def reused(self) -> bool:
-        """Whether the chunk wasn't sent because the ``directory`` of :class:`Transfers` had the file already."""
+        """Whether the ``directory`` of :class:`Transfers` already had the file, so that it wasn't sent again."""
     @property
     def data(self) -> memoryview:
         """The content, read-only and without copying."""
@@ -1654,7 +1665,7 @@ class ReceivedChunk:
 
 @final
 class Congestion:
-    """The rate limit for chunks. Messages have a budget of their own and don't wait for this rate (except with
+    """The rate limit for chunks. Messages have their own budget and don't wait for this rate (except with
     :meth:`good_bad`), but their bytes count against it.
     """
 
@@ -1666,8 +1677,8 @@ class Congestion:
         initial_bytes: int = 32_768,
         max_burst_bytes: int = 262_144,
     ) -> Congestion:
-        """The default: as fast as the link allows while its queue stays at a few milliseconds. It slows down when
-        packets take longer or are lost.
+        """Adapts the rate to the link; the default. It sends as fast as it can while packets wait only a few
+        milliseconds in the link's queue. It slows down when packets take longer or are lost.
 
         Args:
             min_bytes_per_second (float, default 4000.0): the lowest rate, including UDP/IP headers.
@@ -1677,7 +1688,7 @@ class Congestion:
             max_burst_bytes (int, default 262144): the most bytes sent at once, and therefore per tick.
 
         Raises:
-            ValueError: naming the argument, its value and its bound.
+            ValueError: an argument is out of its bounds.
         """
     @staticmethod
     def fixed(bytes_per_second: float, burst_bytes: float) -> Congestion:
@@ -1688,7 +1699,7 @@ class Congestion:
             burst_bytes (float): the most bytes sent at once after a pause, and therefore per tick.
 
         Raises:
-            ValueError: naming the argument, its value and its bound.
+            ValueError: an argument is out of its bounds.
         """
     @staticmethod
     def good_bad(
@@ -1702,22 +1713,25 @@ class Congestion:
         double_below: float = 10.0,
         halve_every: float = 10.0,
     ) -> Congestion:
-        """Gaffer's good/bad mode: a fixed packet rate while the RTT is low, a lower one while it is high. It covers
-        all packets of the connection, including packets with messages. See :class:`GoodBad`.
+        """Uses one packet rate while the RTT is low, and a lower rate while the RTT is high: the good/bad mode of
+        Gaffer On Games. The rate covers all packets of the connection, including packets with messages. See
+        :class:`GoodBad`.
 
         Args:
             bad_rtt (float, default 0.25): the RTT in seconds above which the link counts as bad.
-            good_packets_per_second (float, default 30.0): the rate while it is good.
-            bad_packets_per_second (float, default 10.0): the rate while it is bad.
-            recovery_time (float, default 4.0): seconds of low RTT before it counts as good again, initially.
+            good_packets_per_second (float, default 30.0): the rate while the link is good.
+            bad_packets_per_second (float, default 10.0): the rate while the link is bad.
+            recovery_time (float, default 4.0): the initial recovery time: seconds of low RTT after which the link
+                counts as good again.
             min_recovery_time (float, default 1.0): the lower bound of the recovery time.
             max_recovery_time (float, default 60.0): the upper bound of the recovery time.
-            double_below (float, default 10.0): turning bad again within this many seconds doubles the recovery
-                time.
-            halve_every (float, default 10.0): every this many seconds of good link halve the recovery time.
+            double_below (float, default 10.0): the recovery time doubles if the link turns bad again within this
+                many seconds.
+            halve_every (float, default 10.0): the recovery time halves each time that the link was good for this
+                many seconds.
 
         Raises:
-            ValueError: naming the argument, its value and its bound.
+            ValueError: an argument is out of its bounds.
         """
 
 # --- endpoints ---------------------------------------------------------------------------------------
@@ -1726,7 +1740,9 @@ class Congestion:
 
 @disjoint_base
 class Ghost:
-    """The base of the classes that :func:`tickwire.ghost` makes."""
+    """The base of all ghost classes. Ghosts are objects that a server copies to its clients: see
+    :func:`tickwire.ghost`.
+    """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self: ...
 
@@ -1792,8 +1808,8 @@ class GhostDespawned:
 
 @final
 class GhostArrays:
-    """The ghosts of a class as columns, with a row for each ghost: from :meth:`World.arrays` and
-    :meth:`ClientWorld.arrays`.
+    """The ghosts of a class as columns, with a row for each ghost. :meth:`World.arrays` and
+    :meth:`ClientWorld.arrays` return it.
 
     ``arrays["position"]`` is the world's own memory: with NumPy an array, otherwise a memoryview. On a server,
     write to it, and the next flush finds the changes. On a client, it is read-only. A row belongs to one ghost as
@@ -1806,11 +1822,12 @@ class GhostArrays:
         """The ghost class."""
     @property
     def names(self) -> list[str]:
-        """The names of the properties that have a column, in order: all except str, bytes, lists and the
-        like."""
+        """The names of the properties that have a column, in order. Strings, bytes, lists and similar values have
+        none.
+        """
     @property
     def capacity(self) -> int:
-        """The most ghosts that may live at a time."""
+        """The maximum number of living ghosts."""
     @property
     def living(self) -> int:
         """The number of living ghosts."""
@@ -1835,7 +1852,7 @@ class GhostArrays:
         """
     @property
     def spawned(self) -> Any:
-        """The rows of ghosts that appeared in the last tick, on a client that takes the class as columns."""
+        """The rows of ghosts that appeared in the last tick, on a client with the class in its ``columns``."""
     @property
     def changed(self) -> Any:
         """The rows of ghosts that changed in the last tick; like :attr:`spawned`."""
@@ -1844,7 +1861,7 @@ class GhostArrays:
         """The rows of ghosts that disappeared in the last tick; like :attr:`spawned`. Their cells have the
         last values."""
     def ghost(self, row: int, /) -> Any:
-        """The object of a row. It is made at the first request.
+        """Returns the object of a row. The first call makes the object.
 
         Raises:
             GhostError: no ghost lives in this row.
@@ -1857,7 +1874,7 @@ class GhostArrays:
 
 @final
 class World:
-    """A server's ghosts. Objects that you spawn here appear at the clients. See :attr:`Server.world`."""
+    """A server's ghosts. Objects that you spawn here appear on the clients. See :attr:`Server.world`."""
 
     @overload
     def spawn(self, ghost: type[_T], /, *, owner: ClientHandle | None = None) -> _T: ...
@@ -1868,8 +1885,9 @@ class World:
 
         Args:
             ghost: an object, or a class.
-            owner: the client that owns the ghost. None, or a client that is gone: no owner. If the client has just
-                left, and its :class:`Disconnected` is in the next tick, the ghost :meth:`waits <waiting>` for it.
+            owner: the client that owns the ghost. None, or a client that is gone: no owner. If the client has left,
+                but its :class:`Disconnected` arrives only in the next tick, the ghost :meth:`waits <waiting>` for
+                it.
 
         Raises:
             FieldError: a property's value is not in its range.
@@ -1882,10 +1900,10 @@ class World:
         Args:
             ghost: an object with the first values, or a class for its defaults.
             count: the number of ghosts.
-            owner: the client that owns them.
+            owner: the client that owns the ghosts.
 
         Raises:
-            As :meth:`spawn`; if there isn't room for all of them, none is spawned.
+            Exception: as :meth:`spawn`; if there isn't room for all ghosts, none is spawned.
         """
     def despawn(self, ghost: object, /) -> None:
         """Removes a ghost from the world and from all clients. Its object keeps the last values and can't be
@@ -1901,39 +1919,40 @@ class World:
             GhostError: a row has no ghost or is given twice. No ghost was removed.
         """
     def objects(self, class_: type[_T], /) -> list[_T]:
-        """The ghosts of a class, as objects, by row.
+        """The ghosts of a class, as objects, in row order.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def arrays(self, class_: type, /) -> GhostArrays:
-        """The ghosts of a class, as writable columns. The next flush finds what changed.
+        """The ghosts of a class, as writable columns. The next flush finds the changes.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def save(self) -> bytes:
-        """The world as bytes, for another server to continue by :meth:`load`. They hold all ghosts with all of their
-        properties, owners and network ids, the tick, and the ids by which clients know the ghosts. Numbers are exact, not
-        rounded to the property's step. A ghost with a value out of its range is saved with its last valid values.
+        """Returns the world as bytes, so that another server can :meth:`load` it. They contain the tick and all
+        ghosts, with their properties, owners, network ids and the ids that clients use. Numbers aren't rounded to
+        the property's step. A ghost with a value out of its range is saved with its last valid values.
 
         Raises:
             ClosedError: the server was closed.
         """
     def load(self, data: bytes, /) -> None:
-        """Makes the world of a new server continue a saved one, before its first tick and spawn.
+        """Loads a saved world into a new server, before the server's first tick and spawn.
 
         Args:
-            data: what :meth:`save` returned.
+            data: the bytes from :meth:`save`.
 
         Raises:
-            BadWorldError: the bytes aren't a saved world, or the world has other ghost classes. Then the new world is empty.
+            BadWorldError: the bytes aren't a saved world, or the saved world has other ghost classes. The new world
+                stays empty.
             GhostError: the world isn't new.
             ClosedError: the server was closed.
         """
     def waiting(self, class_: type[_T], /) -> dict[_T, int]:
-        """The ghosts of a class that wait for their player: each with the client id of its last owner, which left. A client
-        that connects with that id owns them again. :meth:`set_owner` and :meth:`despawn` end the wait.
+        """The ghosts of a class whose owner has left, each with the owner's client id. A client that connects with
+        this id owns them again. :meth:`set_owner` and :meth:`despawn` end the wait.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -1963,7 +1982,7 @@ class World:
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
-            TypeError, ValueError: naming what is wrong with the rule.
+            TypeError, ValueError: the rule is invalid.
         """
     def set_condition_hook(
         self,
@@ -1972,9 +1991,10 @@ class World:
         hook: Callable[[list[ClientHandle], GhostArrays], Any] | None,
         /,
     ) -> None:
-        """Sets a function that decides in each flush which clients get the properties with a condition
-        :func:`when`. It is called with the clients and the class's :class:`GhostArrays`, like the function of
-        :class:`Hook`, and returns a bool for each client and row. None removes the function; the last masks stay.
+        """Sets a function that decides, in each flush, which clients get the properties with a :func:`when`
+        condition. The function gets the clients and the class's :class:`GhostArrays`, like the function of
+        :class:`Hook`, and returns a bool for each client and row. None removes the function; its last result stays
+        in effect.
 
         Args:
             class_: the ghost class.
@@ -1986,8 +2006,9 @@ class World:
             TypeError: the hook can't be called.
         """
     def set_condition(self, client: ClientHandle, class_: type, name: str, rows: _Array, /) -> bool:
-        """Selects the ghosts of a class whose properties with a condition :func:`when` a client gets from now on.
-        Ghosts beyond the mask, and ghosts that spawn later, aren't selected. Returns False if the client is gone.
+        """Selects ghosts of a class. From now on, the client gets their properties with this :func:`when`
+        condition. Ghosts beyond the mask, and ghosts that spawn later, aren't selected. Returns False if the client
+        is gone.
 
         Args:
             client: the receiving client.
@@ -2000,7 +2021,7 @@ class World:
             StaleClientError: with ``strict=True``, the client is gone.
         """
     def set_priority(self, class_: type, hook: Callable[[GhostArrays], Any] | None, /) -> None:
-        """Sets a function that returns the weights of :meth:`set_weights` in each flush. It is called with the
+        """Sets a function that computes the weights of :meth:`set_weights` in each flush. The function gets the
         class's :class:`GhostArrays`, and returns a buffer of float32, one per row, or None to keep the last
         weights. A hook of None removes the function.
 
@@ -2011,43 +2032,44 @@ class World:
     def look_from(
         self, client: ClientHandle, class_: type, places: Iterable[Sequence[float]] | None, /
     ) -> bool:
-        """Sets the places from which a client sees the ghosts of a class with a :class:`Grid`. A place is two or
-        three numbers. None, or no places: the places of the client's own ghosts. Returns False if the client is
-        gone.
+        """Sets the places from which a client sees the ghosts of a class with the :class:`Grid` rule. A place is
+        two or three numbers. None, or no places: the places of the client's own ghosts. Returns False if the client
+        is gone.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or doesn't have this rule.
             StaleClientError: with ``strict=True``, the client has left.
         """
     def show(self, client: ClientHandle, class_: type, rows: _Array, /) -> bool:
-        """Sets which ghosts of a :class:`Chosen` class a client gets from now on: a buffer of bool, one per row.
-        Ghosts beyond the mask, and ghosts that spawn later, aren't sent. Returns False if the client is gone.
+        """Sets which ghosts of a class with the :class:`Chosen` rule a client gets from now on, by a buffer of
+        bool, one per row. Ghosts beyond the mask, and ghosts that spawn later, aren't sent. Returns False if the
+        client is gone.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or doesn't have this rule.
             StaleClientError: with ``strict=True``, the client is gone.
         """
     def id_of(self, client: ClientHandle, ghost: object, /) -> int | None:
-        """The number under which a client knows a ghost, for use in a message to this client.
-        :meth:`ClientWorld.ghost_of` turns the number into the ghost. It stands for no other ghost for 32,768
-        flushes. None if the client doesn't get the ghost, or is gone.
+        """The number by which a client knows a ghost, for use in a message to this client.
+        :meth:`ClientWorld.ghost_of` turns the number into the ghost. The number isn't reused for 32,768 flushes.
+        None if the client doesn't get the ghost, or is gone.
 
         Raises:
             GhostError: the ghost isn't in this world.
             StaleClientError: with ``strict=True``, the client is gone.
         """
     def ghost_of(self, client: ClientHandle, class_: type[_T], number: int, /) -> _T | None:
-        """The ghost that a client knows under this number, from :meth:`ClientWorld.id_of`. None if the ghost is
-        gone, if the client never got it, or if the client is gone.
+        """The ghost for a number from the client's :meth:`ClientWorld.id_of`. None if the ghost or the client is
+        gone, or if the client never got the ghost.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
             StaleClientError: with ``strict=True``, the client has left.
         """
     def set_weights(self, class_: type, weights: _Array, /) -> None:
-        """Sets factors for the priorities of a class's ghosts, used in ticks that have no room for everything that
-        is due: a buffer of float32, one per row. Missing rows and ghosts that spawn later have 1. The factors stay
-        until you set them again.
+        """Sets factors for the priorities of a class's ghosts, for ticks that have no room for everything that is
+        due. The buffer has a float32 for each row. Missing rows, and ghosts that spawn later, have 1. The factors
+        stay until you set them again.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2055,12 +2077,13 @@ class World:
     def set_must_know(self, class_: type, rows: _Array | None, /) -> None:
         """Marks ghosts of a class that clients must know soon, such as the score, flags or doors. If there isn't
         room for everything that is due, these ghosts are created and updated first, in up to half of the client's
-        budget. Beyond it they are sent by priority like the others. Relevancy still decides which clients get them.
+        budget. Beyond it, they are sent by priority, like other ghosts. Relevancy still decides which clients get
+        them.
 
         Args:
             class_: the ghost class.
-            rows: a buffer with a bool for each row; False for rows beyond it and for ghosts that spawn later. None:
-                no row.
+            rows: a buffer with a bool for each row. Rows beyond it, and ghosts that spawn later, aren't marked.
+                None: no rows.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2068,60 +2091,58 @@ class World:
     @property
     def costs(self) -> dict[str, dict[str, int]]:
         """The bits that were sent for ghosts, by class and then by property. Names in parentheses are the overhead
-        of records and packets. The sum equals the payloads on the wire.
+        of records and packets. The sum is everything that was sent for ghosts.
         """
     def client_bits(self, client: ClientHandle, /) -> int:
         """The bits that were sent for ghosts to a connected client."""
     def remember(self, seconds: float) -> None:
-        """Remembers the world from now on, for :meth:`rewind`. Takes 4 bytes (8 if a value needs more than 32
-        bits) for each number, ghost and tick.
+        """Records the world from now on, for :meth:`rewind`. Each number of each ghost takes 4 bytes per tick, or 8
+        bytes if it needs more than 32 bits.
 
         Args:
             seconds: the time that :meth:`rewind` may go back, at most 250 ticks at the protocol's ``tick_rate`` (60
-                a second if it has none); 0 forgets everything.
+                a second if it has none). 0 deletes the record.
 
         Raises:
-            ValueError: naming the bound.
+            ValueError: an argument is out of its bounds.
         """
     @property
     def past_bytes(self) -> int:
         """Bytes of memory that :meth:`remember` takes."""
     @property
     def tick(self) -> int:
-        """The tick that was sent last. A client's :attr:`WorldView.tick` counts the same ticks, by their low 16
-        bits.
-        """
+        """The tick that was sent last. A client's :attr:`WorldView.tick` counts the same ticks, modulo 65,536."""
     def rewind(self, client: ClientHandle, /, *, seen: float | None = None) -> Past:
         """The world as a client saw it: a :class:`tickwire.predict.Past`, for a ``with`` statement.
 
         Args:
-            client: the client whose view it is; :meth:`WorldView.shown` says which ghosts it was shown.
+            client: the client that saw it. :meth:`WorldView.shown` returns which ghosts were shown to this client.
             seen: the tick that the client saw (its :attr:`WorldView.tick`). None: the tick that the client reported
                 with its input of the current tick (:meth:`Inputs.seen`), or the newest tick if it reported none.
 
         Raises:
-            GhostError: nothing is remembered.
+            GhostError: nothing is recorded: see :meth:`remember`.
             ValueError: ``seen`` isn't a finite number, or it is None and the protocol has no inputs.
         """
     def rewind_to(self, tick: float, /) -> Past:
-        """The world as it was at a tick, independent of clients; otherwise like :meth:`rewind`.
+        """The world at a tick, independent of clients; otherwise like :meth:`rewind`.
 
         Args:
             tick: the tick, with its fraction; the newest is :attr:`tick`.
 
         Raises:
-            GhostError: nothing is remembered.
+            GhostError: nothing is recorded: see :meth:`remember`.
             ValueError: the tick is not a finite number.
         """
     @property
     def judgements(self) -> Judgements:
-        """The judgements, the newest last: a :class:`tickwire.predict.Judgements`."""
+        """The record of past judgements, newest last: a :class:`tickwire.predict.Judgements`."""
     def __contains__(self, ghost: object, /) -> bool: ...
 
 @final
 class Latency:
-    """The parts of the time from a key press to another player's screen, in seconds: see :attr:`Client.latency`. They
-    assume that the other player has the same line and view as this client.
+    """The parts of the time from a key press to another player's screen, in seconds: see :attr:`Client.latency`.
+    They assume that the other player's line and view are like this client's.
     """
 
     @property
@@ -2130,11 +2151,11 @@ class Latency:
     @property
     def lead(self) -> float:
         """The time by which inputs are ahead of the server's clock. It covers the way to the server, jitter,
-        losses, and the wait for a tick. 0.0 without inputs.
+        losses, and the wait for a tick. 0.0 if the protocol has no inputs.
         """
     @property
     def view(self) -> float:
-        """The time by which the view delays arrived states, so that the next state arrives in time."""
+        """The time for which the view holds back states, so that the next state arrives in time."""
     @property
     def total(self) -> float:
         """The sum of the lead, half of the line and the view."""
@@ -2143,7 +2164,7 @@ class Latency:
 class Clock:
     """A client's estimate of its server's time: see :attr:`Client.clock`.
 
-    Its values are None until packets of both directions have arrived, about two round trips after the connection is
+    Its values are None until packets have arrived in both directions, about two round trips after the connection is
     up. The clock then runs within a few percent of the server's rate, and never backwards. It raises ValueError if
     the protocol has no ``tick_rate``. See ``docs/time.md``.
     """
@@ -2156,9 +2177,7 @@ class Clock:
         """The tick for which an input is sent now; None before it is known."""
     @property
     def error(self) -> float | None:
-        """Seconds by which ``tick`` may be wrong, apart from the difference between the two directions; None before
-        it is known.
-        """
+        """Seconds by which ``tick`` may be wrong if both directions take equally long; None before it is known."""
     @property
     def settled(self) -> bool:
         """Whether ``tick`` has converged."""
@@ -2167,25 +2186,25 @@ class Clock:
         """The protocol's ticks per second."""
     @property
     def speed(self) -> float:
-        """The current speed: 1 unless the clock makes up for an error."""
+        """The current speed: 1, except while the clock corrects an error."""
     @property
     def drift(self) -> float:
         """The drift of the server's clock against this machine's clock, as a fraction."""
     @property
     def lead(self) -> float | None:
-        """Ticks by which inputs are ahead of ``tick``, without their delay; None before it is known."""
+        """Ticks by which inputs are ahead of ``tick``, without :attr:`delay`; None before it is known."""
     @property
     def delay(self) -> int:
         """Ticks between sending an input and predicting it, as set by :meth:`Client.set_inputs`."""
     @property
     def server_tick(self) -> int | None:
-        """The newest tick that the server has reported; None before."""
+        """The newest tick that the server has reported; None before the first."""
     @property
     def acked(self) -> int | None:
-        """The newest tick whose input the server has acked; None before."""
+        """The newest tick whose input the server has acked; None before the first."""
     @property
     def restarts(self) -> int:
-        """The number of restarts because of an error above a quarter of a second."""
+        """How often the clock restarted because its error was above a quarter of a second."""
 
 @final
 class InputColumns:
@@ -2220,17 +2239,18 @@ class InputStatus:
         """The outcome of the current tick's input; None before the first input."""
     @property
     def early(self) -> float | None:
-        """The smoothed number of ticks by which inputs are early; negative if they are late. None before the
-        first."""
+        """The smoothed number of ticks by which inputs are early; negative if they are late. None before the first
+        input.
+        """
     @property
     def here(self) -> int:
-        """Ticks whose input had arrived."""
+        """Ticks whose input arrived in time."""
     @property
     def missing(self) -> int:
         """Ticks that ran without their input."""
     @property
     def repeated(self) -> int:
-        """Of these, ticks that repeated the previous input."""
+        """Ticks without their input that repeated the previous input."""
     @property
     def late(self) -> int:
         """Inputs that arrived after their tick had run without them."""
@@ -2249,10 +2269,10 @@ class InputStatus:
 
 @final
 class Inputs:
-    """A server's inputs for the current tick, from ``receive`` until the next one after a flush:
-    :attr:`Server.inputs`. Iterating yields ``(client, input)`` for each client that ever sent an input. The input
-    is None if it is missing and no earlier input is repeated. It raises ValueError if the protocol has no
-    ``inputs``. See ``docs/time.md``.
+    """A server's inputs for the current tick: see :attr:`Server.inputs`. The tick lasts from ``receive`` until the
+    first ``receive`` after a flush. Iterating yields ``(client, input)`` for each client that ever sent an input.
+    The input is None if it is missing and no earlier input is repeated. All methods raise ValueError if the
+    protocol has no ``inputs``. See ``docs/time.md``.
     """
 
     @property
@@ -2261,29 +2281,30 @@ class Inputs:
     def __iter__(self) -> Iterator[tuple[ClientHandle, Any]]: ...
     def __len__(self) -> int: ...
     def get(self, client: ClientHandle, /) -> Any:
-        """The input of a client for the current tick; None if there is none."""
+        """The input of a client for the current tick; None if it is missing."""
     def seen(self, client: ClientHandle, /) -> float | None:
         """The tick, with its fraction, that the player saw when giving the input for the current tick. None if the
         client didn't report it (:meth:`Client.set_seen`). A client may lie, so limit how far back it may be.
         """
     def status(self, client: ClientHandle, /) -> InputStatus:
-        """How a client's inputs arrive."""
+        """Counts of a client's inputs."""
     def set_policy(self, missing: Literal["repeat", "none"], *, ticks: int = 8) -> None:
         """Sets the replacement for a missing input.
 
         Args:
             missing (Literal['repeat', 'none']): ``"repeat"``: the newest earlier input; ``"none"``: None.
-            ticks (int, default 8): for how many ticks in a row it is repeated, 1 to 64; after them the input
-                is None.
+            ticks (int, default 8): the number of consecutive ticks that repeat an input, 1 to 64; after them, the
+                input is None.
 
         Raises:
-            ValueError: naming the argument, its value and its bound.
+            ValueError: an argument is out of its bounds.
         """
     def columns(self) -> InputColumns:
         """The inputs of the current tick by client, as columns."""
     def rows(self) -> Any:
-        """The inputs of the current tick as rows of their class, in the order of :meth:`columns`:
-        with NumPy an array. Zeros if there is no input."""
+        """The inputs of the current tick as rows of their class, in the order of :meth:`columns`: with NumPy an
+        array. A missing input is a row of zeros.
+        """
 
 @final
 class ClientWorld:
@@ -2292,14 +2313,14 @@ class ClientWorld:
     """
 
     def objects(self, class_: type[_T], /) -> list[_T]:
-        """The ghosts of a class, as objects, by row.
+        """The ghosts of a class, as objects, in row order.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def arrays(self, class_: type, /) -> GhostArrays:
-        """The ghosts of a class, as read-only columns. After :meth:`Client.receive` they show the newest tick. The
-        next call of it changes them in place.
+        """The ghosts of a class, as read-only columns. Each :meth:`Client.receive` updates them in place to the
+        newest tick.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2330,8 +2351,8 @@ class ClientWorld:
             GhostError: the ghost is gone, or belongs to another client's world.
         """
     def id_of(self, ghost: object, /) -> int:
-        """The number under which this client knows a ghost, for use in a message to its server.
-        :meth:`World.ghost_of` turns the number into the ghost. It stands for no other ghost.
+        """The number by which this client knows a ghost, for use in a message to its server. :meth:`World.ghost_of`
+        turns the number into the ghost.
 
         Raises:
             GhostError: the ghost is gone, or belongs to another client's world.
@@ -2365,24 +2386,24 @@ class ClientWorld:
         """Sets how far the view stays behind the server.
 
         Args:
-            delay: seconds between arrival and display; None: measured. At least one tick.
+            delay: seconds between arrival and display, at least one tick; None: chosen by measuring the connection.
             extrapolation: seconds for which properties with a velocity continue to move beyond the newest tick.
             rest: seconds for which a ghost without updates continues to move, for worlds that exceed the budget; 0:
-                it stops.
+                the ghost stops.
 
         Raises:
-            ValueError: naming the bound.
+            ValueError: an argument is out of its bounds.
             ClosedError: the client is closed.
         """
     def __contains__(self, ghost: object, /) -> bool: ...
 
 @final
 class WorldView:
-    """The world at a time between two ticks: :meth:`ClientWorld.view` returns what to draw, and
-    :meth:`World.rewind` what a client saw.
+    """The world at a time between two ticks. :meth:`ClientWorld.view` returns the view to draw, and
+    :meth:`World.rewind` the view that a client saw.
 
-    Between two states of a ghost, each property is shown by its rule. A ghost appears in its first tick and
-    disappears in its last. The next view changes the columns in place.
+    Each property is interpolated between two states of the ghost, by the property's rule. A ghost appears in its
+    first tick and disappears in its last tick. The next view changes the columns in place.
     """
 
     def arrays(self, class_: type, /) -> GhostArrays:
@@ -2392,8 +2413,8 @@ class WorldView:
             GhostError: the class is not among the protocol's ghosts.
         """
     def objects(self, class_: type[_T], /) -> list[_T]:
-        """The ghosts of a class that exist at the view's tick, as objects, by row. Strings and the like have
-        their present value.
+        """The ghosts of a class that exist at the view's tick, as objects, in row order. Strings, bytes and lists
+        have their newest value.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2418,11 +2439,11 @@ class WorldView:
             GhostError: the ghost isn't in this view.
         """
     def ghost(self, ghost: _T, /) -> _T | None:
-        """A ghost as it is at the view's tick; None if it doesn't exist at this tick. Strings and the like have
-        their present value.
+        """A ghost at the view's tick; None if it doesn't exist at this tick. Strings, bytes and lists have their
+        newest value.
 
         Raises:
-            GhostError: the ghost was never in a world, or is in another one.
+            GhostError: the ghost was never in a world, or is in another world.
         """
     def at(self, tick: float, /) -> WorldView:
         """Moves the view to another tick, with its fraction, until the next
@@ -2434,7 +2455,9 @@ class WorldView:
         """
     @property
     def tick(self) -> float:
-        """The view's tick, with its fraction. A client reports it to the server as seen. 0 before anything arrived."""
+        """The view's tick, with its fraction. A client reports it to the server with its inputs. 0 before anything
+        has arrived.
+        """
     @property
     def delay(self) -> float:
         """Seconds between arrival and display; 0 on a server."""
@@ -2443,7 +2466,7 @@ class WorldView:
         """The measured length of a server tick, in seconds; 0 on a server."""
     @property
     def stood(self) -> float:
-        """Seconds in which the view stood still because updates were late; 0 on a server."""
+        """The total seconds for which the view stood still because updates were late; 0 on a server."""
     def shown(self, class_: type, /) -> Any:
         """A column of bool, in a rewound world: True for the rows of a class that the client was shown. True for
         all rows in a world without a client.
@@ -2456,9 +2479,9 @@ class WorldView:
 class Inbox(Generic[_M, _W, _L, _V]):
     """Everything that arrived since the last tick.
 
-    A player's :class:`Connected` arrives at least a tick before everything else from this player, and its
-    :class:`Disconnected` at least a tick later. So you can read the lists in any order. Iterating yields events,
-    messages and values of latest channels::
+    A client's :class:`Connected` arrives at least a tick before everything else from this client. Its
+    :class:`Disconnected` arrives at least a tick after everything else. So you can read the lists in any order.
+    Iterating yields events, messages and values of latest channels::
 
         for client, what in inbox:  # on a client: for what in inbox
             match what:
@@ -2484,12 +2507,12 @@ class Inbox(Generic[_M, _W, _L, _V]):
         """Payloads: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client."""
     @property
     def missed(self) -> list[Any]:
-        """Gaps in redundant channels: the number of messages that never arrived, as ``(client, channel, count)`` on
-        a server, ``(channel, count)`` on a client.
+        """Gaps in redundant channels: the numbers of messages that never arrived, as ``(client, channel, count)``
+        on a server, ``(channel, count)`` on a client.
         """
     @property
     def chunks(self) -> list[ReceivedChunk]:
-        """Chunks that the peer sent, whole and verified, in the order in which the peer sent them."""
+        """Complete chunks with verified hashes, in the order in which the peer sent them."""
     @property
     def chunk_failures(self) -> list[Any]:
         """Chunks from the peer that failed: ``(client, label, error)`` on a server, ``(label, error)`` on a client.
@@ -2497,55 +2520,56 @@ class Inbox(Generic[_M, _W, _L, _V]):
         """
     @property
     def ghosts(self) -> list[GhostSpawned | GhostChanged | GhostOwned | GhostLinked | GhostDespawned]:
-        """Events of a client's ghosts: first spawns and despawns in order, then changes. There are none for classes
-        taken as columns, and none on a server.
+        """Events of a client's ghosts: first spawns and despawns in order, then changes. Classes in ``columns``
+        have no events. Empty on a server.
         """
     @property
     def notifications(self) -> Notifications:
-        """Reports of messages sent with ``notify=True``, and of payloads, as delivered or lost. Each is reported
-        exactly once while its connection lasts.
+        """Delivery reports for payloads, and for messages sent with ``notify=True``. Each is reported exactly once
+        while its connection lasts.
         """
     @property
     def has_calls(self) -> bool:
         """Whether this inbox has calls that haven't run yet."""
     def run_calls(self, before: int | None = None) -> int:
         """Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival. Returns how many ran.
-        Iterating over the inbox and :meth:`Handlers.dispatch` run each call in its place automatically. The
-        remaining calls run when the tick is flushed, or in the next tick. An older inbox has no calls left.
+        Iterating over the inbox and :meth:`Handlers.dispatch` run calls automatically, in order with the messages.
+        The remaining calls run when the tick is flushed, or in the next tick. The inbox of an earlier tick has no
+        calls left.
 
         Args:
             before (int | None, default None): only the calls that arrived before ``messages[before]``; None: all.
         """
     def columns(self, class_: type, /) -> Any:
-        """All messages of a class listed in the endpoint's ``columns``, one per row, read-only: with NumPy a
-        structured array, else :class:`Rows`.
+        """All messages of a class listed in the endpoint's ``columns``, one per row, read-only. With NumPy this is
+        a structured array, otherwise :class:`Rows`.
 
         The columns before the class's fields are ``client`` (see :meth:`Server.client`; 0 on a client),
-        ``received`` (when its packet arrived, in seconds since the endpoint's start), ``slot``, ``key`` (latest
-        channels), ``sequence`` (of its packet), ``missed`` (the number of messages before it that never arrived;
-        redundant channels) and ``channel``. If the class has a field of the same name, the added column ends in an
-        underscore.
+        ``received`` (the time at which its packet arrived, in seconds since the endpoint's start), ``slot``,
+        ``key`` (latest channels), ``sequence`` (of its packet), ``missed`` (the number of messages before it that
+        never arrived; redundant channels) and ``channel``. If the class has a field of the same name, the added
+        column ends in an underscore.
 
         Raises:
             ValueError: the class is delivered as objects.
         """
     @property
     def packets(self) -> PacketNotifications:
-        """Reports of packets as delivered or lost, each once; at most the newest 1,024 of a connection.
+        """Delivery reports for packets, each once; at most the newest 1,024 of each connection.
 
         Raises:
             AttributeError: the endpoint was made without ``packet_notifications=True``.
         """
     def __iter__(self) -> Iterator[_W]:
-        """Events, messages, and the messages of :attr:`latest`, in this order. On a server, each is a pair
+        """Yields events, messages, and the messages of :attr:`latest`, in this order. On a server, each is a pair
         ``(client, what)``. A tick with a client's :class:`Connected` or :class:`Disconnected` has nothing else from
         this client.
         """
 
 @final
 class Tick(Generic[_M, _W, _L, _V]):
-    """A context manager that receives on entry and sends on exit, even if the body raises, so that connections
-    stay alive.
+    """A context manager that receives on entry and sends on exit. It sends even if the body raises, so that
+    connections stay alive.
     """
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
@@ -2567,30 +2591,31 @@ class Tuning:
             the game ticks. ``"thread"``: a native thread also serves connections between ticks and while the game
             is busy: it acks, resends and paces chunks. A tick's messages still go out together, at its flush.
         bind (AddressLike | None, default None): the local address of a client or peer; None: any free port. A
-            server has its address already, and takes none.
+            server has its own ``address`` argument instead.
         timeout (int | None, default None): seconds of silence that end a connection or an attempt to connect; None:
-            10, and 5 between peers. Used by :meth:`Client.connect` and by peers (there at most 60). Connect tokens
-            have a timeout of their own. A server ends a connection after 300 seconds of silence at the latest.
+            10, and 5 between peers. :meth:`Client.connect` and peers use it (peers: at most 60). Connect tokens
+            have their own timeout. A server ends a connection after 300 seconds of silence at the latest.
         mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
             Lower it for paths that silently drop larger packets. Each side sets it for its own packets.
-        stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A server drops a player, with
-            :attr:`DisconnectReason.STALLED` on both sides, if a reliable channel to it is full and delivers nothing
-            for this long, or if the channel continues to refuse messages and takes more than twelve times as long
-            to deliver a full queue. ``counters["connections.stalled"]`` counts these players. None: no player is
-            dropped for this reason.
+        stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A server disconnects a client if a
+            reliable channel to it is full and delivers nothing for this long. The server also does so if the
+            channel stays full and needs more than twelve times as long to deliver its queue. Both sides see
+            :attr:`DisconnectReason.STALLED`, and ``counters["connections.stalled"]`` counts these clients. None: no
+            client is disconnected for this reason.
         packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
             or lost.
-        priority (PriorityHook | None, default None): called once per flush with the :class:`Candidates` of all
-            receivers, if unordered messages are queued. Returns a buffer of float32 scores, one per candidate;
-            within a channel, messages with higher scores go first. None keeps the order. If the hook raises, sends,
-            receives or returns anything else, the packets go out in their usual order, and :meth:`Server.flush`, or
-            the ``with`` of :meth:`Server.tick`, raises the exception.
-        factory (MessageFactory | None, default None): makes the message objects; None: calls the class.
+        priority (PriorityHook | None, default None): a function that is called once per flush with the
+            :class:`Candidates` of all receivers, if unordered messages are queued. It returns a buffer of float32
+            scores, one per candidate, or None to keep the order. Within a channel, messages with higher scores are
+            sent first. If the hook raises, sends, receives or returns anything else, messages are sent in their
+            usual order. :meth:`Server.flush`, or the ``with`` of :meth:`Server.tick`, then raises the exception.
+        factory (MessageFactory | None, default None): a function that makes the message objects; None: the class is
+            called.
         columns (Sequence[type] | None, default None): message classes delivered as columns
             (:meth:`Inbox.columns`) instead of objects.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
     """
 
     def __new__(
@@ -2614,13 +2639,13 @@ class Tuning:
         """The local address, if one was given."""
     @property
     def timeout(self) -> int | None:
-        """Seconds of silence that end a connection, if given."""
+        """Seconds of silence that end a connection; None: the default."""
     @property
     def mtu(self) -> int:
         """Bytes of the largest IP packets to send."""
     @property
     def stalled_timeout(self) -> float | None:
-        """Seconds for which a reliable channel may be full; None: without limit."""
+        """Seconds for which a reliable channel may be full; None: no limit."""
     @property
     def packet_notifications(self) -> bool:
         """Whether :attr:`Inbox.packets` reports each packet."""
@@ -2646,7 +2671,8 @@ class Transfers:
             on a client and between peers.
         directory (str | PathLike[str] | None, default None): a directory to receive chunks into files, instead of
             into memory. Files are named by their hash in hex. The directory is created if missing. Unfinished files
-            stay: if the same peer offers the same content again, even to another process, only the rest is sent.
+            are kept: if the same peer sends the same content again, even to another process, only the missing part
+            is sent.
         file_limit (int | None, default None): bytes of the largest file, at most ``directory_limit``; None: 1 GiB.
             Larger chunks are refused.
         directory_limit (int | None, default None): bytes of all files in the directory; unfinished files count by
@@ -2655,7 +2681,7 @@ class Transfers:
             :meth:`Congestion.adaptive`.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
     """
 
     def __new__(
@@ -2685,22 +2711,22 @@ class Transfers:
 
 @final
 class Debugging:
-    """Settings to find mistakes in a game and its network: strict errors, bad networks, captures.
+    """Settings for finding mistakes: strict errors, bad networks, captures.
 
     Args:
         strict (bool, default False): whether calls raise instead of returning a false result:
             :class:`StaleClientError` if the named client has left, :class:`NotConnectedError` on a client without a
             connection, and :class:`ChannelFullError` if the other side doesn't ack.
-        conditions (Conditions | None, default None): a bad network for everything sent. Set it on both sides. All
-            peers of the endpoint share its rate and its losses, as on one link.
+        conditions (Conditions | None, default None): a simulated bad network for everything sent. Set it on both
+            sides. All peers of the endpoint share its rate and losses, as on a single link.
         seed (int | None, default None): the seed that makes these conditions repeatable; None: random.
         capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
             path of a new capture. If writing fails, the error is logged and the game continues.
-        slow_hook (float, default 0.005): seconds. A hook that takes longer is logged, at most once a second,
-            because the tick waits for it. ``counters`` has the times of all hooks.
+        slow_hook (float, default 0.005): seconds after which a hook is logged as slow, at most once a second. The
+            tick waits for hooks. ``counters`` has the times of all hooks.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
     """
 
     def __new__(
@@ -2717,7 +2743,7 @@ class Debugging:
         """Whether calls raise instead of returning a result."""
     @property
     def conditions(self) -> Conditions | None:
-        """The bad network for everything sent."""
+        """The simulated bad network for everything sent."""
     @property
     def seed(self) -> int | None:
         """The seed of the conditions, if given."""
@@ -2732,32 +2758,32 @@ class Debugging:
 
 @final
 class Access:
-    """Who may connect to a server.
+    """Rules that decide which clients may connect to a server.
 
     Args:
-        admission (AdmissionHook | None, default None): a hook that decides about newcomers before the game sees
-            them. Each :meth:`Server.receive` calls it with a list of newcomers (:class:`ClientHandle`). It returns
-            the newcomers to refuse, as handles or client ids, or None. It may return a mapping instead, with a text
-            for each refused client's ``detail``. Refused clients are disconnected with
+        admission (AdmissionHook | None, default None): a function that decides about new clients before the game
+            sees them. Each :meth:`Server.receive` calls it with a list of new clients (:class:`ClientHandle`). It
+            returns the clients to refuse, as handles or client ids, or None. It may return a mapping instead, with
+            a text for each refused client's ``detail``. Refused clients are disconnected with
             :attr:`DisconnectReason.KICKED`, and the game sees no event, message, chunk or file from them. Clients
-            that connect while the hook runs wait for the next :meth:`Server.receive`. If the hook raises, all these
-            newcomers are refused, and :meth:`Server.receive` raises the exception.
+            that connect while the hook runs wait for the next :meth:`Server.receive`. If the hook raises, all
+            clients in its list are refused, and :meth:`Server.receive` raises the exception.
         public_addresses (Sequence[AddressLike] | None, default None): the server's addresses in connect tokens,
             if they differ from its ``address``.
         max_token_lifetime (int | None, default None): the longest ``expires_in`` of the login backend, in seconds.
-            Tokens that live longer are refused. Tokens that are older than the server are always refused. Other
-            libraries' tokens don't carry their time of creation; with this setting, they are refused if they may be
-            older than the server.
+            Tokens that live longer are refused. Tokens that are older than the server are always refused. Tokens
+            from other libraries don't contain their time of creation. With this setting, they are refused if they
+            may be older than the server.
         clock_skew (int, default 0): seconds by which the clocks of backend and server may differ. Tokens are
-            accepted for this long after they expire, and if they were made up to this long before the server's
-            start.
+            accepted for this long after they expire. Tokens that were made up to this long before the server's
+            start are accepted too.
         replace_duplicates (bool, default True): whether a client whose ``client_id`` is already connected replaces
             the old connection. The old connection then ends with :attr:`DisconnectReason.REPLACED` on both sides,
             before the new :class:`Connected`. False: the new client waits until the old client has left or timed
             out.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
     """
 
     def __new__(
@@ -2771,7 +2797,7 @@ class Access:
     ) -> Access: ...
     @property
     def admission(self) -> AdmissionHook | None:
-        """The hook that decides about newcomers."""
+        """The function that decides about new clients."""
     @property
     def public_addresses(self) -> list[Address] | None:
         """The server's addresses in connect tokens, if given."""
@@ -2787,19 +2813,19 @@ class Access:
 
 @final
 class Rendezvous:
-    """Settings to find players and to reach them behind NATs.
+    """Settings for finding players and for reaching them behind NATs.
 
     Args:
         address (AddressLike | None, default None): a rendezvous server (:class:`RendezvousServer`). It gives the
             game a code (:attr:`Peer.code`, :attr:`Server.code`) with which players behind NATs join. None: players
             join by address only.
         title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not listed.
-        relaying (bool, default True): whether this player forwards packets between two players who don't reach each
-            other, at up to 128 KiB a second, and may itself be reached through another player. If the host sets
-            False, newcomers who don't reach all players are refused. A server never forwards.
+        relaying (bool, default True): whether this player forwards packets between players who can't reach each
+            other, at up to 128 KiB a second, and accepts packets that others forward. If the host sets False, new
+            players who can't reach all players are refused. A server never forwards.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
     """
 
     def __new__(
@@ -2820,13 +2846,14 @@ class Server(Generic[_P]):
     """A dedicated server on one UDP socket.
 
     Args:
-        address (AddressLike): where to listen; port 0 picks a free one (see :attr:`address`). ``[::]`` listens on
-            all IPv6 and IPv4 addresses.
+        address (AddressLike): the address to listen on; port 0 picks a free port (see :attr:`address`). ``[::]``
+            listens on all IPv6 and IPv4 addresses.
         protocol (Protocol): the protocol of both sides.
         key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development
-            mode with a well-known key, in which anyone can connect. At an address other than loopback it warns.
+            mode with a public key, in which anyone can connect. At an address other than loopback, this causes a
+            warning.
         max_clients (int, default 64): client slots, 1 to 65,536.
-        access (Access | None, default None): who may connect.
+        access (Access | None, default None): the rules for connecting.
         rendezvous (Rendezvous | None, default None): a rendezvous server that gives this server a :attr:`code`,
             with which clients reach it through NATs; None: clients reach it by address only.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
@@ -2835,8 +2862,8 @@ class Server(Generic[_P]):
         debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
     Raises:
-        OSError: the address can't be bound, or the directory can't be made; see errno.
-        ValueError: naming the argument, its value and its bound.
+        OSError: the address can't be bound, or the directory can't be created; see errno.
+        ValueError: an argument is out of its bounds.
     """
 
     def __new__(
@@ -2856,7 +2883,7 @@ class Server(Generic[_P]):
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def address(self) -> Address:
-        """The address it listens on, with the actual port."""
+        """The address that the server listens on, with the actual port."""
     @property
     def code(self) -> str | None:
         """The code with which clients reach this server (:class:`tickwire.peers.Code`); None until the
@@ -2864,8 +2891,8 @@ class Server(Generic[_P]):
         """
     @property
     def code_error(self) -> str | None:
-        """The reason why there is no :attr:`code`, or why the rendezvous server may have forgotten it; None if
-        there is no problem. Registration is retried.
+        """The reason why there is no :attr:`code`, or why the code may be invalid now; None if there is no problem.
+        Registration is retried.
         """
     @property
     def protocol(self) -> Protocol[_P]:
@@ -2875,7 +2902,7 @@ class Server(Generic[_P]):
         """The simulated network of this server; None on a real network."""
     @property
     def world(self) -> World:
-        """The server's ghosts. Objects that you spawn here appear at the clients."""
+        """The server's ghosts. Objects that you spawn here appear on the clients."""
     @property
     def inputs(self) -> Inputs:
         """The clients' inputs for the current tick."""
@@ -2906,13 +2933,13 @@ class Server(Generic[_P]):
             Exception: from the priority hook. The packets were sent, in their usual order.
         """
     def pump(self) -> None:
-        """Keeps connections alive without taking messages, for example while loading. Messages wait. Once the
-        receive window is full, their sender waits too, so no reliable message is lost.
+        """Keeps connections alive without delivering messages, for example while the game loads. Messages wait.
+        When the receive window is full, the sender waits too, so no reliable message is lost.
         """
     def _step(self) -> float:
-        """Does the work that doesn't wait for a tick: receiving, acks, keep-alives, resends, chunks. Event loops
-        call it when the socket is readable and when it is due. Messages wait for :meth:`receive`, as with
-        :meth:`pump`. Returns the seconds until it is due again if nothing arrives or is sent.
+        """Does the work between ticks: receiving, acks, keep-alives, resends, chunks. Event loops call it when the
+        socket is readable, and after the returned number of seconds. Messages wait for :meth:`receive`, as with
+        :meth:`pump`.
 
         Raises:
             OSError: the socket failed.
@@ -2923,13 +2950,13 @@ class Server(Generic[_P]):
         """Whether :meth:`_step` should be called each millisecond between ticks, because chunks are in flight."""
     @property
     def _has_news(self) -> bool:
-        """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
+        """Whether the next :meth:`receive` returns anything: events, messages, notifications, chunks or ended
         transfers.
         """
     def _fileno(self) -> int:
-        """The file descriptor for event loops: call :meth:`_step` when it is readable. On Linux it isn't the socket
-        itself: while datagrams come fast, some 16,000 a second, it becomes readable once in two milliseconds,
-        when many can be read together; otherwise at once.
+        """The file descriptor for event loops: call :meth:`_step` when it is readable. On Linux it isn't the
+        socket. If about 16,000 datagrams or more arrive per second, it becomes readable only every two
+        milliseconds, so that many are read together.
 
         Raises:
             ValueError: there is no socket to watch: a thread has it, or the network is simulated.
@@ -2946,33 +2973,32 @@ class Server(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
-        """Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE`` (the
-        player left, maybe in this very tick) or ``FULL`` (the player doesn't ack or read), which are false; then
-        nothing was queued. A player's action never makes it raise.
+        """Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true, or a false result:
+        ``GONE`` (the client has left) or ``FULL`` (the client doesn't ack or read). With a false result, nothing
+        was queued. It never raises because of what a client does.
 
-        Of a :class:`~tickwire.columns.Batch`, it queues all rows for one client, or a row for each of several clients.
-        Returns the indices of the rows that were not queued because their client has left or its channel is full. A
-        client listed twice gets both rows. If any row is invalid, nothing is queued.
+        With a :class:`~tickwire.columns.Batch`, it queues all rows for one client, or a row for each of several
+        clients. Returns the indices of the rows that were not queued because their client has left or its channel
+        is full. A client listed twice gets both rows. If any row is invalid, nothing is queued.
 
         Args:
-            client (ClientHandle | Iterable[ClientHandle] | array): the receiver. For a batch, it may also be one
-                receiver for each row: handles, or their numbers (uint64), as the ``client`` column of rows has them.
-            message (message | Batch): an object of one of the protocol's classes, or rows of one.
-            channel (int | str | None, default None): index or name; None: the class's own channel, else the
-                first.
-            key (int | array, default 0): on a latest channel, the key whose value this is. For a batch, a number for
-                all rows, or a buffer of uint32 with one for each.
-            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates. For
-                a batch, as ``key``.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            client (ClientHandle | Iterable[ClientHandle] | array): the receiver. For a batch, also one receiver for
+                each row: handles, or numbers (uint64) as in the ``client`` column of rows.
+            message (message | Batch): an object of a class of the protocol, or a batch.
+            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
+            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
+                buffer of uint32, one per row.
+            tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
+                batch, like ``key``.
+            notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
 
         Raises:
-            FieldError: a field's value is out of its range; for a batch, it names the first row that is wrong.
+            FieldError: a field's value is out of its range; for a batch, the error names the first wrong row.
             UnregisteredMessageError: the class is not in the protocol.
-            MessageTooLargeError: it has more bytes than the channel allows.
-            ChannelError: the channel or its key doesn't exist, or it takes payloads.
+            MessageTooLargeError: the message has more bytes than the channel allows.
+            ChannelError: the channel or its key doesn't exist, or the channel is for payloads.
             ValueError: the client belongs to another server, or a number is out of its bounds.
-            TypeError: the rows are not of their class.
+            TypeError: the rows don't have the class's format.
             ClosedError: the server is closed.
             StaleClientError, ChannelFullError: with ``strict=True``, instead of ``GONE`` and ``FULL``.
         """
@@ -2988,14 +3014,14 @@ class Server(Generic[_P]):
         notify: bool = False,
     ) -> SendResult: ...
     def send_payload(self, client: ClientHandle, data: bytes, channel: int | str, *, tag: int) -> SendResult:
-        """Queues bytes on a payload channel for the next flush. ``inbox.notifications`` reports them under ``tag``
-        as delivered or lost, exactly once, in packet order. Returns the same results as :meth:`send`.
+        """Queues bytes on a payload channel for the next flush. ``inbox.notifications`` reports them once, with
+        their ``tag``, as delivered or lost, in packet order. Returns the same results as :meth:`send`.
 
         Args:
             client (ClientHandle): the receiver.
             data (bytes): the payload.
             channel (int | str): a payload channel, by index or name.
-            tag (int): your own 32-bit number for it, repeated in notifications and candidates.
+            tag (int): your own 32-bit number, repeated in notifications and candidates.
 
         Raises:
             Exception: as :meth:`send`.
@@ -3010,8 +3036,8 @@ class Server(Generic[_P]):
         burst: bool = False,
         ask_first: bool = False,
     ) -> Transfer:
-        """Queues large data for a client. The data is sent in slices beside the messages, which have priority, as
-        fast as ``congestion`` allows. Lost slices are resent. The client gets the whole, verified chunk in
+        """Queues a large block of data for a client. The data is sent in slices, as fast as ``congestion`` allows.
+        Messages have priority, and lost slices are resent. The client gets the complete, verified chunk in
         ``inbox.chunks``. Chunks arrive in the order of these calls. If the client has left, or if 256 chunks
         already wait for it, the returned transfer is over and has an ``error``.
 
@@ -3021,15 +3047,15 @@ class Server(Generic[_P]):
                 once), or a path (read as it is sent). This call reads and hashes the data; to send the same data to
                 several clients, make one :class:`Chunk`.
             label (str, default ''): your own name for the chunk, up to 64 bytes of UTF-8.
-            burst (bool, default False): on a link that isn't measured yet, send the whole chunk within a round trip
-                instead of starting slowly. A slow link may then drop packets, including packets with messages. At
-                most 256 KiB; for loading screens.
-            ask_first (bool, default False): wait until the receiver has reported what it already has, so that a
-                file in its ``directory`` is not sent at all. New content takes one more round trip.
+            burst (bool, default False): on a link that isn't measured yet, whether to send the whole chunk within a
+                round trip instead of starting slowly. A slow link may then drop packets, including packets with
+                messages. At most 256 KiB; for loading screens.
+            ask_first (bool, default False): whether to wait until the receiver has reported what it already has. A
+                file that is in its ``directory`` then isn't sent. New content takes one more round trip.
 
         Raises:
-            StaleClientError, ChannelFullError: with ``strict=True``, instead of such a transfer.
-            ChannelError: the protocol has no channel of chunks.
+            StaleClientError, ChannelFullError: with ``strict=True``, instead of a failed transfer.
+            ChannelError: the protocol has no channel for chunks.
             MessageTooLargeError: the chunk is 2**40 bytes or more, or above 256 KiB with ``burst``.
             ValueError: the label is too long, or the buffer is not contiguous.
             TypeError: ``data`` is neither a buffer nor a path.
@@ -3037,7 +3063,7 @@ class Server(Generic[_P]):
             ClosedError: the server is closed.
         """
     def incoming_chunks(self, client: ClientHandle) -> list[IncomingChunk]:
-        """A client's chunks that are arriving or waiting for room; empty if the client has left."""
+        """The chunks from a client that are arriving or waiting for room; empty if the client has left."""
     def broadcast(
         self,
         message: _P | Batch,
@@ -3049,22 +3075,21 @@ class Server(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
-        """Queues a message or the rows of a batch, each encoded once, for every connected client or for ``clients``.
-        Returns the clients whose channel had no room for all of it, or who left in this tick. Clients that left
-        earlier are skipped.
+        """Queues a message, or the rows of a batch, for every connected client or for ``clients``. Each is encoded
+        only once. Returns the clients that left in this tick or whose channel didn't have enough room. Clients that
+        left earlier are skipped.
 
         Args:
-            message (message | Batch): an object of one of the protocol's classes, or rows of one.
-            channel (int | str | None, default None): index or name; None: the class's own channel, else the
-                first.
+            message (message | Batch): an object of a class of the protocol, or a batch.
+            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
             clients (Iterable[ClientHandle] | array | None, default None): the receivers, by handle or number; None: all
                 connected clients.
-            exclude (ClientHandle | None, default None): a client to leave out.
-            key (int | array, default 0): on a latest channel, the key whose value this is. For a batch, a number for
-                all rows, or a buffer of uint32 with one for each.
-            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates. For
-                a batch, as ``key``.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            exclude (ClientHandle | None, default None): a client that doesn't get it.
+            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
+                buffer of uint32, one per row.
+            tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
+                batch, like ``key``.
+            notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
 
         Raises:
             Exception: as :meth:`send`, except for clients that have left and full channels.
@@ -3082,13 +3107,13 @@ class Server(Generic[_P]):
         *args: _A.args,
         **kwargs: _A.kwargs,
     ) -> list[ClientHandle]:
-        """Makes a client run a call, or several clients if the call is :data:`tickwire.to_all`. For one client,
+        """Makes a client run a call; or several clients, if the call is :data:`tickwire.to_all`. For one client, it
         returns the same results as :meth:`send`, or ``HIDDEN`` if a ghost in the arguments isn't relevant to the
-        client. For several clients, returns the clients whose channel is full or who are gone.
+        client. For several clients, it returns the clients that are gone or whose channel is full.
 
         Args:
-            client (ClientHandle | Iterable[ClientHandle]): the client or clients that run it,
-                such as a :class:`Room`.
+            client (ClientHandle | Iterable[ClientHandle]): the client or clients that run the call; also a
+                :class:`Room`.
             call (ClientCall): a call of the protocol; its arguments follow.
 
         Raises:
@@ -3102,23 +3127,23 @@ class Server(Generic[_P]):
     def call_all(
         self, call: ClientCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs
     ) -> list[ClientHandle]:
-        """Makes all clients run a call. If the arguments contain ghosts, only the clients to whom all these ghosts
-        are relevant run it. Returns the clients whose channel was full.
+        """Makes all clients run a call. If the arguments contain ghosts, only the clients that get all these ghosts
+        run it. Returns the clients whose channel was full.
 
         Args:
-            call (ClientCall): a call :data:`tickwire.to_all`; its arguments follow.
+            call (ClientCall): a call that is :data:`tickwire.to_all`; its arguments follow.
 
         Raises:
-            As :meth:`call`.
+            Exception: as :meth:`call`.
         """
     def request(
         self, client: ClientHandle, call: ClientCall[_A, _R], /, *args: _A.args, **kwargs: _A.kwargs
     ) -> Request[_R]:
-        """Makes a client run a call, and returns a request for its result. If no reply can arrive any more, the
-        request has an error. At most 256 requests to one client wait at a time.
+        """Makes a client run a call, and returns a request for its result. The request fails if no reply can arrive
+        any more. At most 256 requests to one client wait at a time.
 
         Args:
-            client (ClientHandle): the client that runs it.
+            client (ClientHandle): the client that runs the call.
             call (ClientCall): a call of the protocol; its arguments follow.
 
         Raises:
@@ -3133,12 +3158,12 @@ class Server(Generic[_P]):
 
         Args:
             call (ServerCall): a call of the protocol.
-            function (Callable): a function with the declared function's parameters. Not a coroutine function.
+            function (Callable): a function with the declared function's parameters, not a coroutine function.
         """
     def room(self) -> Room:
-        """Makes an empty :class:`Room` of this server's clients."""
+        """Makes an empty :class:`Room`, a group of this server's clients."""
     def forget(self, channel: int | str, key: int | None = None) -> int:
-        """Stops sending newcomers the newest value of a key, or of all keys, of a channel with ``retain=True``.
+        """Drops the value that new clients get for a key, or for all keys, of a channel with ``retain=True``.
         Clients that have the value keep it. Returns the number of dropped values.
 
         Args:
@@ -3154,29 +3179,28 @@ class Server(Generic[_P]):
         has left.
         """
     def disconnect(self, client: ClientHandle, reason: str | None = None, *, linger: float = 0.0) -> bool:
-        """Ends one connection; its player sees :attr:`DisconnectReason.KICKED`. Never blocks. Returns False if the
+        """Ends one connection; the client sees :attr:`DisconnectReason.KICKED`. Never blocks. Returns False if the
         connection is over.
 
         Without ``linger``, the connection ends at once. Messages that aren't acked yet are lost, even if they were
-        flushed: reliable messages aren't resent, and the goodbye may overtake other messages. With ``linger``, the
-        following ticks continue to send until the player has acked every reliable message and the newest values of
-        latest channels, and every other packet is delivered or lost. Then the goodbye is sent. For the game the
-        client leaves at once: the handle is stale, messages from the player are dropped, and running chunks end.
-        When the connection is over, after ``linger`` seconds at the latest, the :class:`Disconnected` event arrives
-        and the slot becomes free.
+        flushed. With ``linger``, the following ticks continue to send until nothing is left to deliver: the client
+        has acked every reliable message and the newest values of latest channels, and every other packet is
+        delivered or lost. For the game, the client leaves at once: its handle is stale, its messages are dropped,
+        and its chunks end. The :class:`Disconnected` event arrives, and the slot becomes free, when the connection is
+        over, after ``linger`` seconds at the latest.
 
         Args:
-            client (ClientHandle): the player to disconnect.
-            reason (str | None, default None): a text for the player, the ``detail`` of its event: 1 to 128 bytes in
-                UTF-8. Not with yojimbo's framing.
+            client (ClientHandle): the client to disconnect.
+            reason (str | None, default None): a text for the client, the ``detail`` of its event: 1 to 128 bytes in
+                UTF-8. None with yojimbo's framing.
             linger (float, default 0.0): seconds, 0 to 60.
 
         Raises:
             StaleClientError: with ``strict=True``, the client has left already.
-            ValueError: naming the argument, its value and its bound.
+            ValueError: an argument is out of its bounds.
         """
     def stats(self, client: ClientHandle) -> ConnectionStats:
-        """Statistics of a client's connection; the last statistics if the client has left."""
+        """Statistics of a client's connection; the last values if the client has left."""
     @property
     def channel_stats(self) -> ChannelSnapshot:
         """Counts of all channels of all connected clients."""
@@ -3188,21 +3212,21 @@ class Server(Generic[_P]):
         *,
         adaptive: bool = True,
     ) -> bool:
-        """Sets the budget of messages for a client, or for every client, present and future. The default is
-        1,250,000 bytes a second in bursts of 65,536. Chunks have a rate of their own (``congestion``) and don't use
-        the budget. Returns False if the client has left.
+        """Sets the budget for messages to a client, or to every client, present and future. The default is
+        1,250,000 bytes a second in bursts of 65,536. Chunks don't use the budget; they have their own rate
+        (``congestion``). Returns False if the client has left.
 
         Args:
             bytes_per_second (float): the rate, including UDP/IP headers.
             burst_bytes (float): the most bytes sent at once after a pause. A tick's packets are such a burst.
             client (ClientHandle | None, default None): None: every client, present and future.
             adaptive (bool, default True): whether to send less while the link is congested. A link is congested if
-                round trips grow by 100 ms or more, if a fifth or more of the packets is lost, or if acks stop. The
-                mechanism is a window of bytes in flight, after TCP (RFC 5681) and LEDBAT (RFC 6817). At least 8 KiB
-                may always be in flight, so most games never reach the window. False: only the budget decides.
+                round trips grow by 100 ms or more, if a fifth or more of the packets are lost, or if acks stop. A
+                window then limits the bytes in flight, as in TCP (RFC 5681) and LEDBAT (RFC 6817). The window is at
+                least 8 KiB, so most games never reach it. False: only the budget limits sending.
 
         Raises:
-            ValueError: naming the argument, its value and its bound. Nothing is changed.
+            ValueError: an argument is out of its bounds. Nothing is changed.
             StaleClientError: with ``strict=True``, the client has left.
         """
     def set_congestion(self, congestion: Congestion, client: ClientHandle | None = None, /) -> bool:
@@ -3217,24 +3241,24 @@ class Server(Generic[_P]):
             StaleClientError: with ``strict=True``, the client has left.
         """
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
-        """Ends all connections (players see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket. The
-        server of a :class:`Peer` ends with its peer instead.
+        """Ends all connections (clients see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket. A server
+        that belongs to a :class:`Peer` closes with its peer instead.
 
         Without ``linger``, the server closes at once. Messages that aren't acked yet are lost, as with
-        :meth:`disconnect`, and so is everything queued since the last flush. With ``linger``, the queue is flushed
-        (without the priority hook), each connection ends as :meth:`disconnect` describes, and no new client gets
-        in. Meanwhile the game's calls raise :class:`ClosedError`, and players' messages are dropped. A second call
-        without ``linger``, or Ctrl-C, ends the lingering at once.
+        :meth:`disconnect`, and so are messages queued since the last flush. With ``linger``, the queue is flushed
+        without the priority hook, and each connection ends as :meth:`disconnect` describes. Meanwhile, no client
+        can connect, methods raise :class:`ClosedError`, and arriving messages are dropped. A second call without
+        ``linger``, or Ctrl-C, closes the server at once.
 
         Args:
             linger (float, default 0.0): seconds, 0 to 60.
-            reason (str | None, default None): a text for the players, as for :meth:`disconnect`.
+            reason (str | None, default None): a text for the clients, as for :meth:`disconnect`.
             wait (bool, default True): whether to block until the server is closed, while other Python threads run.
-                If False, continue to call :meth:`tick` or :meth:`pump` until :attr:`closed`. On a simulated
-                network, where the game moves time, the call never blocks.
+                If False, continue to call :meth:`tick` or :meth:`pump` until the server is :attr:`closed`. On a
+                simulated network, the call never blocks.
 
         Raises:
-            ValueError: naming the argument, its value and its bound; or it is a peer's server.
+            ValueError: an argument is out of its bounds, or a peer owns this server.
         """
     def __enter__(self) -> Server[_P]: ...
     def __exit__(
@@ -3249,8 +3273,8 @@ class Server(Generic[_P]):
 class Room(Generic[_P]):
     """A group of a server's clients to send to: a match, a lobby, a team.
 
-    A client may be in several rooms. It leaves them when it leaves the server, in the :meth:`Server.receive` that
-    delivers its :class:`Disconnected`. An unused room costs nothing, and needs no closing.
+    A client may be in several rooms. When a client disconnects, it leaves all its rooms: the :meth:`Server.receive`
+    that returns its :class:`Disconnected` removes it. Rooms needn't be closed.
     """
 
     def __new__(cls, server: Server[_P]) -> Room[_P]: ...
@@ -3259,15 +3283,15 @@ class Room(Generic[_P]):
     def server(self) -> Server[_P]:
         """The server."""
     def add(self, client: ClientHandle, /) -> bool:
-        """Adds a client. The client gets the newest value of each key that was broadcast to the room on channels
-        with ``retain=True``. Returns False if the client is in the room already or has left the server.
+        """Adds a client. On channels with ``retain=True``, the client gets the newest value of each key that was
+        broadcast to the room. Returns False if the client is already in the room or has left the server.
 
         Raises:
             ValueError: the client belongs to another server.
             ClosedError: the server is closed.
         """
     def discard(self, client: ClientHandle, /) -> bool:
-        """Removes a client. The client keeps the values it has. Returns False if the client isn't in the room.
+        """Removes a client. The client keeps its values. Returns False if the client isn't in the room.
 
         Raises:
             ValueError: the client belongs to another server.
@@ -3284,26 +3308,24 @@ class Room(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
-        """Queues a message or the rows of a batch, each encoded once, for everybody in the room. Returns the clients
-        whose channel had no room for all of it.
+        """Queues a message, or the rows of a batch, for all clients in the room. Each is encoded only once. Returns
+        the clients whose channel didn't have enough room.
 
         Args:
-            message (message | Batch): an object of one of the protocol's classes, or rows of one.
-            channel (int | str | None, default None): index or name; None: the class's own channel, else the
-                first.
-            exclude (ClientHandle | None, default None): a client to leave out.
-            key (int | array, default 0): on a latest channel, the key whose value this is. For a batch, a number for
-                all rows, or a buffer of uint32 with one for each.
-            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates. For
-                a batch, as ``key``.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            message (message | Batch): an object of a class of the protocol, or a batch.
+            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
+            exclude (ClientHandle | None, default None): a client that doesn't get it.
+            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
+                buffer of uint32, one per row.
+            tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
+                batch, like ``key``.
+            notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
 
         Raises:
             Exception: as :meth:`Server.broadcast`.
         """
     def forget(self, channel: int | str, key: int | None = None) -> int:
-        """Stops sending the room's newcomers the newest value of a key, or of all keys; see
-        :meth:`Server.forget`.
+        """Drops the value that new members of the room get for a key, or for all keys: see :meth:`Server.forget`.
 
         Args:
             channel (int | str): index or name.
@@ -3316,18 +3338,18 @@ class Room(Generic[_P]):
 
 @final
 class Client(Generic[_P]):
-    """A client of one server, connecting with a connect token.
+    """A client that connects to one server with a connect token.
 
     Args:
         protocol (Protocol): the protocol of both sides.
-        token (ConnectToken): from the login backend.
-        reconnect (Reconnect | None, default None): settings to reconnect when the connection is lost or doesn't
-            come up, with fresh tokens. The client stays the same object; its :attr:`state` is ``RECONNECTING``
-            until the next attempt. Its events are a :class:`Reconnecting` before each attempt, a :class:`Connected`
-            after each success, and one :class:`Disconnected` when it gives up. Each attempt empties its
-            :attr:`world`. It gives up at once after a kick, if the same player connected elsewhere, or if the
-            protocols differ.
-        ghosts (dict[type, type] | None, default None): subclasses to make the client's ghost objects from, by the
+        token (ConnectToken): the token from the login backend.
+        reconnect (Reconnect | None, default None): settings for reconnecting, with fresh tokens, when the
+            connection is lost or can't be made. The client stays the same object; its :attr:`state` is
+            ``RECONNECTING`` until the next attempt. Its events are a :class:`Reconnecting` before each attempt, a
+            :class:`Connected` after each success, and one :class:`Disconnected` when it gives up. Each attempt
+            empties its :attr:`world`. The client gives up at once after a kick, if the same player connected
+            elsewhere, or if the protocols differ.
+        ghosts (dict[type, type] | None, default None): subclasses for this client's ghost objects, by the
             protocol's ghost class.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
         transfers (Transfers | None, default None): limits for chunks.
@@ -3335,8 +3357,8 @@ class Client(Generic[_P]):
         debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
     Raises:
-        OSError: no socket or directory could be made.
-        ValueError: the token is for another protocol id, another client of this process used it, or an argument is
+        OSError: a socket or directory can't be created.
+        ValueError: the token has another protocol id, or another client of this process used it; or an argument is
             out of its bounds.
     """
 
@@ -3367,9 +3389,9 @@ class Client(Generic[_P]):
         tuning: Tuning | None = None,
         debugging: Debugging | None = None,
     ) -> Client[_Q]:
-        """Connects in development mode: the client makes its own token, with the well-known key or a shared key.
-        Not for production, because anyone with the key can connect as any player. At an address other than loopback
-        it warns.
+        """Connects in development mode: the client makes its own token, with the public key or a shared key. Don't
+        use it in production, because anyone with the key can connect as any player. An address other than loopback
+        causes a warning.
 
         Args:
             address (AddressLike | Code): the server's address with its port, or its code at a rendezvous server
@@ -3378,11 +3400,10 @@ class Client(Generic[_P]):
             key (bytes | None, default None): the server's 32-byte private key; None: the public key of development
                 mode.
             client_id (int | None, default None): the client's id; None: a random id.
-            reconnect (Reconnect | None, default None): settings to reconnect when the connection is lost or doesn't
-                come up, with the same ``client_id``: see :class:`Client`.
-            ghosts (dict[type, type] | None, default None): subclasses to make the client's ghost objects from, by
-                the protocol's ghost class.
-
+            reconnect (Reconnect | None, default None): settings for reconnecting, with the same ``client_id``: see
+                :class:`Client`.
+            ghosts (dict[type, type] | None, default None): subclasses for this client's ghost objects, by the
+                protocol's ghost class.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): limits for chunks.
             tuning (Tuning | None, default None): the socket, the thread and the hooks.
@@ -3398,39 +3419,38 @@ class Client(Generic[_P]):
         tuning: Tuning | None = None,
         debugging: Debugging | None = None,
     ) -> Client[_Q]:
-        """Makes the client of a player in the server's own process, such as the player who hosts the game. Its
+        """Makes a client in the server's own process, such as the client of the player who hosts the game. Its
         packets pass through memory, so it has no socket, loses no packets, and needs no token or key. For the
-        server it is a client like any other: it has a slot and a handle, and the :class:`AdmissionHook` decides
+        server, it is a client like any other: it has a slot and a handle, and the :class:`AdmissionHook` decides
         about it.
 
-        Tick the server first, then its local clients, so that they receive what the server sent in the same tick.
-        The client has the server's protocol, simulated network and time. The server's ``conditions`` don't apply to
-        it.
+        Tick the server first, then its local clients, so that they receive the same tick's messages. The client has
+        the server's protocol, simulated network and time. The server's ``conditions`` don't apply to it.
 
         Args:
             server (Server): the server, in the same process.
             client_id (int | None, default None): the client's id; None: a random id.
-            ghosts (dict[type, type] | None, default None): subclasses to make the client's ghost objects from, by
-                the protocol's ghost class.
+            ghosts (dict[type, type] | None, default None): subclasses for this client's ghost objects, by the
+                protocol's ghost class.
             transfers (Transfers | None, default None): limits for chunks.
             tuning (Tuning | None, default None): the settings, without ``driver`` and ``bind``.
             debugging (Debugging | None, default None): strict errors and captures, without ``conditions``.
 
         Raises:
             ClosedError: the server is closed.
-            ValueError: naming the argument, its value and its bound.
+            ValueError: an argument is out of its bounds.
         """
     @property
     def state(self) -> ClientState:
-        """The state of the connection, in netcode's terms."""
+        """The state of the connection."""
     @property
     def connected(self) -> bool:
         """Whether the connection is up."""
     @property
     def silence(self) -> float:
         """Seconds since anything arrived from the server; 0.0 unless connected. On a working connection, packets
-        arrive in each of the server's ticks, or at least ten times a second. So show "connection lost" while the
-        client isn't :attr:`connected`, and after a second or two of silence.
+        arrive at least ten times a second. So show "connection lost" while the client isn't :attr:`connected`, and
+        after one or two seconds of silence.
         """
     @property
     def quality(self) -> int:
@@ -3446,21 +3466,21 @@ class Client(Generic[_P]):
         """Whether the client is closed, after any linger."""
     @property
     def disconnect_reason(self) -> DisconnectReason | None:
-        """The reason why the connection ended or was never made; None before the end, and while the client
+        """The reason why the connection ended or couldn't be made; None before the end, and while the client
         reconnects.
         """
     @property
     def disconnect_detail(self) -> str | None:
-        """Like :attr:`Disconnected.detail`; None before the end, or if no reason was given."""
+        """The text that the server gave as the reason: see :attr:`Disconnected.detail`. None without a text."""
     @property
     def address(self) -> Address:
         """The local address."""
     @property
     def server_address(self) -> Address:
-        """The address of the server that the client connects to or is connected to."""
+        """The server's address."""
     @property
     def slot(self) -> int | None:
-        """This client's slot on the server, once connected."""
+        """This client's slot on the server; None before it is connected."""
     @property
     def protocol(self) -> Protocol[_P]:
         """The protocol of both sides."""
@@ -3474,34 +3494,34 @@ class Client(Generic[_P]):
     def clock(self) -> Clock:
         """The estimate of the server's time."""
     def send_input(self, input: object, /) -> range:
-        """Sends an input; call it once a tick. Returns the ticks that the input is for: the ticks after the last
-        input's, up to :attr:`Clock.input_tick`. This is usually one tick. It is several ticks if the client ticks
-        less often than the server, and none if the tick has an input already or if the time isn't known yet. The
-        first of these ticks has the input's presses (:data:`press`), including presses from frames without a tick.
-        After a gap of more than 16 ticks, the ticks between have no input. The input is sent with the next flush,
-        and again in some later packets until the server has it.
+        """Sends an input; call it once a tick. Returns the ticks that the input is for: all ticks after the last
+        input, up to :attr:`Clock.input_tick`. This is usually one tick. It is several ticks if the client ticks
+        less often than the server, and none if the tick has an input already or if the time isn't known yet.
+        Presses (:data:`press`) count in the first of these ticks only, including presses from frames without a
+        tick. After a gap of more than 16 ticks, the ticks in the gap have no input. The next flush sends the input,
+        and later packets repeat it until the server has it.
 
         Args:
             input (message): an object of the protocol's class of inputs.
 
         Raises:
-            FieldError: naming class, field, value and bound.
+            FieldError: a value is out of its range; the error names its field.
             TypeError: the input is of another class.
             ValueError: the protocol has no inputs.
         """
     def set_seen(self, tick: float, /) -> None:
-        """Sets the server's tick that the player sees from now on, the tick at which other players are drawn.
-        Inputs carry it, to 1/256.
+        """Sets the server tick at which the player now sees other players. Inputs report it to the server, in steps
+        of 1/256.
 
         Args:
-            tick (float): with its fraction, 0 to 4,294,967,295.
+            tick (float): the tick, with its fraction, 0 to 4,294,967,295.
 
         Raises:
             ValueError: the tick is out of its bounds, or the protocol has no ``tick_rate``.
         """
     def tick_of(self, ghost: object, /) -> int | None:
-        """The newest server tick at which a ghost is known to have had its current state; None if no tick is known,
-        or if this client doesn't own the ghost.
+        """The newest server tick at which a ghost had its current state. None if this tick isn't known, or if this
+        client doesn't own the ghost.
 
         Raises:
             GhostError: the ghost is gone, or belongs to another client's world.
@@ -3514,14 +3534,14 @@ class Client(Generic[_P]):
 
         Args:
             delay (int, default 0): ticks by which inputs are delayed, in addition to the lead, 0 to 64. The client
-                predicts this many ticks less.
-            min_lead (float, default 0.0): the least time in seconds that the client runs ahead, up to 10.
-            max_lead (float, default 1.0): the most time in seconds that the client runs ahead, up to 10.
-            redundancy (int, default 3): packets that carry each input until it is acked, 1 to 16. More packets
-                carry it if packets are lost and the input can still be in time.
+                predicts this many fewer ticks.
+            min_lead (float, default 0.0): the least seconds by which the client runs ahead, up to 10.
+            max_lead (float, default 1.0): the most seconds by which the client runs ahead, up to 10.
+            redundancy (int, default 3): the number of packets that carry each input until it is acked, 1 to 16.
+                After losses, more packets carry it while it can still be in time.
 
         Raises:
-            ValueError: naming the argument, its value and its bound.
+            ValueError: an argument is out of its bounds.
         """
     @property
     def counters(self) -> dict[str, int]:
@@ -3537,7 +3557,7 @@ class Client(Generic[_P]):
             Exception: from the priority hook. The packets were sent, in their usual order.
         """
     def pump(self) -> None:
-        """Keeps the connection alive without taking messages, like :meth:`Server.pump`."""
+        """Keeps the connection alive without delivering messages, like :meth:`Server.pump`."""
     def _step(self) -> float:
         """Serves the connection between ticks, for event loops, like :meth:`Server._step`."""
     @property
@@ -3545,11 +3565,11 @@ class Client(Generic[_P]):
         """Whether :meth:`_step` should be called each millisecond between ticks, because chunks are in flight."""
     @property
     def _has_news(self) -> bool:
-        """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
+        """Whether the next :meth:`receive` returns anything: events, messages, notifications, chunks or ended
         transfers.
         """
     def _fileno(self) -> int:
-        """The socket's file descriptor, to use like that of :meth:`Server._fileno`."""
+        """The file descriptor for event loops, like :meth:`Server._fileno`."""
     @overload
     def send(  # type: ignore[overload-overlap]
         self,
@@ -3560,22 +3580,21 @@ class Client(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
-        """Like :meth:`Server.send`. Returns :attr:`SendResult.NOT_CONNECTED`, which is false, before and after the
-        connection, and ``FULL`` if the server doesn't ack or read. For a batch, returns the indices of the rows that
-        were not queued.
+        """Queues a message for the server, like :meth:`Server.send`. The false results are
+        :attr:`SendResult.NOT_CONNECTED`, before and after the connection, and ``FULL``, if the server doesn't ack
+        or read. For a batch, returns the indices of the rows that weren't queued.
 
         Args:
-            message (message | Batch): an object of one of the protocol's classes, or rows of one.
-            channel (int | str | None, default None): index or name; None: the class's own channel, else the
-                first.
-            key (int | array, default 0): on a latest channel, the key whose value this is. For a batch, a number for
-                all rows, or a buffer of uint32 with one for each.
-            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates. For
-                a batch, as ``key``.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            message (message | Batch): an object of a class of the protocol, or a batch.
+            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
+            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
+                buffer of uint32, one per row.
+            tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
+                batch, like ``key``.
+            notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
 
         Raises:
-            NotConnectedError, ChannelFullError: with ``strict=True``, instead of these results.
+            NotConnectedError, ChannelFullError: with ``strict=True``, instead of a false result.
         """
     @overload
     def send(
@@ -3602,8 +3621,8 @@ class Client(Generic[_P]):
             NotConnectedError, ChannelFullError: with ``strict=True``, instead of a false result.
         """
     def request(self, call: ServerCall[_A, _R], /, *args: _A.args, **kwargs: _A.kwargs) -> Request[_R]:
-        """Makes the server run a call, and returns a request for its result. If no reply can arrive any more, the
-        request has an error. At most 256 requests wait at a time.
+        """Makes the server run a call, and returns a request for its result. The request fails if no reply can
+        arrive any more. At most 256 requests wait at a time.
 
         Args:
             call (ServerCall): a call of the protocol; its arguments follow, without the caller.
@@ -3618,15 +3637,15 @@ class Client(Generic[_P]):
 
         Args:
             call (ClientCall): a call of the protocol.
-            function (Callable): a function with the declared function's parameters. Not a coroutine function.
+            function (Callable): a function with the declared function's parameters, not a coroutine function.
         """
     def send_payload(self, data: bytes, channel: int | str, *, tag: int) -> SendResult:
-        """Like :meth:`Server.send_payload`. Returns the same results as :meth:`send`.
+        """Queues bytes for the server, like :meth:`Server.send_payload`. Returns the same results as :meth:`send`.
 
         Args:
             data (bytes): the payload.
             channel (int | str): a payload channel, by index or name.
-            tag (int): your own 32-bit number for it, repeated in notifications and candidates.
+            tag (int): your own 32-bit number, repeated in notifications and candidates.
         """
     def send_chunk(
         self,
@@ -3637,50 +3656,52 @@ class Client(Generic[_P]):
         burst: bool = False,
         ask_first: bool = False,
     ) -> Transfer:
-        """Like :meth:`Server.send_chunk`. Without a connection, the transfer is over at once. Servers accept no
-        chunks by default: see :class:`Transfers`.
+        """Queues a large block of data for the server, like :meth:`Server.send_chunk`. Without a connection, the
+        transfer fails at once. Servers accept no chunks by default: see :class:`Transfers`.
 
         Args:
             data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a
                 :class:`Chunk`.
             label (str, default ''): your own name for the chunk, up to 64 bytes of UTF-8.
-            burst (bool, default False): send the whole chunk within a round trip instead of starting slowly; at
-                most 256 KiB.
-            ask_first (bool, default False): wait until the receiver has reported what it already has.
+            burst (bool, default False): whether to send the whole chunk within a round trip instead of starting
+                slowly; at most 256 KiB.
+            ask_first (bool, default False): whether to wait until the receiver has reported what it already has.
 
         Raises:
             NotConnectedError, ChannelFullError: with ``strict=True``, instead of a failed transfer.
         """
     def incoming_chunks(self) -> list[IncomingChunk]:
-        """Like :meth:`Server.incoming_chunks`; empty without a connection."""
+        """The chunks from the server that are arriving or waiting for room."""
     def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
-        """Like :meth:`Server.set_budget`; may be called before the connection is up.
+        """Sets the budget for messages, like :meth:`Server.set_budget`. You may call it before the client is
+        connected.
 
         Args:
             bytes_per_second (float): the rate, including UDP/IP headers.
             burst_bytes (float): the most bytes sent at once after a pause.
-            adaptive (bool, default True): send less while the link is congested.
+            adaptive (bool, default True): whether to send less while the link is congested.
         """
     def set_congestion(self, congestion: Congestion, /) -> None:
-        """Like :meth:`Server.set_congestion`; may be called before the connection is up.
+        """Changes the rate limit for chunks, like :meth:`Server.set_congestion`. You may call it before the client
+        is connected.
 
         Args:
             congestion (Congestion): the rate limit for chunks.
         """
     @property
     def stats(self) -> ConnectionStats:
-        """Statistics of the connection: zeros before the connection is up, the last values after its end."""
+        """Statistics of the connection: zeros before it is made, the last values after its end."""
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Disconnects and closes the socket.
 
         Without ``linger``, the client closes at once, and messages that aren't acked yet are lost, even if they
-        were flushed. With ``linger``, the queue is flushed. The connection then ends when the server has acked
-        every reliable message and the newest values of latest channels, and every other packet is delivered or
-        lost, but after ``linger`` seconds at the latest. The rest is like :meth:`Server.close`.
+        were flushed. With ``linger``, the queue is flushed. The connection then ends when nothing is left to
+        deliver, as :meth:`Server.disconnect` describes, but after ``linger`` seconds at the latest. Everything else
+        is like :meth:`Server.close`.
 
         Args:
             linger (float, default 0.0): seconds, 0 to 60.
-            reason (str | None, default None): a text for the other side, 1 to 128 bytes in UTF-8.
+            reason (str | None, default None): a text for the server, 1 to 128 bytes in UTF-8.
             wait (bool, default True): whether to block until the client is closed.
         """
     def __enter__(self) -> Client[_P]: ...
@@ -3694,13 +3715,13 @@ class Client(Generic[_P]):
 
 @final
 class Player:
-    """A player of a game without a server, as one :class:`Peer` knows it. Every event and list of this peer has the
-    same object. A later player with the same number is another object.
+    """A player of a game between peers. All events and lists of a :class:`Peer` have the same object for a player.
+    A later player with the same number has another object.
     """
 
     @property
     def number(self) -> int:
-        """The player's number in the game, 0 to 15, the same on all peers. Numbers of players who left are
+        """The player's number in the game, 0 to 15, the same on all peers. When a player leaves, its number can be
         reused.
         """
     @property
@@ -3708,7 +3729,7 @@ class Player:
         """The name that the player chose: any text of at most 32 bytes."""
     @property
     def client_id(self) -> int:
-        """The :attr:`ClientHandle.id` of its client at every host's server."""
+        """The :attr:`ClientHandle.id` of this player's client on the game's server, the same for all hosts."""
     @property
     def address(self) -> Address | None:
         """The player's address as the master sees it; None for this peer itself."""
@@ -3727,16 +3748,16 @@ class PlayerPath:
     __match_args__ = ("kind", "through")
     @property
     def kind(self) -> Literal["direct", "punched", "relayed"]:
-        """``'direct'``: to the player's own address; ``'punched'``: through NATs; ``'relayed'``: through a
-        player or a relay server.
+        """The kind of path. ``'direct'``: to the player's own address; ``'punched'``: through NATs; ``'relayed'``:
+        through another player or a relay server.
         """
     @property
     def through(self) -> Player | None:
-        """The player who forwards the packets; None on other paths, including paths through a relay server."""
+        """The player who forwards the packets; None if no player does."""
 
 @final
 class PlayerJoined:
-    """A player has joined the game. A joining peer also gets this event for itself and for all players in the game."""
+    """A player has joined the game. A new peer also gets this event for itself and for all players in the game."""
 
     __match_args__ = ("player",)
     @property
@@ -3757,7 +3778,7 @@ class PlayerLeft:
 
 @final
 class MasterChanged:
-    """Another player has become the master, because the former master is gone."""
+    """Another player has become the master, because the previous master is gone."""
 
     __match_args__ = ("player",)
     @property
@@ -3774,29 +3795,28 @@ class HostChanged:
         """The new host."""
     @property
     def age(self) -> float | None:
-        """The age in seconds of the world that the new host continues; None if no player had a world, so that the new
-        host begins with an empty one."""
+        """The age, in seconds, of the world from which the new host continues; None if no player had a world, so
+        that the new world is empty.
+        """
 
 @final
 class Started:
-    """The game starts. The event arrives in the first tick after the countdown; a late player gets it as soon as
-    it has joined.
+    """The game starts. The event arrives in the first tick after the countdown. A player who joins later gets it
+    after joining.
     """
 
     __match_args__ = ("seed", "at")
     @property
     def seed(self) -> int:
-        """64 random bits: the same on all peers."""
+        """64 random bits, the same on all peers."""
     @property
     def at(self) -> float:
-        """The start of the game, in seconds of :attr:`Peer.time`. It is the same moment on all peers, to within
-        milliseconds.
+        """The start of the game, in seconds of :attr:`Peer.time`. It is the same moment on all peers, to within a
+        few milliseconds.
         """
     @property
     def players(self) -> tuple[int, ...]:
-        """The numbers of the players when all agreed on the start. They are the same on all peers, even if some
-        players have left.
-        """
+        """The numbers of the players at the start. They are the same on all peers, even if some players have left."""
 
 @final
 class GameEnded:
@@ -3809,10 +3829,11 @@ class GameEnded:
 
 @final
 class Peer(Generic[_P]):
-    """A peer of a game without a server, on one UDP port. Made by :meth:`host` or :meth:`join`.
+    """A peer: one player's end of a game without a dedicated server, on one UDP port. :meth:`host` and :meth:`join`
+    make it.
 
-    Every player is connected to every other player. One player, at first the host, is the master: it lets players
-    in and starts the game. When the master is gone, the players elect a new master automatically.
+    Every player is connected to every other player. One player, at first the host, is the master, which admits
+    players and starts the game. When the master is gone, the players elect a new master automatically.
     """
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
@@ -3835,10 +3856,10 @@ class Peer(Generic[_P]):
         Args:
             protocol (Protocol): the protocol of all peers, made with ``peers=True``.
             name (str, default ''): the player's name, up to 32 bytes in UTF-8.
-            players (int, default 4): the maximum of players, this one included, 1 to 16.
+            players (int, default 4): the maximum number of players, including this one, 1 to 16.
             late_joining (bool, default False): whether players may join after the start.
-            key (bytes | None, default None): 32 bytes that only the game's peers know; None: development mode, in
-                which anyone can join.
+            key (bytes | None, default None): 32 secret bytes that all peers of the game share; None: development
+                mode, in which anyone can join.
             rendezvous (Rendezvous | None, default None): a rendezvous server and NAT settings; None: players join
                 by address only.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
@@ -3848,7 +3869,7 @@ class Peer(Generic[_P]):
 
         Raises:
             OSError: the address can't be bound.
-            ValueError: naming the argument, its value and its bound.
+            ValueError: an argument is out of its bounds.
         """
     @staticmethod
     def join(
@@ -3863,12 +3884,12 @@ class Peer(Generic[_P]):
         tuning: Tuning | None = None,
         debugging: Debugging | None = None,
     ) -> Peer[_Q]:
-        """Joins a game. The first events tell the outcome: :class:`PlayerJoined` for each player including this
+        """Joins a game. The first events report the result: :class:`PlayerJoined` for each player including this
         one, or :class:`GameEnded` with the reason.
 
         Args:
-            address (AddressLike): the address of any player in the game, who redirects newcomers to the master.
-                With a rendezvous server: any player's code.
+            address (AddressLike): the address of any player in the game. With ``rendezvous``: the code of any
+                player.
             protocol (Protocol): the protocol of all peers, made with ``peers=True``.
             name (str, default ''): the player's name, up to 32 bytes in UTF-8.
             key (bytes | None, default None): the 32 bytes of the game; None: development mode.
@@ -3880,7 +3901,7 @@ class Peer(Generic[_P]):
 
         Raises:
             OSError: the address can't be bound.
-            ValueError: naming the argument, its value and its bound.
+            ValueError: an argument is out of its bounds.
         """
     @property
     def address(self) -> Address:
@@ -3890,8 +3911,8 @@ class Peer(Generic[_P]):
         """The code with which other players join; None until the rendezvous server has answered."""
     @property
     def code_error(self) -> str | None:
-        """The reason why there is no :attr:`code`, or why the rendezvous server may have forgotten it; None if
-        there is no problem. Registration is retried.
+        """The reason why there is no :attr:`code`, or why the code may be invalid now; None if there is no problem.
+        Registration is retried.
         """
     @property
     def network(self) -> SimulatedNetwork | None:
@@ -3901,7 +3922,7 @@ class Peer(Generic[_P]):
         """The protocol of all peers."""
     @property
     def players(self) -> list[Player]:
-        """The players in the game, including this one, by number. It changes together with the events."""
+        """The players in the game, including this one, by number. The list changes in the tick of the event."""
     @property
     def me(self) -> Player | None:
         """This player; None until it is in the game."""
@@ -3913,22 +3934,23 @@ class Peer(Generic[_P]):
         """Whether this peer is the master."""
     @property
     def server(self) -> Server[_P] | None:
-        """The game's server while this player hosts; tick it then. None on the other peers, and on a host that the
-        other peers may be replacing. Always None if the protocol has no ghosts, calls, inputs or tick rate."""
+        """The game's server, on the player who hosts it; tick it there. None on the other peers, and on a host that
+        the other peers may be replacing. Always None if the protocol has no ghosts, calls, inputs or tick rate.
+        """
     @property
     def client(self) -> Client[_P]:
-        """This player's client of the game's server. It is the same object for all hosts. While this player hosts,
-        its packets pass through memory.
+        """This player's client of the game's server, the same object for all hosts. While this player is the host,
+        the client's packets pass through memory.
 
         Raises:
             ValueError: the protocol has no ghosts, calls, inputs or tick rate.
         """
     @property
     def ended(self) -> LeaveReason | None:
-        """The reason why this peer is out of the game; None before."""
+        """The reason why this peer is out of the game; None while it is in the game."""
     @property
     def time(self) -> float:
-        """Seconds since this peer's start, the clock of :attr:`Started.at`."""
+        """Seconds since this peer was made. :attr:`Started.at` uses this clock."""
     @property
     def closed(self) -> bool:
         """Whether the peer is closed, after any linger."""
@@ -3950,7 +3972,7 @@ class Peer(Generic[_P]):
             Exception: from the priority hook. The packets were sent, in their usual order.
         """
     def pump(self) -> None:
-        """Keeps connections alive without taking messages, like :meth:`Server.pump`."""
+        """Keeps connections alive without delivering messages, like :meth:`Server.pump`."""
     def _step(self) -> float:
         """Serves the connections between ticks, for event loops, like :meth:`Server._step`."""
     @property
@@ -3958,21 +3980,22 @@ class Peer(Generic[_P]):
         """Whether :meth:`_step` should be called each millisecond between ticks, because chunks are in flight."""
     @property
     def _has_news(self) -> bool:
-        """Whether the next :meth:`receive` has anything new: events, messages, notifications, chunks, ends of
-        transfers."""
+        """Whether the next :meth:`receive` returns anything: events, messages, notifications, chunks or ended
+        transfers.
+        """
     def _fileno(self) -> int:
-        """The socket's file descriptor, to use like that of :meth:`Server._fileno`."""
+        """The file descriptor for event loops, like :meth:`Server._fileno`."""
     def start(self, *, countdown: float = 1.0, seed: int | None = None) -> bool:
         """Starts the game for all players at the same moment. Returns False if this peer isn't the master, or if
         the game has started.
 
         Args:
-            countdown (float, default 1.0): seconds until the start, 0 to 60. It should be long enough for the
-                notification to reach all players.
+            countdown (float, default 1.0): seconds until the start, 0 to 60. Give the notification enough time to
+                reach all players.
             seed (int | None, default None): 64 bits that seed all players' random numbers; None: random bits.
 
         Raises:
-            ValueError: naming the argument, its value and its bound.
+            ValueError: an argument is out of its bounds.
         """
     def kick(self, player: Player, /) -> bool:
         """Removes a player from the game. Returns False if this peer isn't the master, or if the player is gone or being
@@ -3998,20 +4021,19 @@ class Peer(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
-        """Queues a message for one player, for the next flush. Returns :attr:`SendResult.SENT`, which is true; or ``GONE``
-        or ``FULL``, which are false: then nothing was queued. For a batch, returns the indices of the rows that were
-        not queued.
+        """Queues a message for one player, for the next flush, like :meth:`Server.send`. Returns
+        :attr:`SendResult.SENT`, which is true, or a false result: ``GONE`` or ``FULL``. For a batch, returns the
+        indices of the rows that weren't queued.
 
         Args:
-            player (Player): the receiver, any but this one.
-            message (message | Batch): an object of one of the protocol's classes, or rows of one.
-            channel (int | str | None, default None): index or name; None: the class's own channel, else the
-                first.
-            key (int | array, default 0): on a latest channel, the key whose value this is. For a batch, a number for
-                all rows, or a buffer of uint32 with one for each.
-            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates. For
-                a batch, as ``key``.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            player (Player): the receiver, any other player.
+            message (message | Batch): an object of a class of the protocol, or a batch.
+            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
+            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
+                buffer of uint32, one per row.
+            tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
+                batch, like ``key``.
+            notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
 
         Raises:
             Exception: as :meth:`Server.send`.
@@ -4036,18 +4058,17 @@ class Peer(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[Player]:
-        """Queues a message or the rows of a batch for all other players. Returns the players whose channel had no room
-        for all of it.
+        """Queues a message, or the rows of a batch, for all other players. Returns the players whose channel didn't
+        have enough room.
 
         Args:
-            message (message | Batch): an object of one of the protocol's classes, or rows of one.
-            channel (int | str | None, default None): index or name; None: the class's own channel, else the
-                first.
-            key (int | array, default 0): on a latest channel, the key whose value this is. For a batch, a number for
-                all rows, or a buffer of uint32 with one for each.
-            tag (int | array, default 0): your own 32-bit number for it, repeated in notifications and candidates. For
-                a batch, as ``key``.
-            notify (bool, default False): report it in ``inbox.notifications`` as delivered or lost, exactly once.
+            message (message | Batch): an object of a class of the protocol, or a batch.
+            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
+            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
+                buffer of uint32, one per row.
+            tag (int | array, default 0): your own 32-bit number, repeated in notifications and candidates. For a
+                batch, like ``key``.
+            notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
 
         Raises:
             Exception: as :meth:`Server.broadcast`.
@@ -4065,23 +4086,23 @@ class Peer(Generic[_P]):
         """Queues a large block of data for one player, like :meth:`Server.send_chunk`.
 
         Args:
-            player (Player): the receiver, any but this one.
+            player (Player): the receiver, any other player.
             data (Chunk | Buffer | str | PathLike[str]): bytes, another contiguous buffer, a path, or a :class:`Chunk`.
             label (str, default ''): your own name for the chunk, up to 64 bytes of UTF-8.
-            burst (bool, default False): send the whole chunk within a round trip instead of starting slowly; at
-                most 256 KiB.
-            ask_first (bool, default False): wait until the receiver has reported what it already has.
+            burst (bool, default False): whether to send the whole chunk within a round trip instead of starting
+                slowly; at most 256 KiB.
+            ask_first (bool, default False): whether to wait until the receiver has reported what it already has.
         """
     def stats(self, player: Player, /) -> ConnectionStats:
         """Statistics of the connection to a player; zeros once the player is gone.
 
         Args:
-            player (Player): any but this one.
+            player (Player): the other player.
         """
     def close(self, *, linger: float = 0.0, wait: bool = True) -> None:
         """Leaves the game and closes the socket. The other players are notified at once, and elect a new master if
-        this peer was the master. The host of a game first saves the world, and waits up to two seconds until the next
-        hosts have it; a second call doesn't wait. The rest is like :meth:`Client.close`.
+        this peer was the master. The host first saves the world, and waits up to two seconds until the players who
+        may host next have it; a second call doesn't wait. Everything else is like :meth:`Client.close`.
 
         Args:
             linger (float, default 0.0): seconds, 0 to 60, to wait until queued messages are delivered.
@@ -4102,20 +4123,20 @@ class Peer(Generic[_P]):
 class Socket:
     """A non-blocking UDP socket: sending and receiving return at once; only :meth:`wait` waits.
 
-    An IPv6 socket carries IPv6 only; for both families, bind two. Transient errors (a closed port at the peer, an
-    interrupted call, full buffers) are counted and never raised. May be used from several threads.
+    An IPv6 socket carries only IPv6; for both families, bind two sockets. Transient errors (a closed port at the
+    peer, an interrupted call, full buffers) are counted and never raised. Several threads may use a socket.
 
     Args:
-        address: where to bind; port 0 picks a free one (see :attr:`address`).
-        send_buffer, receive_buffer: bytes to request from the system. The attributes have the granted sizes.
-        max_datagram: the longest datagram in bytes, 1 to 65,507. By default UDP's own limit. A longer datagram is
-            never truncated: it is dropped and counted as ``too_long``, and sending it raises. Over the internet,
-            stay below 1,200, because longer datagrams may be fragmented on the way, or not arrive at all.
+        address: the address to bind; port 0 picks a free port (see :attr:`address`).
+        send_buffer, receive_buffer: the buffer sizes to request, in bytes. The attributes have the granted sizes.
+        max_datagram: the longest datagram in bytes, 1 to 65,507, which is UDP's limit. A longer datagram that
+            arrives is dropped and counted as ``too_long``; sending a longer datagram raises. Over the internet,
+            stay below 1,200, because longer datagrams may be fragmented or not arrive at all.
 
     Raises:
         OSError: the address can't be bound; see errno.
-        ValueError: naming the argument, its value and its bound.
-        ClosedError: from every method, once the socket is closed.
+        ValueError: an argument is out of its bounds.
+        ClosedError: a method is called after the socket was closed.
 
     Example:
         >>> with Socket("127.0.0.1:0") as a, Socket("127.0.0.1:0") as b:
@@ -4139,35 +4160,32 @@ class Socket:
         """The bound address, with the actual port."""
     @property
     def send_buffer(self) -> int:
-        """The granted send buffer, in bytes, as the system counts (Linux includes its overhead and reports twice
-        the size).
-        """
+        """The granted send buffer, in bytes. (Linux includes its overhead, and reports twice the size.)"""
     @property
     def receive_buffer(self) -> int:
-        """The granted receive buffer, in bytes, as the system counts."""
+        """The granted receive buffer, in bytes."""
     @property
     def max_datagram(self) -> int:
-        """The longest datagram sent or received, in bytes."""
+        """The longest datagram that can be sent or received, in bytes."""
     @property
     def closed(self) -> bool:
         """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
-        """The counters: ``sent``, ``sent_gso``, ``send_calls``, ``received``, ``received_gro``, ``receive_calls``,
-        ``kernel_drops``, ``too_long``, ``send_buffer_full``, ``unreachable``, ``interrupted``, ``send_errors``,
-        ``gso_refused``. ``server.counters`` uses the same names.
+        """All counters by name: ``sent``, ``sent_gso``, ``send_calls``, ``received``, ``received_gro``,
+        ``receive_calls``, ``kernel_drops``, ``too_long``, ``send_buffer_full``, ``unreachable``, ``interrupted``,
+        ``send_errors``, ``gso_refused``. ``server.counters`` uses the same names.
         """
     def send(self, to: AddressLike, data: bytes, /) -> bool:
-        """Sends one datagram, which may be empty. Returns False if it couldn't be sent now; that is counted, and is
-        no worse than a loss on the way.
+        """Sends one datagram, which may be empty. Returns False if the datagram couldn't be sent now; treat this
+        like a lost packet.
 
         Raises:
             OSError: the system can't send to this destination.
-            ValueError: the data is above ``max_datagram``, or the destination has no port or is of another
-                family.
+            ValueError: the data is above ``max_datagram``, or the destination has port 0 or another address family.
         """
     def send_many(self, datagrams: Iterable[tuple[AddressLike, bytes]], /) -> int:
-        """Sends ``(to, data)`` pairs in order, and continues if one fails. Returns how many were sent; the counters
+        """Sends ``(to, data)`` pairs in order, and continues if a pair fails. Returns the number sent; the counters
         have the failures.
 
         Raises:
@@ -4180,20 +4198,20 @@ class Socket:
             OSError: the socket failed.
         """
     def receive_many(self, bound: int = 1500, /) -> list[tuple[bytes, Address]]:
-        """Receives at most ``bound`` waiting datagrams, including dropped ones, so that a flood can't hold up a
-        tick. The rest waits in the kernel.
+        """Receives at most ``bound`` waiting datagrams, including dropped ones, so that a flood can't delay a tick.
+        The remaining datagrams wait in the kernel.
         """
     def wait(self, timeout: float, /) -> bool:
         """Waits up to ``timeout`` seconds for a datagram. Returns True if a datagram or an error has arrived. Other
         Python threads run meanwhile, and signals are handled.
 
         Raises:
-            ClosedError: also within 0.1 s after another thread closes the socket.
+            ClosedError: another thread closed the socket.
         """
     def fileno(self) -> int:
         """The socket's file descriptor, for ``select``, ``selectors`` and ``asyncio``'s ``add_reader``."""
     def close(self) -> None:
-        """Closes the socket. Closing twice is fine."""
+        """Closes the socket. You may call it twice."""
     def __enter__(self) -> Socket: ...
     def __exit__(
         self,
@@ -4205,12 +4223,12 @@ class Socket:
 
 @final
 class BitWriter:
-    """A writer of bits: values of any width, little-endian, lowest bit first. Layout: the serialize 1.0 standard.
+    """A writer of values in any number of bits, little-endian, lowest bit first. The layout is the same as in the
+    C++ library serialize 1.0.
 
     Raises:
-        FieldError: a value is out of its bounds; the error names the method, the value and the bound. Nothing was
-            written.
-        ValueError: an invalid bound; it names the bound and its value.
+        FieldError: a value is out of its bounds. Nothing was written.
+        ValueError: a bound is invalid.
 
     Example:
         >>> writer = BitWriter()
@@ -4227,13 +4245,13 @@ class BitWriter:
     def bits(self, value: int, count: int, /) -> None:
         """An unsigned integer of ``count`` bits, 1 to 64."""
     def ranged(self, value: int, low: int, high: int, /) -> None:
-        """An integer from ``low`` to ``high``, both included, in as few bits as ``high - low`` needs."""
+        """An integer from ``low`` to ``high``, both included, in the fewest bits for this range."""
     def uint128(self, value: int, /) -> None:
         """An unsigned integer of 128 bits."""
     def relative(self, value: int, previous: int, /) -> None:
         """An integer above ``previous``, at most 2**31 - 1. A smaller difference takes fewer bits."""
     def sequence_relative(self, value: int, previous: int, /) -> None:
-        """A sequence number after ``previous``, also across the wrap. It must not equal ``previous``."""
+        """A 16-bit sequence number after ``previous``. It may wrap around, but must not equal ``previous``."""
     def float32(self, value: float, /) -> None:
         """A float in 32 bits."""
     def float64(self, value: float, /) -> None:
@@ -4241,15 +4259,15 @@ class BitWriter:
     def quantized(self, value: float, low: float, high: float, resolution: float, /) -> None:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
     def fixed(self, value: float | Fraction | Decimal, low: int, high: int, fraction_bits: int, /) -> None:
-        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
+        """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point."""
     def text(self, value: str, max_bytes: int, /) -> None:
-        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL: its length, an align, its bytes."""
+        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL: its length, :meth:`align`, then its bytes."""
     def wide_text(self, value: str, max_units: int, /) -> None:
-        """Text of at most ``max_units`` UTF-16 units, without NUL: its length, then 32 bits for each."""
+        """Text of at most ``max_units`` UTF-16 units, without NUL: its length, then 32 bits for each unit."""
     def data(self, value: _Bytes, max_bytes: int, /) -> None:
-        """At most ``max_bytes`` bytes: their length, an align, the bytes."""
+        """At most ``max_bytes`` bytes: their number, :meth:`align`, then the bytes."""
     def bytes(self, value: _Bytes, /) -> None:
-        """An align, then the bytes, at most 65,535. The length isn't written, so the reader must know it."""
+        """:meth:`align`, then the bytes, at most 65,535. The length isn't written, so the reader must know it."""
     def align(self) -> None:
         """Zero bits up to the next byte boundary."""
     @property
@@ -4260,11 +4278,11 @@ class BitWriter:
 
 @final
 class BitMeasure:
-    """A counter of bits that takes the calls of a :class:`BitWriter` without writing. The result is an upper bound
-    at any bit position, with 7 bits for each align. Use it for packet budgets.
+    """A counter of the bits that a :class:`BitWriter` would write, with the same methods. The result is an upper
+    bound: each alignment counts as 7 bits. Use it for packet budgets.
 
     Raises:
-        FieldError, ValueError: as a BitWriter.
+        FieldError, ValueError: as :class:`BitWriter`.
 
     Example:
         >>> measure = BitMeasure()
@@ -4280,13 +4298,13 @@ class BitMeasure:
     def bits(self, value: int, count: int, /) -> None:
         """An unsigned integer of ``count`` bits, 1 to 64."""
     def ranged(self, value: int, low: int, high: int, /) -> None:
-        """An integer from ``low`` to ``high``, both included, in as few bits as ``high - low`` needs."""
+        """An integer from ``low`` to ``high``, both included, in the fewest bits for this range."""
     def uint128(self, value: int, /) -> None:
         """An unsigned integer of 128 bits."""
     def relative(self, value: int, previous: int, /) -> None:
         """An integer above ``previous``, at most 2**31 - 1. A smaller difference takes fewer bits."""
     def sequence_relative(self, value: int, previous: int, /) -> None:
-        """A sequence number after ``previous``, also across the wrap. It must not equal ``previous``."""
+        """A 16-bit sequence number after ``previous``. It may wrap around, but must not equal ``previous``."""
     def float32(self, value: float, /) -> None:
         """A float in 32 bits."""
     def float64(self, value: float, /) -> None:
@@ -4294,15 +4312,15 @@ class BitMeasure:
     def quantized(self, value: float, low: float, high: float, resolution: float, /) -> None:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
     def fixed(self, value: float | Fraction | Decimal, low: int, high: int, fraction_bits: int, /) -> None:
-        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places."""
+        """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point."""
     def text(self, value: str, max_bytes: int, /) -> None:
-        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL: its length, an align, its bytes."""
+        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL: its length, :meth:`align`, then its bytes."""
     def wide_text(self, value: str, max_units: int, /) -> None:
-        """Text of at most ``max_units`` UTF-16 units, without NUL: its length, then 32 bits for each."""
+        """Text of at most ``max_units`` UTF-16 units, without NUL: its length, then 32 bits for each unit."""
     def data(self, value: _Bytes, max_bytes: int, /) -> None:
-        """At most ``max_bytes`` bytes: their length, an align, the bytes."""
+        """At most ``max_bytes`` bytes: their number, :meth:`align`, then the bytes."""
     def bytes(self, value: _Bytes, /) -> None:
-        """An align, then the bytes, at most 65,535. The length isn't written, so the reader must know it."""
+        """:meth:`align`, then the bytes, at most 65,535. The length isn't written, so the reader must know it."""
     def align(self) -> None:
         """Zero bits up to the next byte boundary."""
     @property
@@ -4311,15 +4329,15 @@ class BitMeasure:
 
 @final
 class BitReader:
-    """A reader of the output of a :class:`BitWriter`. Call the methods in the writer's order, with the same bounds.
-    Layout: the serialize 1.0 standard, with all its checks. After the first error, all reads fail.
+    """A reader for the output of a :class:`BitWriter`. Call the methods in the writer's order, with the same
+    bounds. It makes all checks of the C++ library serialize 1.0. After the first error, all reads fail.
 
     Args:
         data: the writer's output.
 
     Raises:
         StreamError: the bytes are invalid. Drop the packet.
-        ValueError: an invalid bound; it names the bound and its value.
+        ValueError: a bound is invalid.
 
     Example:
         >>> reader = BitReader(b"\\x1d\\x02hi")
@@ -4349,7 +4367,7 @@ class BitReader:
     def relative(self, previous: int, /) -> int:
         """An integer above ``previous``."""
     def sequence_relative(self, previous: int, /) -> int:
-        """A sequence number after ``previous``, also across the wrap."""
+        """A 16-bit sequence number after ``previous``. It may wrap around."""
     def float32(self) -> float:
         """A float in 32 bits."""
     def float64(self) -> float:
@@ -4357,8 +4375,8 @@ class BitReader:
     def quantized(self, low: float, high: float, resolution: float, /) -> float:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
     def fixed(self, low: int, high: int, fraction_bits: int, /) -> Any:
-        """A number from ``low`` to ``high`` with ``fraction_bits`` binary places: a float, or a ``Fraction`` for
-        formats above 53 bits, which a float can't hold exactly.
+        """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point: a float, or a
+        ``Fraction`` if the format has more than 53 bits, which a float can't hold exactly.
         """
     def text(self, max_bytes: int, /) -> str:
         """Text of at most ``max_bytes`` bytes of UTF-8."""
@@ -4371,24 +4389,24 @@ class BitReader:
     def align(self) -> None:
         """The zero bits up to the next byte boundary."""
     def finish(self) -> None:
-        """Checks that everything was read: the bits left must be the zero padding of the last byte.
+        """Checks that everything was read. Only zero bits of the last byte may be left.
 
         Raises:
-            StreamError: more bits are left.
+            StreamError: other bits are left.
         """
 
 @final
 class Fragments:
-    """Settings for how an :class:`AckEndpoint` splits large packets. None: the profile's value.
+    """Settings for splitting large packets in an :class:`AckEndpoint`. None: the profile's value.
 
     Args:
-        above (int | None, default None): payloads longer than this many bytes are sent in fragments.
-        size (int | None, default None): the bytes of a fragment, equal on both ends.
-        count (int | None, default None): the most fragments of a packet, up to 256, equal on both ends.
-        reassembly_bytes (int | None, default None): the most bytes of all partial packets together.
+        above (int | None, default None): the largest payload, in bytes, that isn't split.
+        size (int | None, default None): bytes of a fragment, equal at both ends.
+        count (int | None, default None): the most fragments of a packet, up to 256, equal at both ends.
+        reassembly_bytes (int | None, default None): the most bytes of all incomplete packets together.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
     """
 
     def __new__(
@@ -4410,34 +4428,33 @@ class Fragments:
         """The most fragments of a packet, if given."""
     @property
     def reassembly_bytes(self) -> int | None:
-        """The most bytes of all partial packets, if given."""
+        """The most bytes of all incomplete packets, if given."""
 
 @final
 class AckEndpoint:
-    """One end of a packet exchange. Each end learns which of its packets arrived, and large packets are sent in
-    fragments. Packets aren't resent, ordered or encrypted. Bytes and arithmetic: reliable 1.0.
+    """One end of a packet exchange, compatible with the C library reliable 1.0. Each end learns which of its
+    packets arrived. Large packets are sent in fragments. Packets aren't resent, ordered or encrypted.
 
-    It has no socket: transmit the datagrams that :meth:`send` returns, and pass received ones to :meth:`receive`.
-    Use it above a layer that authenticates peers, because anyone who can send to an endpoint can move its windows.
-    Times are seconds of a clock of your choice that doesn't go back.
+    It has no socket: transmit the datagrams that :meth:`send` returns, and pass received datagrams to
+    :meth:`receive`. Use it above a layer that authenticates peers, because anyone who can send to an endpoint can
+    disturb it. Times are seconds of any clock that doesn't go back.
 
     Args:
-        profile: ``"standard"`` has reliable's own settings: packets up to 16 KiB, windows of 256, an RTT that moves
-            by 0.25 % a sample. ``"large"``: packets up to 256 KiB in datagrams of at most 1,200 bytes, windows of
-            64 packets sent and 1,024 received that grow to 16,384, 10 % a sample. For the settings below, None
-            means the profile's value.
+        profile: the settings for all arguments that are None. ``"standard"``, as in reliable: packets up to 16 KiB,
+            windows of 256 packets, RTT smoothing of 0.25 %. ``"large"``: packets up to 256 KiB in datagrams of at
+            most 1,200 bytes, windows of 64 sent and 1,024 received packets that grow to 16,384, smoothing of 10 %.
         max_packet_size: the largest payload, in bytes.
-        fragments: how packets are split.
+        fragments: the settings for splitting packets.
         sent_window, received_window: the number of packets to remember, a power of two up to 32,768. It must exceed
-            packets per second times RTT, or packets count as lost before their ack can arrive.
-        rtt_smoothing: the fraction by which each sample moves the RTT, above 0 and at most 1.
+            the packets sent during one RTT, or packets count as lost before their ack can arrive.
+        rtt_smoothing: the weight of each new sample in the RTT, above 0 and at most 1.
         lost_after: seconds without an ack after which a packet counts as lost.
-        lost_after_rtts: the same in round trips, but at least ``lost_not_before`` seconds. Before the first
-            measurement: one second.
+        lost_after_rtts: the same in round trips, but at least ``lost_not_before`` seconds. One second before the
+            first measurement.
         in_order_only: whether to drop, and not ack, packets older than the newest accepted packet.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
 
     Example:
         >>> a, b = AckEndpoint(), AckEndpoint()
@@ -4452,7 +4469,7 @@ class AckEndpoint:
     """
 
     MAX_OVERHEAD: Final[int]
-    """Bytes by which the longest datagram exceeds its payload: headers of packet and fragment."""
+    """The most bytes of headers in a datagram, for packet and fragment."""
     def __new__(
         cls,
         profile: Literal["standard", "large"] = "standard",
@@ -4474,11 +4491,11 @@ class AckEndpoint:
     def newest_received(self) -> int | None:
         """The newest accepted packet from the other end; None before the first."""
     def send(self, now: float, payload: bytes, /) -> tuple[int, list[bytes]]:
-        """Makes a packet of a payload, which may be empty.
+        """Makes a packet from a payload, which may be empty.
 
         Returns:
-            its number, by which :meth:`acked` and :meth:`lost` name it, and the datagrams to transmit: one, or
-            its fragments.
+            the packet's number for :meth:`acked` and :meth:`lost`, and the datagrams to transmit: one, or several
+            fragments.
 
         Raises:
             MessageTooLargeError: the payload is above ``max_packet_size``. Nothing was sent.
@@ -4486,12 +4503,11 @@ class AckEndpoint:
     def receive(
         self, now: float, datagram: bytes, /, *, accept: Callable[[bytes], object] | None = None
     ) -> bytes | None:
-        """Takes a datagram from the other end.
+        """Handles a datagram from the other end.
 
         Args:
-            accept: called with the payload of a packet. A false result refuses the packet: it isn't acked, and the
-                other end counts it as lost. None accepts all packets. An exception refuses the packet and passes
-                through.
+            accept: a function that gets the payload of a packet. If it returns a false value or raises, the packet
+                is refused: it isn't acked, and the other end counts it as lost. None: all packets are accepted.
 
         Returns:
             the payload of the packet. None if the packet was refused, if fragments are missing, or if the datagram
@@ -4499,11 +4515,11 @@ class AckEndpoint:
         """
     def acked(self) -> list[int]:
         """The packets that the other end has accepted since the last call, each once, in the order of their acks.
-        Call it at least every 32,768 packets, or the oldest are forgotten.
+        Call it at least every 32,768 packets, or the oldest acks are forgotten.
         """
     def lost(self, now: float, /) -> list[int]:
-        """The packets that count as lost by ``now``, oldest first, each once. Call it once a tick, because it also
-        updates packet loss and bandwidth.
+        """The packets that count as lost at the time ``now``, oldest first, each once. Call it once a tick, because
+        it also updates packet loss and bandwidth.
         """
     @property
     def stats(self) -> PacketStats:
@@ -4514,11 +4530,10 @@ class AckEndpoint:
 
 @final
 class PacketStats:
-    """Statistics of a packet exchange. Times in milliseconds, rates in kilobits per second with UDP/IP headers; all
-    0 until measured. The RTT is smoothed; its minimum, maximum and mean cover the last 128 round trips (512 in the
-    standard profile). Loss and bandwidth cover the last seconds. In the standard profile they cover the older half
-    of the windows (by default the packets sent 128 to 256 ago), as in reliable 1.0. ``jitter_ms`` is smoothed as in
-    RFC 3550.
+    """Statistics of a packet exchange. Times are in milliseconds, rates in kilobits per second with UDP/IP headers.
+    Values are 0 until measured. Minimum, maximum and mean RTT cover the last 128 round trips (512 in the standard
+    profile). Loss and bandwidth cover the last seconds. In the standard profile, they cover the older half of the
+    window instead, as in reliable 1.0. ``jitter_ms`` is smoothed as in RFC 3550.
     """
 
     @property
@@ -4535,7 +4550,7 @@ class PacketStats:
         """The mean of the last round trips."""
     @property
     def jitter_ms(self) -> float:
-        """The smoothed difference of consecutive round trips."""
+        """The smoothed difference between consecutive round trips."""
     @property
     def jitter_stddev_ms(self) -> float:
         """The standard deviation of the last round trips."""
@@ -4547,31 +4562,32 @@ class PacketStats:
         """The share of the other end's packets whose numbers are missing, 0 to 100."""
     @property
     def sent_kbps(self) -> float:
-        """The rate of sending."""
+        """The rate of data sent."""
     @property
     def received_kbps(self) -> float:
-        """The rate of receiving."""
+        """The rate of data received."""
     @property
     def acked_kbps(self) -> float:
         """The rate of data that the other side acked."""
 
 @final
 class VirtualConnection:
-    """The plain connection of two peers from the article "Virtual Connection over UDP", without handshake and
-    secrets. Use it on LANs, for teaching, and as a base for protocols of your own. Made by :meth:`listen` and
-    :meth:`connect`.
+    """The simple connection between two peers from the article "Virtual Connection over UDP". It has no handshake
+    and no secrets. Use it on LANs, for teaching, and as a base for your own protocols. :meth:`listen` and
+    :meth:`connect` make it.
 
-    A datagram is the protocol id and a CRC-32 of everything after it, 4 bytes each, little-endian, then a packet of
-    reliable 1.0, as an :class:`AckEndpoint` makes it. The first valid packet connects a listener to its sender.
-    Other senders are ignored until the peer has been silent for ``timeout``; then the listener listens again. A
-    packet is sent at least every ``keep_alive`` seconds.
+    A datagram has the protocol id, a CRC-32 of everything after the CRC, and a packet of an :class:`AckEndpoint`.
+    Id and CRC are 4 bytes each, little-endian. The first valid packet connects a listener to its sender. Other
+    senders are ignored until the peer has been silent for ``timeout``; then the listener listens again. A packet is
+    sent at least every ``keep_alive`` seconds.
 
-    Anyone who knows the protocol id can connect, and can forge a peer's packets and address. Over the internet use
+    Anyone who knows the protocol id can connect, and can forge a peer's packets and address. Over the internet, use
     :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one datagram
-    for each received datagram, and never a larger one. Packet numbers start at random, so an ack proves an address.
+    for each received datagram, and never a larger one. Packet numbers start at random, so an ack proves the
+    address.
 
-    It has no socket: transmit what :meth:`send` and :meth:`update` return. Times are seconds of a clock of your
-    choice that doesn't go back.
+    It has no socket: transmit the datagrams that :meth:`send` and :meth:`update` return. Times are seconds of any
+    clock that doesn't go back.
 
     Example:
         >>> to_a, to_b = Address("10.0.0.1:5"), Address("10.0.0.2:5")
@@ -4602,13 +4618,13 @@ class VirtualConnection:
         """Makes an end that waits for a peer.
 
         Args:
-            protocol_id: 32 bits that name your protocol, equal on both ends.
+            protocol_id: the 32-bit id of your protocol, equal at both ends.
             timeout: seconds of silence that end the connection.
             keep_alive: the longest time in seconds without sending.
             lost_after, lost_after_rtts, lost_not_before, in_order_only: as for :class:`AckEndpoint`.
 
         Raises:
-            ValueError: naming the argument, its value and its bound.
+            ValueError: an argument is out of its bounds.
         """
 
     @staticmethod
@@ -4643,11 +4659,11 @@ class VirtualConnection:
     def peer(self) -> Address | None:
         """The other end's address; None if there is no peer."""
     def send(self, now: float, payload: bytes, /) -> tuple[int, list[tuple[Address, bytes]]]:
-        """Makes a packet of a payload. An empty payload only keeps the connection alive.
+        """Makes a packet from a payload. An empty payload only keeps the connection alive.
 
         Returns:
-            its number, by which :meth:`acked` and :meth:`lost` name it, and what to transmit: ``(address,
-            datagram)`` pairs, as :meth:`Socket.send_many` takes them.
+            the packet's number for :meth:`acked` and :meth:`lost`, and the datagrams to transmit: ``(address,
+            datagram)`` pairs, as for :meth:`Socket.send_many`.
 
         Raises:
             NotConnectedError: there is no peer, or this end isn't :attr:`ready` and would send more than it
@@ -4655,11 +4671,11 @@ class VirtualConnection:
             MessageTooLargeError: the payload is above 256 KiB.
         """
     def receive(self, now: float, source: AddressLike, datagram: bytes, /) -> bytes | None:
-        """Takes a datagram from ``source``.
+        """Handles a datagram from ``source``.
 
         Returns:
-            the payload. None if the datagram only keeps the connection alive, if fragments are missing, or if it
-            was dropped (:attr:`counters` has the reasons).
+            the payload. None if the datagram only keeps the connection alive, if fragments are missing, or if the
+            datagram was dropped (:attr:`counters` has the reasons).
         """
     def update(self, now: float, /) -> list[tuple[Address, bytes]]:
         """Keeps the connection alive, detects a silent peer, and updates losses and statistics; call it once a
@@ -4670,7 +4686,7 @@ class VirtualConnection:
         :meth:`connect`, ``("no_answer", peer)``.
         """
     def acked(self) -> list[int]:
-        """The packets that the peer has received, each once, since the last call."""
+        """The packets that the peer has acked since the last call, each once."""
     def lost(self) -> list[int]:
         """The packets that :meth:`update` declared lost since the last call, oldest first, each once."""
     @property
@@ -4682,27 +4698,27 @@ class VirtualConnection:
 
 @final
 class ChunkSender:
-    """The sending end of the article "Sending Large Blocks of Data". A chunk is cut into slices of 1,024 bytes.
-    They are sent repeatedly, at a set rate, until the :class:`ChunkReceiver` has acked all of them. One chunk is in
-    flight at a time; others wait in a queue and arrive in order.
+    """A sender of large blocks of data, as in the article "Sending Large Blocks of Data". It splits a chunk into
+    slices of 1,024 bytes and sends them repeatedly, at a set rate, until the :class:`ChunkReceiver` has acked all
+    slices. One chunk is in flight at a time; later chunks wait in a queue and arrive in order.
 
     It has no socket: transmit the datagrams that :meth:`update` returns, and pass received acks to :meth:`receive`.
-    Use it above a layer that authenticates peers, because anyone who can send to it can ack slices that never
-    arrived. Times are seconds of a clock of your choice that doesn't go back.
+    Use it above a layer that authenticates peers, because an attacker could ack slices that never arrived. Times
+    are seconds of any clock that doesn't go back.
 
     Args:
-        max_slices: the most slices of a chunk, up to 8,192, equal on both ends.
+        max_slices: the most slices of a chunk, up to 8,192, equal at both ends.
         bytes_per_second: the rate, including headers. The article uses 32,000, 64,000 and 125,000.
-        accumulator_bytes: the most unused bytes that add up, and therefore the most bytes sent at once after a
-            pause. None: the bytes of a tenth of a second, and one packet.
-        overhead: bytes that the layers below add to each packet, counted in the rate.
-        resend_delay: the least seconds between two sends of a slice if :meth:`update` gets no RTT.
-        max_queued: chunks that may wait behind the one in flight.
+        accumulator_bytes: the most bytes that may be sent at once after a pause. None: the bytes of a tenth of a
+            second, and one packet.
+        overhead: bytes of headers that other layers add to each packet; the rate includes them.
+        resend_delay: the least seconds before a slice is resent, if :meth:`update` gets no RTT.
+        max_queued: the most chunks that may wait after the chunk in flight.
         initial_burst_bytes: the largest chunk that may be sent with ``burst=True``.
         initial_burst_wait: seconds of silence after an initial burst.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
 
     Example:
         >>> sender, receiver = ChunkSender(), ChunkReceiver()
@@ -4732,9 +4748,9 @@ class ChunkSender:
         """Queues a chunk.
 
         Args:
-            burst: whether to send all slices at once, whatever the rate. After a wait, missing slices are sent again at the usual
-                rate. For loading screens, while nothing else is urgent. The socket buffers at both ends
-                should hold twice the chunk.
+            burst: whether to send all slices at once, above the rate. After ``initial_burst_wait``, missing slices
+                are resent at the usual rate. For loading screens, while nothing else is urgent. The socket buffers
+                at both ends should hold twice the chunk.
 
         Returns:
             the chunk's number, counting from 0.
@@ -4754,11 +4770,11 @@ class ChunkSender:
         """Returns the packets to transmit now; call it once a tick.
 
         Args:
-            rtt: seconds from a slice to its ack, including the receiver's wait. If given, a slice is sent again
-                after 1.25 times this time instead of ``resend_delay``.
+            rtt: seconds from a slice to its ack, including the receiver's wait. If given, a slice is resent after
+                1.25 times this time instead of ``resend_delay``.
         """
     def receive(self, now: float, datagram: bytes, /) -> int | None:
-        """Takes an ack packet from the receiver. Invalid acks are dropped and counted.
+        """Handles an ack packet from the receiver. Invalid acks are dropped and counted.
 
         Returns:
             the number of a chunk that has arrived completely; otherwise None.
@@ -4766,7 +4782,7 @@ class ChunkSender:
 
     @staticmethod
     def is_ack(datagram: bytes, /) -> bool:
-        """Whether a datagram is for a sender, if one socket carries chunks in both directions."""
+        """Whether a datagram is for a :class:`ChunkSender`; for sockets that carry chunks in both directions."""
     def set_bytes_per_second(self, bytes_per_second: float, /) -> None:
         """Changes the rate, from now on."""
     @property
@@ -4780,7 +4796,7 @@ class ChunkSender:
         """The progress of the chunk in flight."""
     @property
     def queued(self) -> int:
-        """Chunks queued after the one in flight."""
+        """The number of chunks queued after the chunk in flight."""
     @property
     def idle(self) -> bool:
         """Whether there is nothing to send."""
@@ -4790,7 +4806,7 @@ class ChunkSender:
 
 @final
 class ChunkProgress:
-    """The progress of a chunk: acked parts at the sender, received parts at the receiver."""
+    """The progress of a chunk: the acked part at the sender, or the received part at the receiver."""
 
     @property
     def bytes(self) -> int:
@@ -4813,20 +4829,20 @@ class ChunkProgress:
 
 @final
 class ChunkReceiver:
-    """The receiving end of large blocks of data; see :class:`ChunkSender`.
+    """A receiver of large blocks of data from a :class:`ChunkSender`.
 
     It has no socket: pass received slices to :meth:`receive`, and transmit the acks that :meth:`update` returns.
-    Acks never have more bytes than the slices they answer, so an attacker can't use a receiver to amplify an
-    attack. It holds at most one chunk, in memory that grows with the slices. The next chunk starts after
+    Acks never have more bytes than the slices, so an attacker can't use a receiver to amplify an attack. The
+    receiver holds at most one chunk, in memory that grows with the slices. The next chunk can start after
     :meth:`read`.
 
     Args:
-        max_slices: the most slices of a chunk, up to 8,192, equal on both ends.
-        ack_interval: the least seconds between two acks.
-        overhead: bytes that the layers below add to each packet, counted in slices and in acks.
+        max_slices: the most slices of a chunk, up to 8,192, equal at both ends.
+        ack_interval: the least seconds between two ack packets.
+        overhead: bytes of headers that other layers add to each packet.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
 
     Example:
         >>> sender, receiver = ChunkSender(), ChunkReceiver()
@@ -4845,44 +4861,44 @@ class ChunkReceiver:
         cls, *, max_slices: int = 256, ack_interval: float = 0.05, overhead: int = 28
     ) -> ChunkReceiver: ...
     def receive(self, now: float, datagram: bytes, /) -> None:
-        """Takes a slice packet from the sender. Invalid or unexpected slices are dropped and counted."""
+        """Handles a slice packet from the sender. Invalid or unexpected slices are dropped and counted."""
     def update(self, now: float, /) -> bytes | None:
         """Returns the ack packet to transmit now, or None; call it once a tick."""
     def read(self) -> bytes | None:
-        """Takes the complete chunk; None if there is none."""
+        """Removes and returns the complete chunk; None if there is none."""
 
     @staticmethod
     def is_slice(datagram: bytes, /) -> bool:
-        """Whether a datagram is for a receiver, if one socket carries chunks in both directions."""
+        """Whether a datagram is for a :class:`ChunkReceiver`; for sockets that carry chunks in both directions."""
     @property
     def ready(self) -> bool:
         """Whether a chunk waits to be read."""
     @property
     def progress(self) -> ChunkProgress | None:
-        """The progress of the chunk that is arriving or waits to be taken; None without one."""
+        """The progress of the chunk that is arriving or waits to be read; None if there is none."""
     @property
     def counters(self) -> dict[str, int]:
         """All counters since the start, by name. Every dropped datagram is counted."""
 
 @final
 class GoodBad:
-    """The binary congestion avoidance of the article "Reliability, Ordering and Congestion Avoidance over UDP". It
-    chooses the packets per second by the RTT alone.
+    """A simple congestion control with two packet rates, from the article "Reliability, Ordering and Congestion
+    Avoidance over UDP". The RTT alone selects the rate.
 
     Conditions are bad while the RTT is above ``bad_rtt``. Bad conditions end good mode at once. Good mode returns
     after :attr:`recovery_time` seconds of good conditions without a break. If good mode lasted less than
-    ``double_below``, the recovery time doubles; each ``halve_every`` of good mode halves it. The first mode is
-    good, counted from the first :meth:`update`. Times are seconds of a clock of your choice that doesn't go back.
+    ``double_below`` seconds, the recovery time doubles. Each ``halve_every`` seconds of good mode halve it. The
+    first mode is good. Times are seconds of any clock that doesn't go back.
 
     Args:
         bad_rtt: the RTT in seconds above which conditions are bad.
-        good_packets_per_second, bad_packets_per_second: the modes' packet rates.
-        recovery_time: the first recovery time in seconds; the article doesn't give it.
-        min_recovery_time, max_recovery_time: its bounds.
-        double_below, halve_every: seconds of good mode.
+        good_packets_per_second, bad_packets_per_second: the packet rates of the two modes.
+        recovery_time: the initial recovery time in seconds.
+        min_recovery_time, max_recovery_time: the bounds of the recovery time.
+        double_below, halve_every: seconds of good mode that double or halve the recovery time, as described above.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
 
     Example:
         >>> mode = GoodBad(recovery_time=4.0)
@@ -4907,35 +4923,35 @@ class GoodBad:
         halve_every: float = 10.0,
     ) -> GoodBad: ...
     def update(self, now: float, rtt: float, /) -> Literal["good", "bad"]:
-        """Takes the current RTT, in seconds; call it once a tick.
+        """Updates the mode with the current RTT, in seconds; call it once a tick.
 
         Returns:
             the resulting mode.
         """
     @property
     def mode(self) -> Literal["good", "bad"]:
-        """``"good"`` or ``"bad"``."""
+        """The current mode."""
     @property
     def packets_per_second(self) -> float:
         """The mode's rate."""
     @property
     def recovery_time(self) -> float:
-        """Seconds of good conditions after which bad mode ends, now or the next time."""
+        """Seconds of good conditions that end bad mode."""
 
 @final
 class Link(Generic[_T]):
-    """One direction of a bad link. Items arrive late, twice, out of order, or not at all. The same seed and the
-    same calls give the same history.
+    """One direction of a simulated bad link. Items arrive late, twice, out of order, or not at all. The same seed
+    and the same calls give the same result.
 
     ``len(link)`` is the number of items in flight.
 
     Args:
-        conditions: what the link does to each item; None: a perfect link.
+        conditions: the delays and losses of the link; None: a perfect link.
         seed: 0 to 2**64 - 1.
-        capacity: the most items in flight; others are dropped and counted as ``overflowed``.
+        capacity: the most items in flight; further items are dropped and counted as ``overflowed``.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
 
     Example:
         >>> link = Link(Conditions(latency=0.05), seed=1)
@@ -4952,35 +4968,35 @@ class Link(Generic[_T]):
         """Sends an item.
 
         Args:
-            now: seconds, of a clock that doesn't go back.
+            now: the time in seconds, of any clock that doesn't go back.
             item: any object, usually a datagram. If the link duplicates the item, both copies are the same object.
-            size: the item's bytes on a link with a rate, without the overhead; None: the length of ``bytes`` and
-                ``bytearray``, 0 for other objects.
+            size: the item's size in bytes, on a link with a :class:`Bottleneck`, without overhead; None: the length
+                of ``bytes`` and ``bytearray``, 0 for other objects.
 
         Raises:
-            ValueError: naming the argument, its value and its bound.
+            ValueError: an argument is out of its bounds.
         """
     def poll(self, now: float, /) -> _T | None:
         """Returns the next item that has arrived by ``now``, in order of arrival; None if there is none."""
     @property
     def next_delivery(self) -> float | None:
-        """The time of the next :meth:`poll`, in seconds. An item arrives then, or leaves the queue of a link with a
-        rate; in the second case poll may return None. None if no item is in flight.
+        """The time, in seconds, at which to call :meth:`poll` next. An item then arrives, or leaves the queue of
+        the :class:`Bottleneck`; in the second case, poll may return None. None if no item is in flight.
         """
     @property
     def queued_bytes(self) -> int:
-        """Bytes in the queue of a link with a rate, including overhead and the item in transmission."""
+        """Bytes in the queue of the :class:`Bottleneck`, including overhead and the item in transmission."""
     def set_conditions(self, conditions: Conditions, /) -> None:
-        """Changes the conditions, from the latest time passed to the link on. Items in the queue
-        leave under the new conditions; later ones are unaffected. Scheduled changes stay.
+        """Changes the conditions, starting at the time of the link's last call. Items in the queue leave under the
+        new conditions; items that have left it are unaffected. Scheduled changes stay.
         """
     def schedule(self, at: float, conditions: Conditions, /) -> None:
-        """Like :meth:`set_conditions`, at the time ``at``, in seconds. Of several changes at one time, the last
-        applies.
+        """Changes the conditions at a later time, ``at``, in seconds. If several changes have the same time, the
+        last applies.
         """
     @property
     def counters(self) -> dict[str, int]:
-        """Counts of the items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped`` (found the queue
+        """Counts of items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped`` (the queue was
         full), ``lost`` (independently), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered``
         (held back), ``overflowed`` (too many were in flight), ``delivered``.
         """
@@ -4991,7 +5007,7 @@ class Link(Generic[_T]):
 
 @final
 class Bursts:
-    """Losses in bursts: a link is good or bad, and may change after each packet (Gilbert-Elliott model).
+    """Losses in bursts, by the Gilbert-Elliott model: a link is good or bad, and may change after each packet.
     :meth:`mean` makes the model from measured values.
 
     Args:
@@ -5001,7 +5017,7 @@ class Bursts:
         bad_loss: probability of loss while the link is bad.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
     """
 
     def __new__(
@@ -5012,8 +5028,8 @@ class Bursts:
         """Makes bursts that lose ``length`` packets in a row on average, and the fraction ``loss`` of all packets.
 
         Raises:
-            ValueError: the length is below 1, or the loss above ``length / (length + 1)``: at least one packet
-                passes between two bursts.
+            ValueError: the length is below 1, or the loss is above ``length / (length + 1)``, because at least one
+                packet passes between two bursts.
         """
     @property
     def to_bad(self) -> float:
@@ -5030,15 +5046,15 @@ class Bursts:
 
 @final
 class Outages:
-    """Outages at random times. During an outage, all packets are lost. The durations, and the times between
-    outages, are exponentially distributed.
+    """Outages at random times, in which all packets are lost. The durations, and the times between outages, are
+    exponentially distributed.
 
     Args:
         duration: the average length of an outage in seconds, up to an hour.
         fraction: the share of the time in outages, 0 to 1.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
     """
 
     def __new__(cls, duration: float, fraction: float) -> Outages: ...
@@ -5051,16 +5067,16 @@ class Outages:
 
 @final
 class RandomWalk:
-    """Jitter in runs: a delay that drifts at random and is similar for neighboring packets, so packets keep their
-    order.
+    """Slowly changing jitter: a delay that drifts at random. Consecutive packets have similar delays, so they keep
+    their order.
 
     Args:
-        delay: the most seconds by which packets are early or late, up to 10. Together with the jitter it must not
+        delay: the most seconds by which packets are early or late, up to 10. The sum of delay and jitter must not
             exceed the latency.
         time: seconds for which the delay stays similar (its correlation time).
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
     """
 
     def __new__(cls, delay: float, time: float = 1.0) -> RandomWalk: ...
@@ -5079,11 +5095,10 @@ class Bottleneck:
         rate (int): bytes per second that pass, up to 12,500,000,000 (100 Gbit/s).
         queue (int, default 65536): bytes that may wait, including the packet in transmission. A packet that doesn't
             fit is dropped and counted as ``queue_dropped``.
-        overhead (int, default 28): bytes that each packet takes of rate and queue in addition to its own: 28 for
-            IPv4 and UDP.
+        overhead (int, default 28): bytes of headers that each packet adds to rate and queue: 28 for IPv4 and UDP.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
     """
 
     def __new__(cls, rate: int, *, queue: int = 65536, overhead: int = 28) -> Bottleneck: ...
@@ -5095,7 +5110,7 @@ class Bottleneck:
         """Bytes that may wait for the rate."""
     @property
     def overhead(self) -> int:
-        """Bytes that each packet takes in addition to its own."""
+        """Bytes of headers that each packet adds to rate and queue."""
 
 @final
 class Conditions:
@@ -5105,22 +5120,22 @@ class Conditions:
     uses the bottleneck too; a duplicate doesn't.
 
     Args:
-        latency (float, default 0.0): seconds, one way, after the queue; at most 10.
-        jitter (float, default 0.0): seconds, at most the latency. Each packet takes latency +- jitter, uniformly,
-            so packets may overtake each other.
-        random_walk (RandomWalk | None, default None): jitter in runs.
+        latency (float, default 0.0): the one-way delay in seconds, added after the time in the queue; at most 10.
+        jitter (float, default 0.0): the most seconds by which a packet is early or late, at most the latency. The
+            delays are uniformly distributed, so packets may overtake each other.
+        random_walk (RandomWalk | None, default None): slowly changing jitter.
         loss (float, default 0.0): probability that a packet is lost, independently of others, 0 to 1.
         bursts (Bursts | None, default None): losses in bursts.
         outages (Outages | None, default None): times at which all packets are lost.
         duplicate (float, default 0.0): probability that a packet arrives twice.
-        reorder (float, default 0.0): probability that a packet is held back by a further 50 ms.
+        reorder (float, default 0.0): probability that a packet is delayed by another 50 ms.
         bottleneck (Bottleneck | None, default None): the rate and queue of the slowest part; None: no limit.
         max_datagram (int | None, default None): bytes of the largest datagram that passes, without headers, 1 to
-            65,535. Larger datagrams vanish and are counted as ``too_large``, as on a path with a small MTU that
-            isn't reported. None: no limit.
+            65,535. Larger datagrams are lost without an error and counted as ``too_large``, as on a path with a
+            small MTU. None: no limit.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
     """
 
     def __new__(
@@ -5139,10 +5154,10 @@ class Conditions:
     ) -> Conditions: ...
     @staticmethod
     def preset(name: str, /) -> tuple[Conditions, Conditions]:
-        """Returns plausible conditions of a player's network: ``(up, down)``.
+        """Returns typical conditions of a player's network: ``(up, down)``.
 
         ================= ====================================================================================
-        ``3g``            phone (HSPA): 1 Mbit/s up, 3 down, 75 ms one way in runs, deep queues, handovers
+        ``3g``            phone (HSPA): 1 Mbit/s up, 3 down, 75 ms one way, deep queues, handovers
         ``4g``            phone (LTE): 8 Mbit/s up, 25 down, 25 ms one way, few losses, short handovers
         ``wifi-bad``      crowded 2.4 GHz: 5 Mbit/s up, 10 down, 20 ms one way, 3 % lost in bursts, silences
         ``transatlantic`` fibre to another continent: 50 Mbit/s up, 100 down, 45 ms one way, 0.05 % lost
@@ -5162,7 +5177,7 @@ class Conditions:
         """The most seconds by which a packet is early or late."""
     @property
     def random_walk(self) -> RandomWalk | None:
-        """Jitter in runs."""
+        """Slowly changing jitter."""
     @property
     def loss(self) -> float:
         """Probability that a packet is lost, independently of others."""
@@ -5177,7 +5192,7 @@ class Conditions:
         """Probability that a packet arrives twice."""
     @property
     def reorder(self) -> float:
-        """Probability that a packet is held back."""
+        """Probability that a packet is delayed by another 50 ms."""
     @property
     def bottleneck(self) -> Bottleneck | None:
         """The rate and queue of the slowest part."""
@@ -5212,7 +5227,7 @@ class SimulatedNetwork:
         against this time, so make them with ``ConnectToken.generate(now=network.unix, ...)``.
         """
     def advance(self, seconds: float, /) -> None:
-        """Lets time pass, and delivers the packets that arrive meanwhile."""
+        """Advances the virtual clock, and delivers the packets that arrive meanwhile."""
     def set_conditions(
         self,
         conditions: Conditions,
@@ -5221,10 +5236,10 @@ class SimulatedNetwork:
         receiver: AddressLike | None = None,
     ) -> None:
         """Sets the conditions of all links, or of the links from ``sender``, to ``receiver``, or both. The most
-        specific setting applies; ``sender`` has priority over ``receiver``. Setting all links forgets settings of
-        single links.
+        specific setting applies; ``sender`` has priority over ``receiver``. Setting all links removes the settings
+        of single links.
 
-        Packets that wait for a link's rate leave under the new conditions; later ones are unaffected.
+        Packets in a link's queue leave under the new conditions; packets that have left it are unaffected.
 
         Args:
             conditions (Conditions): the new conditions.
@@ -5239,7 +5254,7 @@ class SimulatedNetwork:
         sender: AddressLike | None = None,
         receiver: AddressLike | None = None,
     ) -> None:
-        """Like :meth:`set_conditions`, at a later virtual time.
+        """Sets conditions at a later virtual time, like :meth:`set_conditions`.
 
         Args:
             at (float): virtual seconds since the start.
@@ -5248,8 +5263,8 @@ class SimulatedNetwork:
             receiver (AddressLike | None, default None): the receiver of the links; None: all receivers.
         """
     def partition(self, *parts: Iterable[AddressLike]) -> None:
-        """Separates hosts: hosts of different parts don't reach each other, and hosts in no part reach all. Packets
-        in flight arrive. A new partition replaces the last one; :meth:`heal` ends it.
+        """Splits the network: hosts in different parts can't reach each other. Hosts in no part reach all hosts.
+        Packets in flight still arrive. A new partition replaces the last one; :meth:`heal` ends it.
 
         Args:
             parts: the addresses of each part's hosts.
@@ -5258,7 +5273,7 @@ class SimulatedNetwork:
         """Ends the partition."""
     def move_host(self, address: AddressLike, to: AddressLike, /) -> Address:
         """Moves a host to another address, as when a player changes from Wi-Fi to a phone network. Its endpoint
-        sends and receives there. Packets in flight to the old address are lost.
+        then uses the new address. Packets in flight to the old address are lost.
 
         Args:
             address: the host's current address.
@@ -5272,8 +5287,8 @@ class SimulatedNetwork:
             OSError: ``to`` is in use.
         """
     def unplug(self, address: AddressLike, /) -> None:
-        """Takes a host off the network, as when its machine loses power. Its endpoint doesn't send or receive any
-        more, and another host can use the address.
+        """Removes a host from the network, as when its machine loses power. Its endpoint no longer sends or
+        receives, and another host can use the address.
 
         Raises:
             ValueError: there is no host at that address.
@@ -5286,43 +5301,43 @@ class SimulatedNetwork:
         kind: Literal["full-cone", "restricted", "port-restricted", "symmetric"] = "port-restricted",
         lifetime: float = 120.0,
     ) -> None:
-        """Puts a NAT between some hosts and all other hosts, like a home router. Hosts inside reach each other as
-        before. Hosts outside see them as ports of the NAT, and reach them there if the NAT lets the packets in.
-        Outgoing packets keep a mapping alive.
+        """Puts some hosts behind a NAT, like a home router. Hosts inside reach each other as before. For hosts
+        outside, an inside host appears as a port of the NAT, and they reach it if the NAT lets their packets in.
+        Outgoing packets keep this mapping alive.
 
         Args:
             public: the IP address of the NAT.
             inside: the IP addresses of the hosts behind the NAT, including hosts that don't exist yet.
-            kind: the senders that the NAT lets in. ``"full-cone"``: all senders; ``"restricted"``: hosts to which
-                the inside host has sent; ``"port-restricted"``: addresses to which it has sent; ``"symmetric"``:
-                the same, with another port for each destination address.
+            kind: the senders that the NAT lets in. ``"full-cone"``: all senders. ``"restricted"``: hosts to which
+                the inside host has sent. ``"port-restricted"``: addresses to which the inside host has sent.
+                ``"symmetric"``: the same, and each destination address sees another port.
             lifetime: seconds without outgoing packets after which a mapping ends, up to 3,600.
 
         Raises:
-            ValueError: naming the argument, its value and its bound, or the address that is in use.
+            ValueError: an argument is out of its bounds, or an address is in use.
         """
     def restart_nat(self, public: str, /) -> None:
-        """Makes a NAT forget its mappings. The next ports are different, so hosts outside see other addresses.
+        """Makes a NAT forget its mappings. It then uses other ports, so hosts outside see other addresses.
 
         Raises:
             ValueError: there is no NAT at that address.
         """
     @property
     def transcript(self) -> str:
-        """The SHA-256, in hex digits, over every datagram sent until now with its time and addresses. Two runs with
-        the same transcript sent the same bytes at the same times.
+        """A SHA-256 in hex digits, over every datagram sent so far with its time and addresses. Two runs with the
+        same transcript sent the same bytes at the same times.
         """
     @property
     def counters(self) -> dict[str, int]:
-        """Counts of all packets: the names of :attr:`Link.counters`, summed over all links; ``unknown_destination``
-        (no host at the address), ``mailbox_full`` (the host didn't receive), ``partitioned``; and for NATs
-        ``nat_exhausted`` (no free port), ``nat_unmapped`` (the port has no mapping) and ``nat_filtered`` (the NAT
-        doesn't let the sender in).
+        """Counts of packets. The counters of all links are summed, with the names of :attr:`Link.counters`. Other
+        counters are ``unknown_destination`` (no host at the address), ``mailbox_full`` (the host didn't receive),
+        ``partitioned``, ``nat_exhausted`` (no free port), ``nat_unmapped`` (the port has no mapping) and
+        ``nat_filtered`` (the NAT didn't let the sender in).
         """
 
 @final
 class Code:
-    """A game's join code together with its rendezvous server, to use as the address in
+    """A game's join code together with its rendezvous server. Use it as the address in
     :meth:`tickwire.Client.connect`.
 
     Args:
@@ -5330,7 +5345,7 @@ class Code:
         rendezvous (AddressLike): the rendezvous server's address.
 
     Raises:
-        ValueError: the text isn't a code, or the address can't be sent to.
+        ValueError: the text isn't a code, or the address isn't a valid destination.
 
     Example:
         >>> code = Code("bcd-fgh", rendezvous="203.0.113.5:3478")
@@ -5349,17 +5364,17 @@ class Code:
 
 @final
 class RendezvousServer:
-    """A rendezvous server. It gives a game a code, and introduces players who use the code to the game's host. It
-    sees no game data. A native thread serves it, even while Python is busy, until it is closed.
+    """A rendezvous server. It gives a game a code, and helps players who use the code to connect to the game's
+    host. It sees no game data. It runs on a native thread, even while Python is busy, until it is closed.
 
-    To an unverified address it never sends more bytes than it got from there, and it stores nothing for it.
+    To an unverified address, it never sends more bytes than it received, and it stores nothing about it.
 
     Args:
         listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
-        second_port (int | None, default 0): a second port at the same address, with which peers find out how their
-            NAT assigns ports. 0 picks a free port; None: no second port, so ports aren't guessed.
-        relay (AddressLike | None, default None): the address at which peers reach the relay, for peers that can't
-            reach each other.
+        second_port (int | None, default 0): a second port at the same address, from which peers find out how their
+            NAT assigns ports. 0 picks a free port; None: no second port, so peers don't guess ports.
+        relay (AddressLike | None, default None): the public address of a :class:`Relay`, for peers that can't reach
+            each other.
         relay_key (bytes | None, default None): the relay's ``key``, 32 bytes.
         relay_bytes_per_second (int, default 100000): the relay's rate for each pair, 1,000 to 2**32 - 1.
         max_games (int, default 10000): the most games at a time, 1 to 1,000,000.
@@ -5368,7 +5383,7 @@ class RendezvousServer:
 
     Raises:
         OSError: an address can't be bound; see errno.
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
 
     Example:
         >>> with RendezvousServer("127.0.0.1:0") as server:
@@ -5400,9 +5415,11 @@ class RendezvousServer:
     def counters(self) -> dict[str, int]:
         """All counters by name; once closed, their last values. See docs/nat.md for the names."""
     def pump(self) -> None:
-        """Answers the datagrams that have arrived on a simulated network. With a socket, the thread does this."""
+        """Answers the datagrams that have arrived on a simulated network. With a socket, the native thread does
+        this.
+        """
     def close(self) -> None:
-        """Closes the server; running games continue. Closing twice is fine."""
+        """Closes the server; running games continue. You may call it twice."""
     def __enter__(self) -> RendezvousServer: ...
     def __exit__(
         self,
@@ -5414,8 +5431,8 @@ class RendezvousServer:
 
 @final
 class Relay:
-    """A relay for peers that can't reach each other. It forwards their datagrams, which it can't read. Peers need a
-    token from a rendezvous server with the same key. A native thread serves it until it is closed.
+    """A relay for peers that can't reach each other. It forwards their encrypted datagrams. Peers need a token from
+    a rendezvous server with the same key. The relay runs on a native thread until it is closed.
 
     Args:
         listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
@@ -5428,7 +5445,7 @@ class Relay:
 
     Raises:
         OSError: the address can't be bound; see errno.
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
 
     Example:
         >>> key = generate_key()
@@ -5457,9 +5474,11 @@ class Relay:
     def counters(self) -> dict[str, int]:
         """All counters by name; once closed, their last values. See docs/nat.md for the names."""
     def pump(self) -> None:
-        """Forwards the datagrams that have arrived on a simulated network. With a socket, the thread does this."""
+        """Forwards the datagrams that have arrived on a simulated network. With a socket, the native thread does
+        this.
+        """
     def close(self) -> None:
-        """Closes the relay, and the paths of all peers that use it. Closing twice is fine."""
+        """Closes the relay, which ends the paths of all peers that use it. You may call it twice."""
     def __enter__(self) -> Relay: ...
     def __exit__(
         self,
@@ -5471,10 +5490,11 @@ class Relay:
 
 @final
 class Proxy:
-    """A UDP proxy that puts a bad network between clients and a server. It doesn't change or read the datagrams. It
-    runs on a native thread, even while Python is busy, until it is closed.
+    """A UDP proxy that simulates a bad network between clients and a server. It doesn't read or change the
+    datagrams. It runs on a native thread, even while Python is busy, until it is closed.
 
-    Each source address is a client. It has its own socket to the server, and its own link in each direction.
+    Each source address is a client. Each client has its own socket to the server, and its own link in each
+    direction.
 
     Args:
         listen (AddressLike): the address for clients; port 0 picks a free port (see :attr:`address`).
@@ -5482,9 +5502,9 @@ class Proxy:
         conditions (Conditions | None, default None): the conditions of both directions; None: perfect links.
         up (Conditions | None, default None): the conditions to the server, instead of ``conditions``.
         down (Conditions | None, default None): the conditions to the clients, instead of ``conditions``.
-        seed (int, default 0): 0 to 2**64 - 1. The seed and the order in which clients appear decide their random
-            numbers.
-        max_clients (int, default 1024): the most clients at a time, 1 to 65,536; datagrams from others are dropped.
+        seed (int, default 0): 0 to 2**64 - 1. The seed and the order of clients determine their random numbers.
+        max_clients (int, default 1024): the most clients at a time, 1 to 65,536; datagrams from further clients are
+            dropped.
         idle_timeout (float, default 60.0): seconds of silence after which a client is forgotten, 1 to 86,400.
         max_bytes (int, default 67108864): the most memory for datagrams in flight, 131,072 to 2**40; other
             datagrams are dropped.
@@ -5535,8 +5555,8 @@ class Proxy:
         up: Conditions | None = None,
         down: Conditions | None = None,
     ) -> None:
-        """Changes the conditions of all clients, in both directions or in the given directions. Datagrams that have
-        left the queue are unaffected.
+        """Changes the conditions of all clients, in both directions or in one. Datagrams that have left the queue
+        are unaffected.
 
         Args:
             conditions (Conditions | None, default None): for both directions.
@@ -5547,7 +5567,7 @@ class Proxy:
             ClosedError: the proxy is closed.
         """
     def close(self) -> None:
-        """Closes the proxy; datagrams in flight are lost. Closing twice is fine."""
+        """Closes the proxy; datagrams in flight are lost. You may call it twice."""
     def __enter__(self) -> Proxy: ...
     def __exit__(
         self,
@@ -5567,56 +5587,22 @@ class Advance(Generic[_I]):
         """The frame's number, from 0 on."""
     @property
     def inputs(self) -> tuple[_I, ...]:
-        """The players' inputs, in the order of players. Don't change them: the objects are reused."""
+        """The players' inputs, in the order of players."""
     @property
     def again(self) -> bool:
-        """Whether the frame ran before, on other inputs. Don't play its sounds again."""
+        """Whether the frame ran before, with other inputs. Don't play its sounds again."""
     @property
     def status(self) -> tuple[Literal["given", "guessed", "left"], ...]:
-        """The origin of each player's input: ``"given"`` by the player, ``"guessed"``, or ``"left"`` if the
-        player is out and the input zero.
+        """The origin of each player's input: ``"given"`` by the player, ``"guessed"``, or ``"left"`` if the player
+        has left and the input is zero.
         """
     @property
     def confirmed(self) -> bool:
-        """Whether no input is guessed, so that the frame won't run again."""
-
-@final
-class Save:
-    """A request to copy the game's state: set ``state`` to the copy."""
-
-    @property
-    def frame(self) -> int:
-        """The frame that runs next on this state."""
-    @property
-    def checked(self) -> bool:
-        """Whether ``checksum`` is compared with the other players' once this frame is confirmed."""
-    @property
-    def state(self) -> Any:
-        """The copy of the game's state that :class:`Load` returns later. Don't change the copy."""
-    @state.setter
-    def state(self, value: object) -> None: ...
-    @property
-    def checksum(self) -> Any:
-        """The values to compare: an int, float, str, bytes, a buffer, or a mapping of up to 64 names to such
-        values; None: no values.
-        """
-    @checksum.setter
-    def checksum(self, value: object) -> None: ...
-
-@final
-class Load:
-    """A request to restore a saved state."""
-
-    @property
-    def frame(self) -> int:
-        """The frame that runs next on this state."""
-    @property
-    def state(self) -> Any:
-        """The value of :attr:`Save.state`. Don't change it, because it may be requested again."""
+        """Whether all inputs are known, so that the frame won't run again."""
 
 @final
 class PlayerOut:
-    """A player has left a rollback game. The frame is the same in every player's game."""
+    """A player has left a rollback game. All players remove it at the same frame."""
 
     __match_args__ = ("player", "frame")
     @property
@@ -5629,7 +5615,7 @@ class PlayerOut:
 
 @final
 class Desync:
-    """Another player's state differs, because some step of the game isn't deterministic."""
+    """Another player's state differs, because some code of the game isn't deterministic."""
 
     __match_args__ = ("player", "frame", "last_equal", "fields")
     @property
@@ -5637,10 +5623,10 @@ class Desync:
         """The other player's index."""
     @property
     def frame(self) -> int:
-        """The first frame whose starting states were compared and differed."""
+        """The first frame at which the compared states differed."""
     @property
     def last_equal(self) -> int | None:
-        """The newest frame before which the compared states were equal; None: never."""
+        """The newest frame at which the compared states were equal; None: never."""
     @property
     def fields(self) -> list[str]:
         """The names of the fields that differ; empty if they are unknown."""
@@ -5652,12 +5638,12 @@ class Timing:
 
     Args:
         delay (int, default 2): frames by which this player's own input is delayed, 0 to 32. Other players guess
-            this many frames less.
-        window (int, default 8): the most frames to guess, 1 to 32. When the window is full, the game waits.
+            this many fewer frames.
+        window (int, default 8): the most frames that run with guessed inputs, 1 to 32. Beyond it, the game waits.
         rate (int, default 60): frames per second, 1 to 1000, equal for all players.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
     """
 
     def __new__(cls, *, delay: int = 2, window: int = 8, rate: int = 60) -> Timing: ...
@@ -5666,14 +5652,14 @@ class Timing:
         """Frames by which this player's own input is delayed."""
     @property
     def window(self) -> int:
-        """The most frames to guess."""
+        """The most frames that run with guessed inputs."""
     @property
     def rate(self) -> int:
         """Frames a second."""
 
 @final
 class SpectatorLost:
-    """A spectator lacks frames that are no longer kept. It needs a newer state and must start again."""
+    """A spectator is missing frames that the players no longer keep. It must start again from a newer state."""
 
     __match_args__ = ("index",)
     @property
@@ -5683,36 +5669,36 @@ class SpectatorLost:
 
 @final
 class Rollback(Generic[_I, _Do]):
-    """A rollback game, after GGPO. Every player runs the game at once on guessed inputs, and corrects it when a
-    guess was wrong.
+    """A rollback game, as in GGPO. Each player's machine runs the game at once with guessed inputs, and runs frames
+    again when a guess was wrong.
 
-    Each frame, :meth:`advance` takes this player's input and yields requests. The peer's ticks do everything else.
-    Without a peer, :meth:`fill` returns payloads for the other players, to send over any unreliable connection, and
-    :meth:`read` takes their payloads. See ``docs/rollback.md``.
+    In each frame, :meth:`advance` takes this player's input and yields requests. The peer's ticks do everything
+    else. Without a peer, :meth:`fill` returns payloads to send to the other players over any unreliable connection,
+    and :meth:`read` takes the payloads that arrive. See ``docs/rollback.md``.
 
     Args:
-        peer (Peer | None): carries the game, after its :class:`Started` event; None: the caller carries the
-            payloads.
-        inputs (int | type): the type of a player's input in a frame: a number of bits, 1 to 64, for ints; or a
-            class made by :func:`message` of at most 128 bytes. A player's input is all zero bits before its first
-            input, so no field may have a common value with zero bits.
-        players (Sequence[int] | int | None, default None): the numbers of the players who play, or their count,
-            from 0 on; all others watch. None: all players that the peer knows now.
-        me (int | None, default None): this player's number; None: the peer's.
+        peer (Peer | None): the peer that transmits the payloads, after its :class:`Started` event; None: the caller
+            transmits them.
+        inputs (int | type): the type of a player's input in a frame: for ints, a number of bits, 1 to 64; or a
+            class made by :func:`message` of at most 128 bytes. Before its first input, a player's input is all zero
+            bits, so no field may use :func:`tickwire.fields.common` for the value of zero bits.
+        players (Sequence[int] | int | None, default None): the numbers of the players who play, or their count; all
+            other players watch. None: all players that the peer knows now.
+        me (int | None, default None): this player's number; None: the peer's number.
         timing (Timing | None, default None): the delay, window and rate; None: ``Timing()``.
         state (Any, default None): the state as a C-contiguous array, or a mapping of names to such arrays. It is
             saved and loaded automatically. Change the arrays in place only.
-        save (Callable[[], Any] | None, default None): returns a copy of the state that nothing changes.
-        load (Callable[[Any], object] | None, default None): sets the state to a saved copy.
-        check (Callable[[], Any] | None, default None): returns the values of the current state to compare, as
-            :attr:`Save.checksum`.
+        save (Callable[[], Any] | None, default None): returns a copy of the state. The game must not change the
+            copy.
+        load (Callable[[Any], object] | None, default None): restores the state from a saved copy.
+        check (Callable[[], Any] | None, default None): returns the values to compare, as for :attr:`Save.checksum`.
         check_every (int, default 16): frames between two comparisons of states; 0: no comparisons.
 
     Without ``state``, ``save`` and ``load``, :meth:`advance` yields :class:`Save` and :class:`Load` too.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
-        TypeError: naming the argument.
+        ValueError: an argument is out of its bounds.
+        TypeError: an argument has the wrong type.
     """
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
@@ -5777,29 +5763,28 @@ class Rollback(Generic[_I, _Do]):
         check_every: int = 16,
     ) -> Rollback[_I, Advance[_I]]: ...
     def advance(self, input: _I, *, now: float | None = None) -> Iterator[_Do]:
-        """Takes this player's input, and yields requests in order: first for frames that run again on corrected
-        inputs, then for the next frame. If the window is full, no new frame runs and the input isn't taken: see
+        """Takes this player's input, and yields requests in order: first for frames that run again with corrected
+        inputs, then for the next frame. If the window is full, no new frame runs and the input isn't used: see
         :attr:`waiting_for`.
 
         Args:
             input (Any): this player's input, of the type of ``inputs``.
-            now (float | None, default None): seconds on any clock that doesn't go back; None: the machine's.
+            now (float | None, default None): seconds on any clock that doesn't go back; None: the machine's clock.
 
         Raises:
             ValueError, TypeError: the input isn't valid for ``inputs``. Nothing was changed.
-            RuntimeError: the last call's requests weren't all taken.
+            RuntimeError: the last call's iterator still has requests.
         """
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
-        """Takes a payload from another player or a spectator.
+        """Handles a payload from another player or a spectator.
 
         Args:
             player (int): the sender's index.
-            payload (bytes): the result of the sender's :meth:`fill`.
+            payload (bytes): the bytes from the sender's :meth:`fill`.
             now (float | None, default None): as for :meth:`advance`.
 
         Returns:
-            None. If the payload breaks the rules, a sentence that tells how; end the connection to this player
-            then.
+            None, or the reason why the payload is invalid. If it is invalid, end the connection to this player.
         """
     def fill(self, player: int, *, max_bytes: int = 1024, now: float | None = None) -> bytes | None:
         """Returns a payload for another player or a spectator; None if there is nothing to send now. Call it
@@ -5811,8 +5796,8 @@ class Rollback(Generic[_I, _Do]):
             now (float | None, default None): as for :meth:`advance`.
         """
     def note_left(self, player: int, *, now: float | None = None) -> None:
-        """Reports that a player can't be reached any more. The remaining players agree on the first frame without
-        it: see :class:`PlayerOut`.
+        """Reports that a player can't be reached any more. The other players agree on the first frame without this
+        player: see :class:`PlayerOut`.
         """
     def events(self) -> list[PlayerOut | Desync | SpectatorLost]:
         """The events since the last call: :class:`PlayerOut`, :class:`Desync`, :class:`SpectatorLost`."""
@@ -5821,19 +5806,17 @@ class Rollback(Generic[_I, _Do]):
         """The frame that runs next."""
     @property
     def confirmed(self) -> int:
-        """All frames below this number have the inputs of all players, so they don't run again once they have
-        run with these inputs.
-        """
+        """The number of confirmed frames. The inputs of all players are known for all frames below it."""
     @property
     def delay(self) -> int:
-        """Frames between an input and the frame that uses it, 0 to 32. You may change it at any time: a longer
-        delay repeats an input, a shorter delay drops inputs.
+        """Frames between an input and the frame that uses it, 0 to 32. You may change it at any time. A longer
+        delay repeats an input; a shorter delay drops inputs.
         """
     @delay.setter
     def delay(self, value: int) -> None: ...
     @property
     def waiting_for(self) -> tuple[int, ...]:
-        """The players with the most missing inputs. If the window is full, the game waits for them."""
+        """The players with the most missing inputs. If the window is full, the game waits for these players."""
     @property
     def can_advance(self) -> bool:
         """Whether the next :meth:`advance` runs a new frame."""
@@ -5845,8 +5828,8 @@ class Rollback(Generic[_I, _Do]):
         """The most frames by which this player is ahead of another player; 0 if it isn't ahead."""
     @property
     def pace(self) -> float:
-        """The frames per second to run at: the timing's rate, or up to a tenth less while this player is ahead
-        of other players.
+        """The frames per second at which to run now: the timing's rate, or up to a tenth less while this player is
+        ahead of other players.
         """
     @property
     def stats(self) -> dict[str, int]:
@@ -5854,21 +5837,21 @@ class Rollback(Generic[_I, _Do]):
 
 @final
 class Spectator(Generic[_I]):
-    """A spectator of a rollback game. It runs the confirmed frames, some time after the players. See
+    """A spectator of a rollback game. It runs only confirmed frames, some time after the players. See
     ``docs/rollback.md``.
 
     Args:
-        peer (Peer | None): the peer that watches, after its :class:`Started` event; None: the caller carries
-            the payloads.
-        inputs (int | type): the same as the players'.
+        peer (Peer | None): the peer that watches, after its :class:`Started` event; None: the caller transmits the
+            payloads.
+        inputs (int | type): the type of a player's input, as in :class:`Rollback`.
         players (Sequence[int] | int): the numbers of the players, or their count.
         frame (int, default 0): the first frame to run. A late spectator gets the state before it from a player.
-        buffer (int, default 2): frames to keep back for smooth playing, 0 to 60.
+        buffer (int, default 2): the number of frames to hold back for smooth playback, 0 to 60.
         rate (int, default 60): frames a second, 1 to 1000.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
-        TypeError: naming the argument.
+        ValueError: an argument is out of its bounds.
+        TypeError: an argument has the wrong type.
     """
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
@@ -5895,17 +5878,17 @@ class Spectator(Generic[_I]):
         rate: int = 60,
     ) -> Self: ...
     def advance(self, limit: int = 4) -> list[Advance[_I]]:
-        """The frames to run now: normally one, none if none has arrived, more after a gap.
+        """Returns the frames to run now: normally one, none if none has arrived, several after a gap.
 
         Args:
             limit (int, default 4): the most frames, 1 to 64.
         """
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
-        """Takes a player's payload, like :meth:`Rollback.read`."""
+        """Handles a player's payload, like :meth:`Rollback.read`."""
     def fill(self, player: int, *, now: float | None = None) -> bytes | None:
-        """Returns a payload that requests frames from a player; None if they are requested from another player."""
+        """Returns a payload that requests frames from a player; None if another player sends them."""
     def note_left(self, player: int, *, now: float | None = None) -> None:
-        """Reports that a player can't be reached any more. Frames are then requested from another player."""
+        """Reports that a player can't be reached any more. Another player then sends the frames."""
     @property
     def frame(self) -> int:
         """The frame that runs next."""
@@ -5914,30 +5897,30 @@ class Spectator(Generic[_I]):
         """The number of frames that have arrived and haven't run."""
     @property
     def lost(self) -> bool:
-        """Whether frames are missing that no player keeps any more. The spectator then needs a newer state and must
-        start again.
+        """Whether frames are missing that no player keeps any more. The spectator must then start again from a
+        newer state.
         """
 
 @final
 class SyncTest(Generic[_I, _Do]):
-    """A test of a rollback game on one machine. Each frame runs again from a saved state, on the same inputs, and
+    """A test of a rollback game on one machine. Each frame runs again from a saved state, with the same inputs, and
     must have the same result.
 
-    It finds causes of desyncs: a step that reads a clock, uses its own random numbers, or depends on data that
-    isn't saved. Use it like a :class:`Rollback`, with the inputs of all players.
+    It finds causes of desyncs: code that reads a clock, uses its own random numbers, or depends on data that isn't
+    saved. Use it like a :class:`Rollback`, with the inputs of all players.
 
     Args:
         inputs (int | type): see :class:`Rollback`.
         players (int, default 2): the number of players, 1 to 16.
         back (int, default 7): frames that run again after each frame, 1 to 32.
-        state (Any, default None): see :class:`Rollback`; its fields are compared.
+        state (Any, default None): see :class:`Rollback`. The fields of the state are compared.
         save (Callable[[], Any] | None, default None): returns a copy of the state. Copies are compared by ``==``.
             Dicts, and objects with attributes, are compared name by name.
-        load (Callable[[Any], object] | None, default None): sets the state to a saved copy.
+        load (Callable[[Any], object] | None, default None): restores the state from a saved copy.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
-        TypeError: naming the argument.
+        ValueError: an argument is out of its bounds.
+        TypeError: an argument has the wrong type.
     """
 
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
@@ -5993,13 +5976,34 @@ class SyncTest(Generic[_I, _Do]):
 
         Raises:
             ValueError, TypeError: an input isn't valid, or a player has no input. Nothing was changed.
-            RuntimeError: the last call's requests weren't all taken.
-            SyncTestError: raised by the iteration if a frame had another result when it ran again; the error names
+            RuntimeError: the last call's iterator still has requests.
+            SyncTestError: during the iteration, if a frame had another result when it ran again; the error names
                 the frame and the fields.
         """
     @property
     def frame(self) -> int:
         """The frame that runs next."""
+
+@final
+class StateArrays:
+    """The states of a rollback game as copies of its arrays."""
+
+    def __new__(
+        cls, arrays: list[tuple[str, Any, list[tuple[str, str | None, int, int]]]], count: int
+    ) -> StateArrays: ...
+    def save(self, frame: int, checked: bool) -> None:
+        """Copies the arrays, as the state before a frame."""
+    def load(self, frame: int) -> None:
+        """Copies the state before a frame into the arrays."""
+    def sums(self, frame: int) -> tuple[list[str], list[int]]:
+        """The names of the fields and their checksums, before a frame."""
+    def compare(self, frame: int) -> None:
+        """Raises ``SyncTestError`` if the arrays differ from the state before a frame."""
+    def finish_comparison(self) -> None:
+        """Does nothing: :meth:`compare` has done it all."""
+
+def state_sum(value: object) -> int:
+    """The checksum of an int, float, str, bytes or a buffer."""
 
 # --- lockstep ----------------------------------------------------------------------------------------
 
@@ -6008,8 +6012,8 @@ class Random:
     """A seeded random generator with the same numbers on every machine and in every version: xoshiro256** (Blackman
     and Vigna, 2018), seeded through SplitMix64. Don't use it for secrets.
 
-    In lockstep, all players draw the same numbers in the same order from :attr:`tickwire.lockstep.Turn.random`. Use
-    another generator for effects outside the game's state (sparks, sounds).
+    In lockstep, all players take the same numbers in the same order from :attr:`tickwire.lockstep.Turn.random`. Use
+    another generator for effects that aren't part of the game's state, such as sparks and sounds.
 
     Args:
         seed: 64 bits that determine the whole sequence.
@@ -6025,33 +6029,33 @@ class Random:
     def __new__(cls, seed: int) -> Random: ...
     @staticmethod
     def from_state(state: bytes, /) -> Random:
-        """Makes a generator that continues from this :attr:`state`.
+        """Makes a generator that continues from a :attr:`state`.
 
         Raises:
-            ValueError: these aren't the 32 bytes of a state.
+            ValueError: the bytes aren't a state.
         """
     @property
     def state(self) -> bytes:
-        """The complete state, 32 bytes; may be set."""
+        """The complete state, 32 bytes. You may set it."""
     @state.setter
     def state(self, state: bytes) -> None: ...
     def bits(self, count: int = 64, /) -> int:
-        """A number of this many random bits, 1 to 64."""
+        """A number of ``count`` random bits, 1 to 64."""
     def below(self, bound: int, /) -> int:
-        """A whole number from 0 to ``bound - 1``, all equally likely.
+        """A whole number from 0 to ``bound - 1``. All numbers are equally likely.
 
         Raises:
             ValueError: ``bound`` isn't 1 to 2**64 - 1.
         """
     def between(self, low: int, high: int, /) -> int:
-        """A whole number from ``low`` to ``high``, both included, all equally likely.
+        """A whole number from ``low`` to ``high``, both included. All numbers are equally likely.
 
         Raises:
             ValueError: the bounds don't fit signed 64 bits, or ``high`` is below ``low``.
         """
     def unit(self) -> float:
         """A float from 0 up to, but not including, 1, with 53 random bits. It is the same on every machine, but
-        results of arithmetic with it may differ.
+        floating-point arithmetic with it may give other results.
         """
     def choice(self, items: Sequence[_T], /) -> _T:
         """A random item of a sequence.
@@ -6060,17 +6064,17 @@ class Random:
             IndexError: the sequence is empty.
         """
     def shuffle(self, items: list[Any], /) -> None:
-        """Puts a list's items into a random order, in place; all orders are equally likely."""
+        """Shuffles a list in place; all orders are equally likely."""
     def fill(self, array: Buffer, /, bound: int | None = None) -> None:
         """Fills an array with random numbers, in order. Integers get random bits, or numbers below ``bound``;
         floats get numbers from 0 up to, but not including, 1.
 
         Args:
-            array: contiguous, of integers of 8 to 64 bits or of float64, through the buffer protocol.
-            bound: for integers, their exclusive upper bound.
+            array: a contiguous buffer of float64, or of integers of 8 to 64 bits.
+            bound: the exclusive upper bound, for integers.
 
         Raises:
-            TypeError: the array is of another kind.
+            TypeError: the array has another element type.
             ValueError: ``bound`` doesn't fit the array's type, or was given for floats.
         """
     def copy(self) -> Random:
@@ -6102,15 +6106,15 @@ class LockstepCore:
         heals: bool = False,
     ) -> LockstepCore: ...
     def command(self, command: bytes, /) -> None:
-        """Adds a command to the next turn with room.
+        """Adds a command to the next turn that has room for it.
 
         Raises:
             MessageTooLargeError: it has more than 480 bytes.
             ChannelFullError: 4,096 commands wait.
         """
     def attach(self, peer: Peer[Any], commands: int = 0, objects: int = 0, /) -> None:
-        """Lets a peer carry the payloads, from its next tick on. ``commands`` and ``objects`` are hashes of their
-        classes, which must be equal on all sides; 0 matches any hash.
+        """Lets a peer transmit the payloads, from its next tick on. ``commands`` and ``objects`` are hashes of the
+        command and object classes, which must be equal on all sides; 0 matches any hash.
         """
     def pause(self, paused: bool, /) -> None:
         """Pauses or resumes the game, for all players at the same turn."""
@@ -6121,18 +6125,19 @@ class LockstepCore:
     def note_left(self, now: float, player: int, /) -> None:
         """Reports that a player can't be reached any more."""
     def vote(self, now: float, player: int, out: bool, /) -> None:
-        """Votes a player out, or takes the vote back."""
+        """Votes for removing a player, or withdraws the vote."""
     def read(self, now: float, player: int, payload: bytes, /) -> str | None:
-        """Takes a player's payload. Returns None. If the payload breaks the protocol, returns a sentence that tells
-        how; end the player's connection then.
+        """Handles a player's payload. Returns None, or the reason why the payload is invalid. If it is invalid, end
+        the player's connection.
         """
     def fill(self, now: float, player: int, max_bytes: int = 1000, /) -> bytes | None:
-        """A payload for a player, of at most ``max_bytes``; None if there is nothing to send now."""
+        """Returns a payload for a player, of at most ``max_bytes``; None if there is nothing to send now."""
     def poll_turn(
         self, now: float, /
     ) -> tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]], int] | None:
-        """The next turn, if it is due and its data has arrived: number, steps, delay, speed, paused, players,
-        left, commands, joined."""
+        """Returns the next turn, if it is due and its data has arrived: number, steps, delay, speed, paused,
+        players, left, commands, joined.
+        """
     def check(
         self,
         now: float,
@@ -6142,11 +6147,11 @@ class LockstepCore:
         arrays: list[tuple[str, Any]] | None = None,
         /,
     ) -> int:
-        """Takes the world after a turn. Returns its CRC.
+        """Records the world after a turn, for comparison with the other players. Returns its CRC.
 
         Args:
             draw: 16 bits of the shared generator.
-            rows: for each class, in the order of numbers: its name, its fields' names, and for each object a
+            rows: for each class, in the order of class numbers: its name, its fields' names, and for each object a
                 tuple of its id and the fields' values.
             arrays: names and arrays of numbers, compared element by element.
 
@@ -6156,17 +6161,17 @@ class LockstepCore:
             TypeError: a value has a type that can't be compared.
         """
     def states_wanted(self) -> list[int]:
-        """The players who need the world."""
+        """The players who are waiting for a copy of the world."""
     def state_head(self, now: float, player: int, /) -> bytes | None:
-        """The bytes to send to a player before the world after the newest turn; None if the player doesn't want
-        a world any more.
+        """The bytes to send to a player before the world after the newest turn; None if the player no longer needs
+        a world.
         """
     def is_served(self, player: int, /) -> bool:
-        """Whether a player still wants the world that it is being sent."""
+        """Whether a player still needs the world that is being sent to it."""
     def refuse(self, now: float, player: int, reason: int, /) -> None:
-        """Refuses a request for the world, with the number of a reason."""
+        """Refuses a player's request for the world, with the number of a reason."""
     def take_state(self, peer: Peer[Any], /) -> tuple[int, bytes] | None:
-        """The next world that a peer received: the sending player, and the bytes."""
+        """Removes and returns the next world that a peer received: the sending player, and the bytes."""
     def expects(self, player: int, state: bytes, /) -> tuple[int, int] | None:
         """The turn of a received world, and the number of bytes before it; None if it wasn't requested."""
     def load(self, now: float, player: int, state: bytes, /) -> bool:
@@ -6174,7 +6179,7 @@ class LockstepCore:
     def give_up(self, reason: int, /) -> None:
         """Gives up joining, with the number of a reason."""
     def ask_again(self, now: float, /) -> None:
-        """Asks again to be let in."""
+        """Requests again to join."""
     def heal_again(self, now: float, /) -> None:
         """Requests another world, because the game can't continue from the received one."""
     def note_healed(self) -> None:
@@ -6184,14 +6189,16 @@ class LockstepCore:
         """Whether this player joins late and doesn't play yet."""
     @property
     def healing(self) -> bool:
-        """Whether another player's world will replace this player's."""
+        """Whether another player's world will replace this player's world."""
     def resume(self, turn: int, /) -> None:
         """Resumes comparing after this turn, because all worlds are equal again."""
     def poll_event(self) -> tuple[Any, ...] | None:
         """The oldest event, as its name and values; None if there is none."""
     @property
     def waiting(self) -> tuple[int, int, float] | None:
-        """The due turn that waits: its number, the missing players, and since when; None if no turn waits."""
+        """The turn that is due but waits: its number, the missing players, and the time since when it waits; None
+        if no turn waits.
+        """
     @property
     def turn(self) -> int:
         """The newest turn that started."""
@@ -6203,7 +6210,7 @@ class LockstepCore:
         """The length of the current turn in seconds."""
     @property
     def pace(self) -> tuple[int, int]:
-        """Sub-turns in a turn, and turns between giving a command and running it."""
+        """The number of steps in a turn, and the number of turns between giving a command and running it."""
     @property
     def players(self) -> list[int]:
         """The players in the current turn."""
@@ -6217,20 +6224,20 @@ class LockstepCore:
 def recording_settings(
     seed: int, hash: int, step_us: int, players: int, names: bytes, about: bytes, /
 ) -> bytes:
-    """A recording's first bytes: the settings of the match."""
+    """Returns a recording's first bytes: the settings of the match."""
 
 def recording_turn(
     turn: tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]], int],
     check: tuple[int, int] | None,
     /,
 ) -> bytes:
-    """The record of a turn, with CRC and draw if it was checked."""
+    """Returns the record of a turn, with CRC and random bits if the turn was checked."""
 
 def recording_snapshot(turn: int, random: bytes, state: bytes, /) -> bytes:
-    """The record of the world after a turn."""
+    """Returns the record of the world after a turn."""
 
 def read_recording(data: bytes, /) -> tuple[list[Any], str | None]:
-    """All complete records of a recording, and the reason why there are no more: None at its end.
+    """Returns all complete records of a recording, and the reason why reading stopped; None at the recording's end.
 
     Raises:
         ValueError: the bytes aren't a recording.
@@ -6243,5 +6250,6 @@ def replayed_crc(
     arrays: list[tuple[str, Any]] | None = None,
     /,
 ) -> int:
-    """The CRC of a turn in a replay: over the world after it and the players' commands, equal to
-    :meth:`LockstepCore.check`'s."""
+    """Returns the CRC of a turn in a replay, over the world after the turn and the players' commands. It equals the
+    CRC from :meth:`LockstepCore.check`.
+    """

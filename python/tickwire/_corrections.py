@@ -1,8 +1,8 @@
-"""Corrections of drawn positions: plain functions for numbers and arrays.
+"""Smooth corrections of drawn positions: functions for numbers and arrays.
 
-A drawn thing may turn out to be at another place. It would jump if it were drawn there at once, so these
-functions move it over time. Each takes numbers or NumPy arrays that can be broadcast together. ``fraction``
-is the share of the time that has passed, clamped to 0 to 1.
+When a drawn thing turns out to be at another place, drawing it there at once would be a jump. These
+functions move it over time. Each takes numbers, or NumPy arrays that can be broadcast together.
+``fraction`` is the share of the time that has passed, clamped to 0 to 1.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ def instant(shown: Any, true: Any, fraction: Any = 1.0) -> Any:  # noqa: ARG001
     """Returns the true place at once, for large errors and for things that no player looks at.
 
     Args:
-        shown: where it was shown; not used.
-        true: where it should be.
+        shown: the shown place; not used.
+        true: the true place.
         fraction: not used.
     """
     return true
 
 
 def smoothed(shown: Any, true: Any, fraction: Any) -> Any:
-    """Returns a place between the shown and the true place, slow at both ends: the error is scaled by
-    the cubic 1 - 3 t^2 + 2 t^3.
+    """Returns a place between the shown and the true place. The movement starts and ends slowly: the error
+    is multiplied by the cubic 1 - 3 t^2 + 2 t^3.
 
     Args:
         shown: the place shown when the correction arrived, or the error at that time with ``true`` 0.
-        true: the current true place; it may move.
+        true: the true place now; it may move.
         fraction: the share of the correction's time that has passed, 0 to 1.
 
     Raises:
@@ -42,8 +42,8 @@ def smoothed(shown: Any, true: Any, fraction: Any) -> Any:
 
 
 def decayed(error: Any, seconds: float, half_life: float = 0.05) -> Any:
-    """Returns the rest of an error after a time, if each second removes the same share of it. Use it if
-    corrections arrive so often that they overlap.
+    """Returns what is left of an error that decays exponentially. Use it if corrections arrive so often
+    that they overlap.
 
     Args:
         error: the error of the shown value.
@@ -63,8 +63,8 @@ def decayed(error: Any, seconds: float, half_life: float = 0.05) -> Any:
 def cubic(
     shown: Any, shown_velocity: Any, true: Any, true_velocity: Any, fraction: Any, seconds: float
 ) -> Any:
-    """Returns a place on the cubic that leaves with the shown velocity and arrives at the true place
-    with the true velocity.
+    """Returns a place on a cubic curve, which starts at the shown place with the shown velocity and ends at
+    the true place with the true velocity.
 
     Args:
         shown: the place shown when the correction arrived.
@@ -75,7 +75,7 @@ def cubic(
         seconds: the length of the correction.
 
     Raises:
-        ValueError: the fraction is NaN, or ``seconds`` not above 0.
+        ValueError: the fraction is NaN, or ``seconds`` isn't above 0.
 
     Source: N. Caldwell, Defeating Lag With Cubic Splines, GameDev.net 2000, in Hermite's form.
     """
@@ -99,9 +99,9 @@ def projective(
     seconds: float,
     acceleration: Any = 0.0,
 ) -> Any:
-    """Returns a place by projective velocity blending of second order. The shown thing continues with a
-    velocity that turns into the true velocity, while it is moved over to the true path. It doesn't
-    oscillate, and doesn't overshoot like a cubic whose ends are far apart.
+    """Returns a place by projective velocity blending of second order. The velocity of the shown thing
+    changes to the true velocity while the thing moves to the true path. The path doesn't oscillate, and
+    doesn't overshoot like a cubic curve between distant places.
 
     Args:
         shown: the place shown when the correction arrived.
@@ -113,7 +113,7 @@ def projective(
         acceleration: the true acceleration, in units per second squared.
 
     Raises:
-        ValueError: the fraction is NaN, or ``seconds`` not above 0.
+        ValueError: the fraction is NaN, or ``seconds`` isn't above 0.
 
     Source: C. Murphy, Believable Dead Reckoning for Networked Games, in Game Engine Gems 2, 2011.
     """

@@ -1,6 +1,6 @@
-"""How the fields of a message are declared.
+"""Declarations of message fields.
 
-Aliases for the plain types, so that a type checker sees ``int`` and Tickwire sees a width::
+Aliases for the plain types. A type checker sees ``int``, and Tickwire sees the number of bits::
 
     hits: tw.u16
 
@@ -16,7 +16,7 @@ And Python's own types::
     weapon: Weapon  # another message
     squad: Annotated[list[Member], tw.up_to(8)]
 
-``docs/fields.md`` lists them all, with their bits.
+``docs/fields.md`` lists all declarations, with their bits.
 """
 
 from __future__ import annotations
@@ -107,15 +107,15 @@ __all__ = [
 ]
 
 u8: TypeAlias = Annotated[int, bits(8)]
-"""An integer from 0, in 8 bits."""
+"""An unsigned integer in 8 bits."""
 u16: TypeAlias = Annotated[int, bits(16)]
-"""An integer from 0, in 16 bits."""
+"""An unsigned integer in 16 bits."""
 u32: TypeAlias = Annotated[int, bits(32)]
-"""An integer from 0, in 32 bits."""
+"""An unsigned integer in 32 bits."""
 u64: TypeAlias = Annotated[int, bits(64)]
-"""An integer from 0, in 64 bits."""
+"""An unsigned integer in 64 bits."""
 u128: TypeAlias = Annotated[int, uint128()]
-"""An integer from 0, in 128 bits."""
+"""An unsigned integer in 128 bits."""
 
 i8: TypeAlias = Annotated[int, ranged(-(2**7), 2**7 - 1)]
 """A signed integer, in 8 bits."""
@@ -134,13 +134,14 @@ f64: TypeAlias = Annotated[float, float64()]
 press: TypeAlias = Annotated[bool, pressed()]
 """A key press in an input, in 1 bit: a bool that the server reads as true in one tick only.
 
-A press in a frame without a tick goes into the next input. A frame with several ticks, or a missing
-input, doesn't repeat it."""
+A press in a frame without a tick is sent with the next input. If a frame has several ticks, or an input is
+missing, the press isn't repeated.
+"""
 
 Vec2: TypeAlias = tuple[float, float]
 """A pair x, y; :func:`vec2` gives the range."""
 Vec3: TypeAlias = tuple[float, float, float]
-"""A triple x, y, z; :func:`vec3` gives the range. It may also be a :func:`unit_vector`."""
+"""A triple x, y, z; :func:`vec3` gives the range, or :func:`unit_vector` declares a direction."""
 Quaternion: TypeAlias = tuple[float, float, float, float]
 """A rotation x, y, z, w; :func:`quaternion` or :func:`signed_quaternion` gives the precision."""
 
@@ -154,7 +155,7 @@ class Transform(NamedTuple):
 
 
 class Bound:
-    """A bound in ``Annotated``, for a list, a dict or a field, besides its type."""
+    """A bound in ``Annotated``, in addition to the type of a list, a dict or a field."""
 
     def __init__(self, name: str, *arguments: Any) -> None:
         self.name = name
@@ -165,7 +166,9 @@ class Bound:
 
 
 def up_to(most: int, /) -> Bound:
-    """Sets the most items of a list, tuple, set or dict: ``Annotated[list[tw.u8], tw.up_to(16)]``."""
+    """Sets the maximum number of items of a list, tuple, set or dict: ``Annotated[list[tw.u8],
+    tw.up_to(16)]``.
+    """
     return Bound("up_to", most)
 
 
@@ -178,8 +181,8 @@ def sparse(slots: int, /) -> Bound:
 
 
 def common(value: Any, other: Any = None, /) -> Bound:
-    """Names the field's most frequent value, which is sent in 1 bit, or its two most frequent values, 2
-    bits each.
+    """Sets a frequent value of a field, which then takes 1 bit; or two frequent values, which take 2 bits
+    each.
 
     ``Annotated[tw.u16, tw.fields.common(0)]``. Other values take 1 bit more. The first value is also the
     field's default.
@@ -198,15 +201,15 @@ NATURAL: Final = _Natural()
 def default() -> Any:
     """Gives a field its type's natural default: ``stance: Stance = tw.default()``.
 
-    A field without a default has this default anyway, but type checkers don't know it and require the
-    argument.
+    A field without a default has the natural default anyway. But type checkers don't know this, and require
+    the argument.
     """
     return NATURAL
 
 
 class Condition(Bound):
-    """The clients that get a property of a ghost, for ``Annotated``. These are :data:`initial`,
-    :data:`owner_only` and :data:`except_owner`.
+    """A condition in ``Annotated`` that decides which clients get a property of a ghost: :data:`initial`,
+    :data:`owner_only` or :data:`except_owner`.
     """
 
     def __repr__(self) -> str:
@@ -222,7 +225,7 @@ except_owner: Final = Condition("except_owner")
 
 
 class When(Condition):
-    """A condition that the game sets itself. Made by :func:`when`."""
+    """A condition that the game sets itself: see :func:`when`."""
 
     def __init__(self, condition: str) -> None:
         super().__init__("when", condition)
@@ -233,18 +236,18 @@ class When(Condition):
 
 
 def when(name: str, /) -> When:
-    """Sends the property only to clients that a mask selects for each ghost.
-    :meth:`World.set_condition_hook` sets a function that returns the masks, called once a flush for all
-    ghosts of the class. :meth:`World.set_condition` sets the mask of one client.
+    """Sends the property only to clients that the game selects, for each ghost.
+    :meth:`World.set_condition_hook` sets a function that selects the clients of all ghosts of the class in
+    each flush. :meth:`World.set_condition` selects the ghosts for one client.
 
-    A class has one such condition, for any number of its properties. Other properties may have
-    ``owner_only`` or ``except_owner``.
+    A class may have only one such condition, which may apply to several properties. Other properties may
+    have ``owner_only`` or ``except_owner``.
 
     Args:
-        name: the game's own name for the condition, such as ``"team"``.
+        name: your name for the condition, such as ``"team"``.
 
     Raises:
-        TypeError, ValueError: the name isn't a text, or is empty.
+        TypeError, ValueError: the name isn't a string, or is empty.
     """
     if not isinstance(name, str):
         raise TypeError(f"when() takes the name of a condition, not {type(name).__name__}")
@@ -254,9 +257,9 @@ def when(name: str, /) -> When:
 
 
 class ShownAs(Bound):
-    """A rule to show a property of a ghost between two of its states, for ``Annotated``. Only
-    :func:`threshold` affects what is sent. These are :data:`step`, :data:`linear`,
-    :data:`slerp`, :data:`angular`, and what :func:`hermite` and :func:`threshold` give.
+    """A rule in ``Annotated`` for showing a property between two states of a ghost: :data:`step`,
+    :data:`linear`, :data:`slerp`, :data:`angular`, :func:`hermite` or :func:`threshold`. Only
+    :func:`threshold` changes what is sent.
     """
 
     def __init__(
@@ -271,25 +274,31 @@ class ShownAs(Bound):
 
 
 class Angular(ShownAs):
-    """The rule :data:`angular`, which can also be called with a range."""
+    """The rule :data:`angular`. Call it with a range for plain numbers."""
 
     def __call__(self, lo: float, hi: float, /) -> ShownAs:
-        """Returns the same rule for a plain number on a circle from ``lo`` to ``hi``, which equals ``lo``."""
+        """Returns the rule for a plain number from ``lo`` to ``hi`` on a circle. ``hi`` is the same angle
+        as ``lo``.
+        """
         return ShownAs("angular", numbers=(_number("lo", lo), _number("hi", hi)))
 
 
 step: Final = ShownAs("step")
 """The property keeps its value until the tick of its next state. This is the default for integers, bools,
-enumerations and everything with parts."""
+enumerations and all types with parts, such as lists.
+"""
 linear: Final = ShownAs("linear")
 """The property moves on a line to its next state (linear interpolation). This is the default for floats and
-vectors. An integer is rounded."""
+vectors. Integers are rounded.
+"""
 slerp: Final = ShownAs("slerp")
-"""The property turns to its next state the shortest way, at constant speed. This is the default for
-quaternions."""
+"""The property rotates to its next state along the shortest path, at constant speed. This is the default
+for quaternions.
+"""
 angular: Final = Angular("angular")
-"""The property turns to its next state the shorter way round. This is the default for an :func:`angle`. For
-a plain number, give its circle: ``tw.world.angular(-180, 180)``."""
+"""The property turns to its next state in the shorter direction. This is the default for an :func:`angle`.
+For a plain number, give the range of the circle: ``tw.world.angular(-180, 180)``.
+"""
 
 
 def hermite(velocity: str, /) -> ShownAs:
@@ -311,7 +320,7 @@ def threshold(distance: float, /, *, velocity: str) -> ShownAs:
     is the protocol's ``tick_rate``, or 60 if it has none.
 
     Args:
-        distance: the error that clients may show, in the property's units.
+        distance: the largest error that clients may show, in the property's units.
         velocity: the name of the property that holds the velocity, in units per second.
 
     Raises:
@@ -341,7 +350,7 @@ _V = TypeVar("_V")
 
 
 class Converter:
-    """A conversion to a type of the game's own, for ``Annotated``. Made by :func:`converted`."""
+    """A conversion in ``Annotated`` to one of the game's own types: see :func:`converted`."""
 
     def __init__(self, wire: Any, to_wire: Callable[[Any], Any], from_wire: Callable[[Any], Any]) -> None:
         for name, function in (("to_wire", to_wire), ("from_wire", from_wire)):
@@ -356,8 +365,8 @@ class Converter:
 
 
 def converted(wire: Any, to_wire: Callable[[Any], Any], from_wire: Callable[[Any], Any], /) -> Converter:
-    """Sends objects of your own type: ``to_wire`` converts them to the type of a field annotated with
-    ``wire``, and ``from_wire`` converts back.
+    """Sends objects of your own type. ``to_wire`` converts an object to a value of the annotation ``wire``,
+    and ``from_wire`` converts the value back.
 
     ``Annotated[Money, tw.fields.converted(tw.u32, lambda money: money.cents, Money)]``. If ``to_wire``
     raises, the sending call raises :class:`FieldError`. ``from_wire`` must expect any value that
@@ -373,10 +382,10 @@ REGISTERED: dict[type, Converter] = {}
 def register(
     class_: type[_V], wire: Any, to_wire: Callable[[_V], Any], from_wire: Callable[[Any], _V], /
 ) -> None:
-    """Converts a class in all fields, like :func:`converted` in one field.
+    """Lets all fields use a class of yours, as :func:`converted` does for one field.
 
-    ``tw.fields.register(Vector2, tw.Vec2, tuple, Vector2)``: if ``wire`` has no bound, as here, each
-    field must give a bound, as in ``Annotated[Vector2, tw.vec2(-100, 100, 1 / 64)]``; otherwise
+    In ``tw.fields.register(Vector2, tw.Vec2, tuple, Vector2)``, ``wire`` has no bound. So each field must
+    give a bound, as in ``Annotated[Vector2, tw.vec2(-100, 100, 1 / 64)]``. If ``wire`` has a bound,
     ``Vector2`` alone is enough.
 
     Raises:
@@ -390,7 +399,7 @@ def register(
 
 
 def converter(class_: type) -> Converter | None:
-    """The converter of a registered class, or of a class of Python's own."""
+    """The converter of a registered class, or of one of Python's own classes."""
     if (registered := REGISTERED.get(class_)) is None and class_.__module__ in ("datetime", "uuid"):
         own: dict[type, Converter] = import_module("tickwire._converters").CONVERTERS
         return own.get(class_)
@@ -398,8 +407,9 @@ def converter(class_: type) -> Converter | None:
 
 
 def place_of_declaration() -> str:
-    """The class and field that the caller is declaring, such as ``Chat.text: ``, for errors; else an empty
-    text."""
+    """The class and field that the caller is declaring, such as ``Chat.text: ``, for errors; otherwise an
+    empty string.
+    """
     frame = sys._getframe(1)
     code = frame.f_code
     in_class = "__module__" in frame.f_locals and "__qualname__" in frame.f_locals

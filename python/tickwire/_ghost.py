@@ -1,7 +1,7 @@
 """Ghost classes: objects of the server's world that appear in every client.
 
 A class declared with :func:`ghost` has properties, declared like the fields of messages. Its objects are
-plain until :meth:`World.spawn` adds them to a world. From then on, a property is a cell of the world's
+plain until :meth:`World.spawn` adds them to a world. Then their properties are stored in the world's
 columns, and the next flush sends assigned values.
 """
 
@@ -24,7 +24,7 @@ __all__ = ["DEFAULT_CAPACITY", "Always", "Chosen", "Grid", "Hook", "Owner", "gho
 _T = TypeVar("_T")
 
 DEFAULT_CAPACITY = 65_536
-"""How many ghosts of a class there may be at a time, where the class doesn't say. It is also the most."""
+"""The default, and largest, capacity of a ghost class."""
 
 # The attribute in which a class has its program. Read by the native core.
 PROPERTIES = "__tickwire_properties__"
@@ -53,16 +53,17 @@ def ghost(
     """Makes a class a ghost class: its annotated properties are copied to clients.
 
     Declare properties like the fields of messages. An annotation may also choose the clients that get a
-    property: ``Annotated[int, tw.ranged(0, 999), tw.world.owner_only]``. The class gets a constructor
-    and a repr, like a dataclass. Two ghosts are equal only if they are the same object. Name further
-    attributes in ``__slots__``; they aren't sent.
+    property: ``Annotated[int, tw.ranged(0, 999), tw.world.owner_only]``. The class gets a constructor and a
+    repr, like a dataclass. Two ghosts are equal only if they are the same object. List other attributes in
+    ``__slots__``; they aren't sent.
 
-    ``capacity`` is the most ghosts at a time, 1 to 65,536; memory grows with their number. ``coded``
-    entropy-codes updates with the range coder of LZMA (Pavlov 1999). It saves about a third of the bytes
-    and costs several times the server's CPU time. Derived classes don't inherit these settings.
+    ``capacity`` is the maximum number of living ghosts, 1 to 65,536; memory grows with their number.
+    ``coded=True`` entropy-codes updates with the range coder of LZMA (Pavlov 1999). This saves about a
+    third of the bytes and takes several times as much CPU time on the server. Derived classes don't inherit
+    these settings.
 
     Raises:
-        TypeError, ValueError: naming the class, the property and what is wrong with it.
+        TypeError, ValueError: a property is declared wrongly; the error names it.
     """
     names = sys._getframe(1).f_locals
     if cls is None:
@@ -172,7 +173,7 @@ def _without_conditions(hint: Any) -> Any:
 
 
 def _with_base(cls: type[_T]) -> type[_T]:
-    """Makes the class again, derived from the native base that has the values."""
+    """Makes the class again, derived from the native base class that stores the values."""
     left_out = {"__dict__", "__weakref__", *(field.name for field in dataclasses.fields(cls))}  # type: ignore[arg-type]
     members = {name: value for name, value in vars(cls).items() if name not in left_out}
     slots = members.setdefault("__slots__", ())
@@ -190,7 +191,7 @@ def _with_base(cls: type[_T]) -> type[_T]:
 
 
 def _reduce(ghost: Any) -> tuple[Any, ...]:
-    """Copies and pickles a ghost as a plain object with its values."""
+    """Makes copies and pickles of a ghost plain objects with its values."""
     values = {field.name: getattr(ghost, field.name) for field in dataclasses.fields(ghost)}
     return _plain, (type(ghost), values)
 
@@ -215,13 +216,14 @@ class Chosen(NamedTuple):
 
 
 class Hook(NamedTuple):
-    """A client gets the ghosts that a function selects, called once a flush for all clients.
+    """A client gets the ghosts that a function selects. Each flush calls the function once, for all
+    clients.
 
-    The function is called with the clients, by slot, and the class's :class:`GhostArrays`. It returns a
-    buffer of bool of the shape (clients, rows) (``numpy.zeros((len(clients), len(tanks)), bool)``), or a
-    list with a buffer for each client. If it returns None, the last masks stay, and ghosts that spawned
-    later aren't sent. If it raises or returns anything else, the last masks stay too, and the flush
-    raises after everything is sent.
+    The function gets the clients, by slot, and the class's :class:`GhostArrays`. It returns a mask: a
+    buffer of bool with the shape (clients, rows), such as ``numpy.zeros((len(clients), len(tanks)),
+    bool)``, or a list with a buffer for each client. If it returns None, the last mask applies again, and
+    ghosts that spawned later aren't sent. If it raises or returns anything else, the last mask applies too,
+    and the flush raises after everything is sent.
     """
 
     function: Callable[[list[ClientHandle], GhostArrays], Any]
@@ -231,22 +233,24 @@ class Hook(NamedTuple):
 class Grid(NamedTuple):
     """A client gets its own ghosts and the ghosts nearby.
 
-    A ghost is nearby within ``radius`` of the client's own ghosts of the class, or of the places set by
-    :meth:`World.look_from`.
+    A ghost is nearby if it is within ``radius`` of the client's own ghosts of the class, or of the places
+    set by :meth:`World.look_from`.
     """
 
     property: str
-    """The property with a ghost's place, a vector."""
+    """The property that holds a ghost's place, a vector."""
     radius: float
     """The radius in which a client sees ghosts."""
     cell: float | None = None
-    """The width of the grid's cells. It affects only the CPU time. None: a quarter of the radius."""
+    """The width of the grid's cells. It affects only CPU time. None: a quarter of the radius."""
     leave_radius: float | None = None
-    """The distance up to which a client keeps a ghost that it has, so that a ghost at the edge doesn't appear
-    and disappear. None: an eighth more than the radius."""
+    """The distance up to which a client keeps a ghost. It should exceed the radius, so that ghosts at the
+    edge don't appear and disappear repeatedly. None: an eighth more than the radius.
+    """
     linger: int = 2
-    """The number of flushes for which a ghost beyond this distance stays."""
+    """The number of flushes for which a ghost beyond ``leave_radius`` stays."""
     far_weight: float = 0.25
-    """The factor of a ghost's priority at the radius, used if there isn't room for everything that is
-    due. The factor doubles at a quarter of the radius, and again at a quarter of that, up to 1. Above 0; 1:
-    distance doesn't matter."""
+    """The factor for the priority of a ghost at the radius, above 0 to 1. It matters if there isn't room
+    for everything that is due. The factor doubles at a quarter of the radius, doubles again at a sixteenth,
+    and so on, up to 1. 1: distance doesn't matter.
+    """

@@ -17,7 +17,7 @@ _R = TypeVar("_R")
 
 
 class _Register(Protocol[_M]):
-    """Takes a function for servers or for clients, and returns it."""
+    """Registers a function for servers or for clients, and returns it."""
 
     @overload
     def __call__(self, function: Callable[[ClientHandle, _M], _R], /) -> Callable[[ClientHandle, _M], _R]: ...
@@ -42,9 +42,8 @@ class Handlers:
         with server.tick() as inbox:
             handlers.dispatch(inbox)
 
-    On a server, a function is called with the client and the message or event; on a client, with the
-    message or event alone. A class has one function. A function may handle several classes, with an
-    ``on`` for each.
+    On a server, a function gets the client and the message or event; on a client, only the message or
+    event. A class has one function. A function may handle several classes, with an ``on`` for each.
     """
 
     def __init__(self) -> None:
@@ -56,7 +55,7 @@ class Handlers:
 
         Raises:
             TypeError: the argument isn't a class, or is a ghost class.
-            ValueError: the class has a function already.
+            ValueError: the class already has a function.
         """
         if not isinstance(class_, type):
             raise TypeError(f"on() takes a message class, Connected or Disconnected, not {class_!r}")
@@ -76,12 +75,11 @@ class Handlers:
         return register
 
     def dispatch(self, inbox: Inbox[Any], /) -> list[Any]:
-        """Calls the function of each event and message. Returns the events and messages without a
-        function.
+        """Calls the function of each event and message. Returns the events and messages without a function.
 
-        Events come first, then events of ghosts, then messages. So a message's function finds the ghost
-        that the message names. Calls run in order with the messages. Values of latest channels
-        and payloads stay in :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
+        The order is events, then events of ghosts, then messages. So a message can refer to a ghost that
+        was spawned in the same tick. Calls run in order with the messages. Values of latest channels and
+        payloads aren't dispatched: see :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
         """
         if not hasattr(inbox, "events"):
             raise TypeError(f"inbox must be an Inbox, not {type(inbox).__name__}")

@@ -1,4 +1,4 @@
-"""Health checks for orchestrators: whether a server ticks."""
+"""Health checks for orchestrators. They report whether a server ticks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import time
 from tickwire._core import Address
 
 SILENCE = 2.0
-"""Seconds without a tick after which a server counts as hanging."""
+"""Seconds without a tick after which a server counts as hung."""
 
 TIMEOUT = 1.0
-"""Seconds that one question may take."""
+"""Seconds that one request may take."""
 
 MAX_ASKERS = 32
-"""Connections at once."""
+"""The most connections at a time."""
 
 MAX_REQUEST_BYTES = 4096
 
@@ -58,7 +58,7 @@ class Health:
         self._ticked = time.monotonic()
 
     def close(self) -> None:
-        """Stops answering. Closing twice is allowed."""
+        """Stops answering. You may call it twice."""
         if self._closed:
             return
         self._closed = True

@@ -1,4 +1,6 @@
-"""The types of the game's hooks, which are called once a tick. See :class:`tickwire.Server`."""
+"""The types of hooks: functions of the game that are called once a tick. See :class:`tickwire.Tuning` and
+:class:`tickwire.Access`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from tickwire._core import Candidates, ClientHandle
 __all__ = ["AdmissionHook", "PriorityHook"]
 
 PriorityHook: TypeAlias = Callable[[Candidates], Any]
-"""Takes candidates; returns a buffer of float32 (``array.array("f")``, a NumPy array) of scores, or None."""
+"""Gets candidates. Returns a buffer of float32 scores (``array.array("f")``, a NumPy array), or None."""
 
 AdmissionHook: TypeAlias = Callable[
     [list[ClientHandle]],
@@ -20,6 +22,6 @@ AdmissionHook: TypeAlias = Callable[
     | Mapping[ClientHandle | int, str | None]
     | None,
 ]
-"""Takes the newcomers; returns the newcomers to refuse, as handles or client ids, or None. A mapping has
-a text
-for each refused client's ``detail``, or None."""
+"""Gets new clients. Returns the clients to refuse, as handles or client ids, or None. If it returns a
+mapping, the values are texts for the refused clients' ``detail``, or None.
+"""

@@ -17,19 +17,19 @@ __all__ = ["describe", "find"]
 Row = tuple[str, str, str]
 
 PACKET_BYTES = 1180
-"""What fits a packet beside its headers, about: a larger message goes in fragments."""
+"""About the bytes that fit into a packet, without headers. Larger messages are sent in fragments."""
 FRAGMENT_BYTES = 1024
 LOSS = 0.02
-"""The packet loss for which the share of lost large messages is shown: that of a fair wireless link."""
+"""The packet loss for which the share of lost large messages is shown, as on a mediocre wireless link."""
 IMPORT_TIMEOUT = 10.0
-"""Seconds without another module imported after which one that is being imported is a program that runs."""
+"""Seconds without a further import after which a module counts as a running program."""
 
 
 def find(target: str) -> Protocol:
-    """Returns the protocol that ``module:name`` names. The module is imported from the current directory.
+    """Returns the protocol at ``module:name``. The module is imported from the current directory.
 
     Raises:
-        ValueError: a sentence that names what is missing.
+        ValueError: the module or the name is missing; the error says which.
     """
     module_name, colon, name = target.partition(":")
     if not (module_name and colon and name):
@@ -53,7 +53,9 @@ def find(target: str) -> Protocol:
 
 
 def _imported(name: str) -> ModuleType:
-    """Imports the module. Refuses a program that doesn't end."""
+    """Imports a module. Raises an error if the import doesn't end, because the module is a program that
+    runs.
+    """
     endless, ended = threading.Event(), threading.Event()
 
     def watch() -> None:
@@ -118,7 +120,7 @@ def describe(protocol: Protocol) -> str:
 
 
 def _own_channel(protocol: Protocol, cls: type) -> Channel | None:
-    """The channel that the class names as its own, or the only channel."""
+    """The class's own channel, or the protocol's only channel."""
     own: int | str | None = getattr(cls, "__tickwire_channel__", None)
     if own is None:
         return protocol.channels[0] if len(protocol.channels) == 1 else None
@@ -183,7 +185,7 @@ def _table(rows: list[Row]) -> Iterator[str]:
 
 
 def _fragments(most_bytes: int, channel: Channel | None) -> Iterator[str]:
-    """A mark for messages that may not fit a packet, with the effect of loss on them."""
+    """A mark for messages that may not fit into a packet, with the effect of packet loss on them."""
     if most_bytes <= PACKET_BYTES:
         return
     count = -(-most_bytes // FRAGMENT_BYTES)

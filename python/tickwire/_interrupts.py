@@ -1,4 +1,4 @@
-"""Ends programs properly when they are interrupted."""
+"""Ends interrupted programs properly."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tickwire._run import Stop
 __all__: list[str] = []
 
 INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells count it."""
+"""The exit code after Ctrl-C, as shells define it."""
 
 
 class _Terminated(BaseException):
@@ -25,7 +25,7 @@ def _terminate(_number: int, _frame: FrameType | None) -> None:
 
 @contextmanager
 def until_interrupted() -> Iterator[None]:
-    """Leaves its block at Ctrl-C or SIGTERM."""
+    """A context manager that ends its block at Ctrl-C or SIGTERM."""
     before = signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
@@ -38,7 +38,7 @@ def until_interrupted() -> Iterator[None]:
 
 
 def exit_code(run: Callable[[], int | None]) -> int:
-    """Runs a program; returns its exit code, which after Ctrl-C is always :data:`INTERRUPTED`."""
+    """Runs a program. Returns its exit code; after Ctrl-C this is always :data:`INTERRUPTED`."""
     Stop.interrupted = False
     try:
         code = run()

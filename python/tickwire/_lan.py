@@ -1,4 +1,4 @@
-"""Games in the local network. A search asks all machines, and the hosts of games answer."""
+"""Games in the local network. A search sends a question to all machines, and the hosts of games answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LAN_PORT = 47_584
 """The UDP port on which hosts are asked for their games."""
 
 MAX_LAN_GAMES = 64
-"""Games that a search keeps at most; more are left out."""
+"""The most games that a search keeps."""
 
 # Of one address: a single liar doesn't fill the list.
 _MAX_GAMES_OF_ONE = 16
@@ -57,7 +57,7 @@ class LanGame:
     players: int
     """The number of players."""
     max_players: int
-    """The most players; 0: unknown."""
+    """The maximum number of players; 0: unknown."""
     same_version: bool
     """Whether the game has exactly the same protocol (:attr:`Protocol.hash`). If not, it refuses this
     program.
@@ -147,20 +147,20 @@ def _listeners(port: int) -> list[socket.socket]:
 
 
 class LanAnnouncement:
-    """Announces a game in its network, for :func:`find_lan`, until the announcement or the host is
-    closed.
+    """Announces a game in the local network, so that :func:`find_lan` finds it, until the announcement or
+    the host is closed.
 
     A thread answers questions for this game's protocol id. It sends nothing else.
 
     Args:
         host (Peer | Server): the game's host.
-        title (str): the game's name in lists: 1 to 48 bytes in UTF-8 of printable characters.
-        max_players (int, default 0): the most players, up to 65,535; 0: unknown.
+        title (str): the game's name in lists: printable characters, 1 to 48 bytes in UTF-8.
+        max_players (int, default 0): the maximum number of players, up to 65,535; 0: unknown.
         port (int, default 47584): the UDP port for questions, equal on all sides.
 
     Raises:
-        OSError: the port is taken by a program that doesn't share it.
-        ValueError: naming the argument, its value and its bound.
+        OSError: another program uses the port and doesn't share it.
+        ValueError: an argument is out of its bounds.
 
     Example:
         >>> with tw.peers.LanAnnouncement(peer, "Ann's game"):
@@ -201,11 +201,11 @@ class LanAnnouncement:
 
     @property
     def ignored(self) -> int:
-        """The number of ignored datagrams: invalid, for another game, from outside, or too many."""
+        """The number of ignored datagrams: invalid, for another game, from another network, or too many."""
         return self._asked - self._answers
 
     def close(self) -> None:
-        """Ends the announcement, so the game isn't found any more. Closing twice is fine."""
+        """Ends the announcement, so that searches no longer find the game. You may call it twice."""
         with self._closing:
             if self._waker.fileno() < 0:
                 return
@@ -294,16 +294,16 @@ class LanSearch:
     """A continuous search for games in the same network, for a menu. Call :meth:`poll` as often as you
     like, such as once a frame.
 
-    It sends a question every half second while you poll it, by broadcast and multicast on all
-    interfaces. A game whose host is silent for three seconds is removed from the list.
+    While you poll it, it sends a question every half second, by broadcast and multicast on all interfaces.
+    A game whose host is silent for three seconds leaves the list.
 
     Args:
-        protocol (Protocol): only games with its id are found.
+        protocol (Protocol): the protocol; only games with its id are found.
         port (int, default 47584): the UDP port for questions, equal on all sides.
 
     Raises:
-        OSError: the system has no socket to spare.
-        ValueError: naming the argument, its value and its bound.
+        OSError: the system can't create a socket.
+        ValueError: an argument is out of its bounds.
 
     Example:
         >>> with tw.peers.LanSearch(protocol) as search:
@@ -335,8 +335,8 @@ class LanSearch:
             raise OSError("the system has no socket to spare")
 
     def poll(self) -> list[LanGame]:
-        """Sends a question if one is due, takes the answers that have arrived, and returns the games,
-        by title.
+        """Sends a question if one is due, reads the answers that have arrived, and returns the games,
+        sorted by title.
         """
         now = time.monotonic()
         if now >= self._ask_at:
@@ -359,7 +359,7 @@ class LanSearch:
         return len(self._found) < MAX_LAN_GAMES and of_one < _MAX_GAMES_OF_ONE
 
     def close(self) -> None:
-        """Ends the search. Closing twice is fine."""
+        """Ends the search. You may call it twice."""
         for sender in self._sockets:
             sender.close()
         self._sockets = []
@@ -416,18 +416,18 @@ class LanSearch:
 
 
 def find_lan(protocol: Protocol[Any], *, seconds: float = 1.0, port: int = LAN_PORT) -> list[LanGame]:
-    """Searches for games in the same network, waits, and returns the games that answered, by title. For
-    a menu that keeps running meanwhile, see :class:`LanSearch`.
+    """Searches for games in the same network, waits, and returns the games that answered, sorted by title.
+    For a menu that must not wait, use :class:`LanSearch`.
 
     Args:
-        protocol (Protocol): only games with its id are found.
+        protocol (Protocol): the protocol; only games with its id are found.
         seconds (float, default 1.0): the seconds to wait, 0 to 60. The question is repeated meanwhile,
             because datagrams may be lost.
         port (int, default 47584): the UDP port for questions, equal on all sides.
 
     Raises:
-        OSError: the system has no socket to spare.
-        ValueError: naming the argument, its value and its bound.
+        OSError: the system can't create a socket.
+        ValueError: an argument is out of its bounds.
     """
     check_within("seconds", seconds, 0, 60)
     with LanSearch(protocol, port=port) as search, _selector(search._sockets) as selector:

@@ -13,10 +13,10 @@ PERIOD = 1.0
 
 
 class UnconfiguredLog(logging.Handler):
-    """Writes warnings of servers to stderr, a line a second at most, until the game configures logging.
+    """Writes warnings of servers to stderr, at most one line a second, until the game configures logging.
 
-    It is a handler of the logger ``tickwire``. Any other handler there, or on the root logger, replaces it.
-    ``logging.basicConfig()`` shows all lines;
+    It is a handler of the logger ``tickwire``. Any other handler of this logger, or of the root logger,
+    replaces it. ``logging.basicConfig()`` shows all lines;
     ``logging.getLogger("tickwire").addHandler(logging.NullHandler())`` shows none.
     """
 

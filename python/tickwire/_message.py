@@ -69,23 +69,21 @@ def message(
     order: bool = False,
     kw_only: bool = False,
 ) -> Any:
-    """Makes a class a message by its annotated fields, in order.
+    """Makes a class a message with its annotated fields, in order.
 
-    The class becomes a dataclass with slots: constructor (positional or by keyword), equality and repr.
-    A field without a default gets its type's natural default: zero (or the range's lower end), False,
-    the empty string. Type checkers don't know this and require such fields in the constructor, unless
-    they have ``= tw.default()``. Methods, class variables and base classes work as in any class; fields
-    of a base message come first. ``frozen``, ``order`` and ``kw_only`` work as in
-    :func:`dataclasses.dataclass`.
+    The class becomes a dataclass with slots: it gets a constructor, equality and a repr. A field without a
+    default gets the natural default of its type: zero (or the range's lower end), False, the empty string.
+    Type checkers don't know this and require such fields in the constructor, unless they have ``=
+    tw.default()``. Methods, class variables and base classes work as in any class; fields of a base message
+    come first. ``frozen``, ``order`` and ``kw_only`` work as in :func:`dataclasses.dataclass`.
 
-    ``@message(channel="chat")`` sets the channel for sends without a channel, by name or number. It is
-    looked up in each protocol with this class.
+    ``@message(channel="chat")`` sets the channel that ``send`` uses by default, by name or number.
 
-    ``@message(block=True)`` adds an attribute ``block``: bytes that are sent beside the fields, as in a
-    block message of the C++ library yojimbo (``yojimbo=``; see ``docs/yojimbo.md``).
+    ``@message(block=True)`` adds an attribute ``block``: bytes that are sent after the fields. It is a
+    block message of the C++ library yojimbo (see ``docs/yojimbo.md``).
 
     Raises:
-        TypeError, ValueError: naming the class, the field and what is wrong with it.
+        TypeError, ValueError: a field is declared wrongly; the error names it.
     """
     names = sys._getframe(1).f_locals
     if block and frozen:
@@ -149,7 +147,8 @@ def _declared(
 
 def own_fields(cls: type, hints: dict[str, Any]) -> dict[str, FieldType]:
     """The types of the fields that the class itself declares. Fields without a default get their natural
-    default."""
+    default.
+    """
     own = {
         name: declared_type(cls, f"{cls.__name__}.{name}", hints[name])
         for name in inspect.get_annotations(cls)
@@ -202,7 +201,7 @@ def default_of(field: dataclasses.Field[Any], field_type: FieldType) -> Any:
 
 
 def resolve_hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
-    """The class's annotations as objects, even if they are text that names locals of a function."""
+    """The class's annotations as objects, even if they are strings that name local variables."""
     own = {**names, cls.__name__: cls, **vars(cls)}
     try:
         return typing.get_type_hints(cls, localns=own, include_extras=True)
@@ -221,7 +220,7 @@ def resolve_hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wrong_annotation(cls: type, own: dict[str, Any], error: Exception) -> tuple[str, str]:
-    """The annotation that raises this error, as text, and the reason."""
+    """The annotation that raises an error, as text, and the reason."""
     module = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
     for name, text in inspect.get_annotations(cls).items():
         if isinstance(text, str):
@@ -235,7 +234,7 @@ def _wrong_annotation(cls: type, own: dict[str, Any], error: Exception) -> tuple
 
 
 def _misplaced(found: FieldType | Bound | Converter) -> str:
-    """A hint: what to write instead of a misplaced annotation."""
+    """A hint that says what to write instead of a misplaced annotation."""
     kind = found.python_type.__name__ if isinstance(found, FieldType) else "..."
     return f"write Annotated[{kind}, tw.{found}]: {found} alone is not a type"
 
@@ -245,7 +244,7 @@ def _is_class_variable(hint: Any) -> bool:
 
 
 def unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
-    """A type without its names (``NewType``, ``type`` statements), and its metadata in ``Annotated``."""
+    """The type behind names (``NewType``, ``type`` statements), and its metadata in ``Annotated``."""
     metadata: tuple[Any, ...] = ()
     while True:
         if typing.get_origin(hint) is Annotated:
@@ -260,7 +259,7 @@ def unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 
 
 def declared_type(cls: type, where: str, hint: Any) -> FieldType:
-    """The field type an annotation stands for."""
+    """The field type of an annotation."""
     plain, metadata = unwrapped(hint)
     # Also Annotated[PlayerId, tw.u16], whose second part is an Annotated of its own.
     said = [extra for part in metadata for extra in (unwrapped(part)[1] or (part,))]
@@ -285,7 +284,7 @@ def declared_type(cls: type, where: str, hint: Any) -> FieldType:
 def _bounded_type(
     cls: type, where: str, plain: Any, found: list[FieldType | Converter], bounds: dict[str, Bound]
 ) -> FieldType:
-    """The field type of a plain type with its bounds; takes the bounds that it uses out of ``bounds``."""
+    """The field type of a plain type with its bounds. Removes the bounds that it uses from ``bounds``."""
     said = found[0] if found else None
     if isinstance(said, Converter):
         return _converted_type(cls, where, plain, said, said.wire)
@@ -315,7 +314,7 @@ def _converted_type(cls: type, where: str, plain: Any, converter: Converter, wir
 
 
 def _not_for(bounds: dict[str, Bound], plain: Any) -> str:
-    """The error for bounds that don't fit a type. It names the bounds that do."""
+    """The error for bounds that don't fit a type. It names the bounds that fit."""
     condition = next(
         (name for name, bound in bounds.items() if isinstance(bound, Condition) or name == "Ref"), None
     )
@@ -338,8 +337,9 @@ def _not_for(bounds: dict[str, Bound], plain: Any) -> str:
 
 
 def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> FieldType:
-    """The field type of an annotation without a field type in it; takes the bounds it uses out of
-    ``bounds``."""
+    """The field type of an annotation that contains no field type. Removes the bounds that it uses from
+    ``bounds``.
+    """
     origin, arguments = typing.get_origin(plain), typing.get_args(plain)
     if origin in (typing.Union, types.UnionType):
         held = [argument for argument in arguments if argument is not types.NoneType]
@@ -424,7 +424,7 @@ def _name(hint: Any) -> str:
 
 
 def rebind_class_cell(old: type, new: type) -> None:
-    """Makes ``super()`` and ``__class__`` in the methods refer to the new class. Slots need a new class.
+    """Makes ``super()`` and ``__class__`` in the methods refer to the new class, which slots need.
 
     From Python 3.14 on, Python does this itself.
     """
@@ -453,15 +453,15 @@ class Message:
                 if stream.flag(self.n > 500):
                     self.extra = stream.bits(self.extra, 12)
 
-    ``serialize`` is called to write, to read and to measure, and must make the same calls each time.
-    While it reads, attributes that it hasn't set yet are None, because ``__init__`` didn't run. An
-    exception while reading ends the connection of the peer that sent the bytes, and is logged. The tick
+    Tickwire calls ``serialize`` to write, read and measure. The method must make the same stream calls each
+    time. During reading, ``__init__`` doesn't run, so attributes are None until ``serialize`` sets them. An
+    exception during reading is logged and ends the connection of the peer that sent the bytes. The tick
     continues.
 
-    ``class Odd(tw.messages.Message, channel="chat")`` sets the channel for sends without a channel.
+    ``class Odd(tw.messages.Message, channel="chat")`` sets the channel that ``send`` uses by default.
 
-    The constructor takes the class's annotations and plain defaults by keyword; a class without any
-    takes all keywords. Equality and repr use the object's attributes.
+    The constructor takes the annotated attributes, and class attributes with plain values, as keywords. If
+    the class has none, it takes any keyword. Equality and repr use the object's attributes.
     """
 
     max_bytes: ClassVar[int] = 1024
@@ -542,7 +542,7 @@ def _declare(cls: type[Message]) -> tuple[dict[str, Any], set[str]]:
 
 
 class MessageFactory:
-    """Makes the objects of received messages. Override :meth:`create` to reuse objects, or to make objects
+    """Makes the objects for received messages. Override :meth:`create` to reuse objects, or to make objects
     of another class.
 
     ::
@@ -551,11 +551,12 @@ class MessageFactory:
             def create(self, cls):
                 return self.free[cls].pop() if self.free[cls] else super().create(cls)
 
-    Without a factory, objects are made without running any Python.
+    Without a factory, making objects runs no Python code.
     """
 
     def create(self, cls: type[_T]) -> _T:
-        """Returns an object of ``cls``, whose fields are then set. The object may be an old one.
+        """Returns an object of ``cls``, whose fields are then set. It may return an object that was used
+        before.
 
         An exception ends the connection of the message's sender, and is logged.
         """

@@ -1,4 +1,4 @@
-"""Explains which systems are supported if the native module can't be imported."""
+"""Explains which systems are supported, if the native module can't be imported."""
 
 __all__: list[str] = []
 

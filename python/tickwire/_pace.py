@@ -1,4 +1,4 @@
-"""The pace of commands and samples that tick their endpoints themselves."""
+"""Timing for commands and samples that tick their endpoints themselves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__: list[str] = []
 
 
 def paced(rate: float, seconds: float | None = None) -> Iterator[int]:
-    """Yields tick numbers ``rate`` times a second, skipping ticks for which the body was too slow."""
+    """Yields tick numbers ``rate`` times a second. If the body is too slow, ticks are skipped."""
     start, number = time.perf_counter(), 0
     while seconds is None or number / rate < seconds:
         yield number

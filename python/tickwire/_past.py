@@ -1,6 +1,6 @@
-"""Lag compensation: the world as a client saw it, and a record of each judgement.
+"""Lag compensation: the world as a client saw it, and a record of each judgement, such as a hit.
 
-:meth:`World.rewind` returns a :class:`Past`; judgements are kept in :attr:`World.judgements`.
+:meth:`World.rewind` returns a :class:`Past`, and :attr:`World.judgements` has the records.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["MAX_JUDGEMENTS", "Judgement", "Judgements", "Past"]
 _G = TypeVar("_G")
 
 MAX_JUDGEMENTS = 1024
-"""How many judgements are kept where nothing else is said; the oldest are forgotten first."""
+"""The default number of judgements to keep."""
 
 Clamped = Literal["", "too old", "future", "unsaid"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Judgement:
-    """A recorded judgement, with its ghosts."""
+    """A recorded judgement, such as a hit, with its ghosts."""
 
     number: int
     """The number of the judgement, counting from 1."""
@@ -40,14 +40,15 @@ class Judgement:
     claimed: float
     """The tick that the client claimed to see."""
     tick: float
-    """The tick that was used: a different tick if the claim was out of bounds."""
+    """The tick that was used. It differs from the claim if the claim was out of bounds."""
     clamped: Clamped
     """The reason for a different tick; empty if the claim was used."""
     verdict: Any
     """The decision."""
     ghosts: tuple[dict[str, Any], ...]
-    """For each ghost: its class and row, whether the client was shown it, its state as seen, and its state at
-    the time of the judgement; None if it didn't exist."""
+    """For each ghost: its class and row, whether it was shown to the client, its state as seen, and its
+    state at the time of the judgement. A state is None if the ghost didn't exist.
+    """
     facts: dict[str, Any]
     """Other recorded values."""
 
@@ -59,11 +60,13 @@ class Judgements:
         self._kept: deque[Judgement] = deque(maxlen=most)
         self._count = 0
         self.too_old = 0
-        """How many views were of ticks that are no longer remembered: the oldest one was taken instead."""
+        """The number of claimed ticks that were no longer recorded. The oldest recorded tick was used
+        instead.
+        """
         self.future = 0
-        """How many views were of ticks that had not been: the newest one was taken instead."""
+        """The number of claimed ticks in the future. The newest tick was used instead."""
         self.unsaid = 0
-        """How many clients had not said what they saw: the newest tick was taken."""
+        """The number of times that a client had reported no tick. The newest tick was used."""
 
     @property
     def most(self) -> int:
@@ -82,14 +85,14 @@ class Judgements:
         return self._count
 
     def lines(self) -> Iterator[str]:
-        """Yields each judgement as a line of JSON. Objects that JSON can't express are written as
-        their repr.
+        """Yields each judgement as a line of JSON. Objects that JSON can't express are written as their
+        repr.
         """
         for judgement in self._kept:
             yield json.dumps(_plain(dataclasses.asdict(judgement)), default=_plain)
 
     def write(self, path: str | Path) -> int:
-        """Appends the judgements to a file, a line of JSON each. Returns how many were written.
+        """Appends the judgements to a file, one line of JSON each. Returns the number of lines.
 
         Raises:
             OSError: the file can't be written.
@@ -100,7 +103,7 @@ class Judgements:
         return len(self._kept)
 
     def clear(self) -> None:
-        """Forgets the judgements; the counts stay."""
+        """Deletes the judgements; the counts stay."""
         self._kept.clear()
 
     def __len__(self) -> int:
@@ -147,14 +150,15 @@ class Past:
         self._world = world
         self._view = view
         self.client = client
-        """Whose view it is; None if it is nobody's."""
+        """The client that saw this world; None if it isn't a client's view."""
         self.claimed = claimed
-        """The tick that was asked for."""
+        """The requested tick."""
         self.now = now
-        """The server's tick when it was made."""
+        """The server's tick when this object was made."""
         self.clamped = clamped
-        """Why it is of another tick than was asked for: "too old", "future", or "unsaid" where the client
-        named none; empty where it isn't."""
+        """The reason if this isn't the requested tick: "too old", "future", or "unsaid" if the client
+        reported no tick; otherwise empty.
+        """
         world.judgements._note(clamped)
 
     @property
@@ -196,13 +200,12 @@ class Past:
 
     def replay(self) -> Iterator[tuple[Past, float]]:
         """Yields the later worlds, tick by tick up to now, for a projectile that was fired in this world.
-        Each world is paired with the number of ticks since the previous world. For the first world, this is
-        a fraction.
+        Each world comes with the number of ticks since the previous world; for the first world, this number
+        is a fraction.
 
-        On the client's screen, its projectile flies among ghosts of the past. So the server first moves the
-        projectile through the worlds that the client hasn't seen yet, and then in the present. Then both
-        sides see the same hit. See "Latency compensation methods" (Bernier, 2001), which describes it
-        for instant shots.
+        The client fires a projectile among ghosts of the past. So the server moves the projectile through
+        the worlds that the client hadn't seen yet, and then continues in the present. Both sides then see
+        the same hit. Bernier, "Latency compensation methods" (2001), describes this for instant shots.
 
         Raises:
             GhostError: the world has changed since :meth:`World.rewind`.
@@ -219,12 +222,12 @@ class Past:
             tick = after
 
     def judge(self, verdict: Any, *ghosts: object, **facts: Any) -> Judgement:
-        """Records a judgement about ghosts, as the client saw them and as they are now. Returns the
+        """Records a judgement, with its ghosts as the client saw them and as they are now. Returns the
         record.
 
         Args:
             verdict: the decision; any object.
-            ghosts: the objects of the present world that the judgement is about.
+            ghosts: the ghosts that the judgement is about, as objects of the present world.
             facts: other values to keep with the record.
 
         Raises:
@@ -279,7 +282,7 @@ def _values(ghost: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value in a form that JSON can express."""
+    """Converts a value to a form that JSON can express."""
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""A port of the home's NAT, requested by UPnP. Friends can join there without a rendezvous server."""
+"""A port on the home router (NAT), requested by UPnP. Friends can join there without a rendezvous server."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ _TRIES = 8
 
 
 class PortMapping:
-    """Asks the NAT by UPnP to forward a port of its public address to the host, and renews the lease
-    until the mapping or the host is closed. It runs on its own thread, so the game never waits. If
-    no NAT answers, nothing raises: see :attr:`state`. It needs ``pip install tickwire[upnp]``, which
-    installs miniupnpc.
+    """Asks the router (NAT), by UPnP, to forward a port of its public address to the host. It renews the
+    lease until the mapping or the host is closed. It runs on its own thread, so the game never waits. If no
+    router answers, nothing raises: see :attr:`state`. It needs miniupnpc: ``pip install tickwire[upnp]``.
 
     Args:
         host (Peer | Server): the host; it must be bound to IPv4.
-        lease (int, default 3600): the seconds of a lease, 120 to 86,400. A program that crashes leaves
-            the port open for at most this long.
-        gateway (str | None, default None): the URL of the NAT's description, as ``upnpc -l`` shows it;
-            None: search for it.
+        lease (int, default 3600): the seconds of a lease, 120 to 86,400. After a crash, the port stays open
+            for at most this long.
+        gateway (str | None, default None): the URL of the router's description, as ``upnpc -l`` shows it;
+            None: the router is searched.
 
     Raises:
         ModuleNotFoundError: miniupnpc isn't installed.
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
 
     Example:
         >>> with tw.peers.PortMapping(peer) as mapping:
@@ -78,26 +77,26 @@ class PortMapping:
 
     @property
     def state(self) -> Literal["asking", "mapped", "failed", "closed"]:
-        """``'asking'`` for some seconds, then ``'mapped'`` or ``'failed'``, and at the end ``'closed'``.
-        A failed request is retried every minute.
+        """The state: ``'asking'`` for some seconds, then ``'mapped'`` or ``'failed'``, and finally
+        ``'closed'``. A failed request is retried every minute.
         """
         with self._lock:
             return self._state
 
     @property
     def address(self) -> Address | None:
-        """The host's public address while it is mapped; else None."""
+        """The host's public address while the port is mapped; otherwise None."""
         with self._lock:
             return self._address
 
     @property
     def error(self) -> str | None:
-        """The reason of the last failure; None if there was none."""
+        """The reason for the last failure; None if there was no failure."""
         with self._lock:
             return self._error
 
     def close(self, *, wait: float = 2.0) -> None:
-        """Removes the mapping, if the NAT answers in time.
+        """Removes the mapping, if the router answers in time.
 
         Args:
             wait (float, default 2.0): seconds to wait for the answer, 0 to 60.

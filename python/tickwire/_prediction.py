@@ -1,9 +1,9 @@
-"""Prediction of a client's own objects. The game's step predicts them ahead of the server, and the server's
-state corrects them.
+"""Prediction of a client's own objects. The game's step function predicts them ahead of the server, and the
+server's state corrects them.
 
-The method is the move list of Gambetta, "Fast-Paced Multiplayer", part 2, and of Glazer and Madhav,
-"Multiplayer Game Programming", chapter 8. A decaying offset smooths what the player sees, as in Fiedler,
-"State Synchronization".
+The method keeps a list of moves, as in Gambetta, "Fast-Paced Multiplayer", part 2, and in Glazer and
+Madhav, "Multiplayer Game Programming", chapter 8. A decaying offset smooths corrections on the screen, as
+in Fiedler, "State Synchronization".
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from tickwire.errors import PredictionError
 __all__ = ["Predicted", "Prediction"]
 
 KEPT_TO_DRAW = 2
-"""Ticks before the newest whose states :meth:`Prediction.seen` may need, though the server confirmed them."""
+"""The number of past ticks whose states :meth:`Prediction.seen` may need, even after the server confirmed
+them.
+"""
 
 MAX_PREDICTED = 1024
-"""Things that a :class:`Predicted` keeps."""
+"""The most things that a :class:`Predicted` keeps."""
 
 _S = TypeVar("_S")
 _M = TypeVar("_M")
@@ -33,31 +35,33 @@ _T = TypeVar("_T")
 
 
 class Prediction(Generic[_S, _M]):
-    """A predicted state. The game's step computes it ahead of the server. If the server's state
+    """A predicted state, which the game's ``step`` computes ahead of the server. If the server's state
     differs, the later ticks are run again (reconciliation).
 
-    States may be objects with attributes, mappings, NumPy arrays with fields, or with one number as the
-    tolerance, plain numbers, tuples and arrays. ``step`` gets a copy, and may change it.
+    A state may be an object with attributes, a mapping, or a NumPy array with fields. If ``tolerance`` is a
+    single number, a state may also be a plain number, tuple or array. ``step`` gets a copy, and may change
+    it.
 
     Args:
-        step: returns the state a tick later, from a state and a move. The server must run the same step.
-        state: the first state. None: the first state passed to :meth:`correct`, which then can't be a
-            ghost.
-        tolerance: the error of each property, by name, above which the state is corrected. For a vector
-            (a tuple or a list), the tolerance applies to the length of the difference; for an array, to
-            the largest difference of its elements. Values that aren't numbers must be equal. Properties
-            without a tolerance aren't compared. A tolerance must not be below the resolution of a
-            ghost's property.
-        max_replay: the most ticks to replay, 1 to 1,024. If a correction needs more ticks, only the
-            newest ticks are replayed, and ``capped`` counts the correction.
+        step: a function that gets a state and a move, and returns the next tick's state. The server must
+            run the same function.
+        state: the first state. None: the prediction starts with the first state passed to :meth:`correct`,
+            which must then not be a ghost.
+        tolerance: the largest error of each property, by name, that isn't corrected. For a vector (a tuple
+            or a list), the tolerance applies to the length of the difference; for an array, to the largest
+            difference of an element. Values that aren't numbers must be equal. Properties without a
+            tolerance aren't compared. For a ghost's property, the tolerance must be at least the property's
+            resolution.
+        max_replay: the most ticks to replay, 1 to 1,024. If a correction needs more ticks, only the newest
+            ticks are replayed, and ``capped`` counts the correction.
         smoothing: seconds after which half of a correction is visible. 0 shows the whole correction at
             once.
-        snap: a correction larger than this number of tolerances isn't smoothed, for example after a
-            teleport.
-        wraps: the full circle of properties that are angles, by name.
+        snap: the largest correction that is smoothed, as a multiple of the tolerance. Larger corrections,
+            such as teleports, are shown at once.
+        wraps: for properties that are angles, the value of a full circle, by name.
 
     Raises:
-        TypeError, ValueError: naming the argument, its value and its bound.
+        TypeError, ValueError: an argument is invalid.
     """
 
     def __init__(
@@ -106,27 +110,27 @@ class Prediction(Generic[_S, _M]):
         # Whose clock says which tick to draw.
         self._client: Client[Any] | None = None
         self.state: _S | None = state
-        """The predicted state, of :attr:`tick`; None before there is one."""
+        """The predicted state at :attr:`tick`; None before the first state."""
         self.tick: int | None = None
-        """The newest tick that was predicted; None before."""
+        """The newest predicted tick; None before the first."""
         self.corrections = 0
-        """How often the server saw it otherwise."""
+        """The number of times that the server's state differed."""
         self.replayed = 0
-        """Ticks that were run again for that."""
+        """The number of ticks that were run again because of corrections."""
         self.capped = 0
-        """How often more ticks were open than are replayed."""
+        """The number of corrections that needed more than ``max_replay`` ticks."""
         self.error = 0.0
         """The largest difference of the last comparison, in tolerances."""
 
     def advance(self, client: Client[Any], move: _M, ghost: object | None = None) -> range:
-        """Runs one tick of a client: sends the move, predicts it, and compares with the client's own
-        ghost if there is one. It predicts with the move as the server reads it, with numbers rounded to
-        their fields and presses only in the first of several ticks.
+        """Runs one tick of a client: sends the move, predicts its result, and compares earlier predictions
+        with the client's own ghost. The prediction uses the move as the server reads it: numbers are
+        rounded to their fields, and presses count only in the first of several ticks.
 
-        Returns the ticks that the move is for, which may be none: see :meth:`Client.send_input`.
+        Returns the ticks that the move is for, possibly none: see :meth:`Client.send_input`.
 
         Raises:
-            PredictionError: the step raised, or didn't return a state. The move was sent and is kept.
+            PredictionError: ``step`` raised, or didn't return a state. The move was sent and is kept.
         """
         ticks: range
         ticks, moves = client._send_input(move)  # type: ignore[attr-defined]
@@ -138,11 +142,11 @@ class Prediction(Generic[_S, _M]):
         return ticks
 
     def run(self, ticks: Iterable[int], move: _M, *, delay: int = 0) -> None:
-        """Keeps a move for these ticks, and predicts up to the newest of them minus ``delay``.
+        """Stores a move for these ticks, and predicts up to the newest tick minus ``delay``.
 
         Raises:
-            PredictionError: the step raised, or didn't return a state. Moves and states are kept, and
-                the next call runs the ticks.
+            PredictionError: ``step`` raised, or didn't return a state. Moves and states are kept, and the
+                next call runs the ticks.
         """
         self._run(((tick, move) for tick in ticks), delay)
 
@@ -165,16 +169,16 @@ class Prediction(Generic[_S, _M]):
             del self._moves[next(iter(self._moves))]
 
     def correct(self, tick: int, truth: object) -> bool:
-        """Compares with the server's state at a tick, and replays the later moves if it differs. Returns
-        True if it differs.
+        """Compares the prediction with the server's state at a tick. If they differ, replays the later
+        moves and returns True.
 
         Args:
             tick: the server's tick, from :meth:`Client.tick_of`.
-            truth: a state, or a ghost that has the properties of the tolerance.
+            truth: the server's state, or a ghost with the properties in ``tolerance``.
 
         Raises:
-            PredictionError: the step raised, or didn't return a state, or the truth has a number that
-                isn't finite. Nothing was changed.
+            PredictionError: ``step`` raised, or didn't return a state, or ``truth`` has a number that isn't
+                finite. Nothing was changed.
         """
         if tick <= self._checked:
             return False
@@ -224,9 +228,9 @@ class Prediction(Generic[_S, _M]):
         return True
 
     def seen(self, dt: float = 0.0) -> Any:
-        """Returns the state to draw. It is interpolated between two ticks if the screen has more frames
-        than the protocol has ticks, and corrections become visible gradually. Only the properties of
-        ``tolerance`` are interpolated; the other properties are those of :attr:`state`.
+        """Returns the state to draw. Frames between two ticks get an interpolated state, and corrections
+        become visible gradually. Only the properties in ``tolerance`` are interpolated; other properties
+        are as in :attr:`state`.
 
         Args:
             dt: seconds since the last call.
@@ -242,8 +246,9 @@ class Prediction(Generic[_S, _M]):
         return shown
 
     def _between_ticks(self) -> Any:
-        """The predicted state at the clock's fraction of a tick; the newest state if each frame has a
-        tick."""
+        """The predicted state at the clock's fraction of a tick, or the newest state if each frame has a
+        tick.
+        """
         at = None if self._client is None else self._client._drawn_tick()  # type: ignore[attr-defined]
         if at is None or self.tick is None or at >= self.tick:
             return self.state
@@ -261,9 +266,7 @@ class Prediction(Generic[_S, _M]):
         return shown
 
     def reset(self, state: _S | None = None) -> None:
-        """Starts again with this state, or with the first state, for example after a respawn or a
-        reconnect.
-        """
+        """Restarts from this state, or from the first state, for example after a respawn or a reconnect."""
         self._moves.clear()
         self._states.clear()
         self._offsets.clear()
@@ -279,7 +282,7 @@ class Prediction(Generic[_S, _M]):
         return after
 
     def _check(self, after: Any, state: Any, tick: int) -> None:
-        """Refuses values that aren't a state of the same kind."""
+        """Refuses values that can't be states of this prediction."""
         if type(after) is not type(state) and not (_is_number(after) and _is_number(state)):
             want, got = type(state).__name__, type(after).__name__
             raise PredictionError(f"step of tick {tick} must return a state, {want}, not {got}")
@@ -339,7 +342,7 @@ class Prediction(Generic[_S, _M]):
         return worst
 
     def _forget(self, tick: int) -> None:
-        """Drops moves and states before a compared tick, except the drawn states."""
+        """Drops moves and states before a compared tick, except states that are still drawn."""
         self._checked = tick
         newest = tick if self.tick is None else self.tick
         for kept, oldest in ((self._states, min(tick, newest - KEPT_TO_DRAW)), (self._moves, tick)):
@@ -348,16 +351,16 @@ class Prediction(Generic[_S, _M]):
 
 
 class Predicted(Generic[_T]):
-    """Things that the client shows before the server confirms them: spawns that are matched with the
-    real ghosts later, and effects that are removed if the server refuses.
+    """Things that a client shows before the server confirms them, such as new projectiles or effects. A
+    real ghost replaces the thing later, or the thing is removed if the server doesn't confirm it.
 
-    At most 1,024 things are kept. If a game never calls :meth:`take_back`, the oldest are dropped.
+    At most 1,024 things are kept; then the oldest are dropped.
 
     Args:
         ticks: the number of ticks in which the server must confirm a thing.
 
     Raises:
-        TypeError, ValueError: naming the argument, its value and its bound.
+        TypeError, ValueError: an argument is invalid.
     """
 
     def __init__(self, ticks: int = 60) -> None:
@@ -367,11 +370,12 @@ class Predicted(Generic[_T]):
         self._open: dict[Hashable, deque[tuple[int, _T]]] = {}
         self._count = 0
         self.refused = 0
-        """How many were never confirmed."""
+        """The number of things that were never confirmed."""
 
     def show(self, tick: int, thing: _T, key: Hashable = None) -> None:
-        """Records a thing that the client shows from this tick on. ``key`` identifies the real thing; None:
-        the tick is the key. Several things with the same key are confirmed in the order of these calls.
+        """Records a thing that the client shows from this tick on. ``key`` identifies it for
+        :meth:`confirm`; None: the tick is the key. Several things with the same key are confirmed in the
+        order of these calls.
         """
         self._open.setdefault(tick if key is None else key, deque()).append((tick, thing))
         self._count += 1
@@ -380,13 +384,13 @@ class Predicted(Generic[_T]):
             self.refused += 1
 
     def confirm(self, key: Hashable) -> _T | None:
-        """Returns the thing shown under this key, so that the real thing can replace it; None if there is
-        none.
+        """Removes and returns the thing with this key, so that the real thing can replace it; None if there
+        is none.
         """
         return self._take(key) if key in self._open else None
 
     def _take(self, key: Hashable) -> _T:
-        """Takes the oldest thing with this key."""
+        """Removes and returns the oldest thing with this key."""
         things = self._open[key]
         _, thing = things.popleft()
         if not things:
@@ -395,8 +399,8 @@ class Predicted(Generic[_T]):
         return thing
 
     def take_back(self, server_tick: int | None) -> list[_T]:
-        """Returns the things that the server didn't confirm in time, by :attr:`Clock.server_tick`. Stop
-        showing them.
+        """Removes and returns the things that the server didn't confirm in time, judged by
+        :attr:`Clock.server_tick`. Stop showing them.
         """
         if server_tick is None:
             return []
@@ -417,7 +421,7 @@ class Predicted(Generic[_T]):
 
 
 def _check_tolerance(state: object, tolerance: Mapping[str | None, float]) -> None:
-    """Refuses a tolerance that isn't for such states."""
+    """Refuses a tolerance that doesn't fit such states."""
     kind = type(state).__name__
     if isinstance(state, Ghost):
         raise TypeError(

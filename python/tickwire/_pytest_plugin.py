@@ -1,6 +1,6 @@
 """The pytest plugin: a fixture that makes simulations, and reports the seed of a failed test.
 
-It does nothing, and imports nothing of ``tickwire.testing``, until a test asks for the fixture.
+It doesn't import ``tickwire.testing`` until a test uses the fixture.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def tickwire_simulation(request: pytest.FixtureRequest) -> Iterator[Callable[..., Simulation]]:
     """Makes a :class:`tickwire.testing.Simulation` of a protocol, closed after the test:
-    ``tickwire_simulation(protocol, conditions=...)``. Its seed is ``--tickwire-seed`` unless given, and a
-    failure reports it."""
+    ``tickwire_simulation(protocol, conditions=...)``. The default seed is ``--tickwire-seed``. A failed
+    test reports the seed.
+    """
     from tickwire.testing import Simulation
 
     simulations: list[Simulation] = request.node.stash.setdefault(_SIMULATIONS, [])

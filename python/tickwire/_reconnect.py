@@ -1,4 +1,4 @@
-"""Settings to reconnect a client, and the requests for its tokens."""
+"""Settings for reconnecting a client, and the requests for its tokens."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ class PendingToken(Shape):
 
 
 TokenSource: TypeAlias = Callable[[], "ConnectToken | PendingToken | Any | None"]
-"""Gets a fresh token from the login backend: returns it, or a future or coroutine of it; None to give up."""
+"""Returns a fresh token from the login backend, a future or coroutine for one, or None to give up."""
 
 
 @dataclass(frozen=True)
 class Reconnect:
-    """Settings to reconnect a client when its connection is lost or doesn't come up: see ``reconnect``
-    of :class:`Client`.
+    """Settings for reconnecting a client when its connection is lost or can't be made: see ``reconnect`` of
+    :class:`Client`.
 
     Args:
-        token (Callable[[], ConnectToken | Future | Coroutine | None] | None, default None): a function
-            that is called for each attempt, because a token makes only one connection. It blocks the
-            game while it runs, unless it returns a future or a coroutine. An exception or an unusable
-            token counts as a failed attempt. If it returns None, the client gives up. Leave it out with
+        token (Callable[[], ConnectToken | Future | Coroutine | None] | None, default None): a function that
+            returns a token. It is called for each attempt, because a token makes only one connection. The
+            game waits for it, unless it returns a future or a coroutine. An exception or an unusable token
+            counts as a failed attempt. If it returns None, the client gives up. Not needed with
             :meth:`Client.connect`, which makes its own tokens.
         first_delay (float, default 0.5): seconds before the first attempt. The delay doubles with each
             attempt, until a connection lasts for ``max_delay``.
         max_delay (float, default 30.0): the longest delay, in seconds.
-        jitter (float, default 0.5): the largest random share of the delay to subtract, 0 to 1, so that a
-            thousand players don't reconnect at the same moment after a restart.
+        jitter (float, default 0.5): the largest share of the delay that is randomly subtracted, 0 to 1, so
+            that a thousand players don't reconnect at the same moment after a restart.
         give_up_after (float | None, default 120.0): seconds without a connection after which the client
             gives up; None: never.
 
     Raises:
-        ValueError, TypeError: naming the argument, its value and its bound.
+        ValueError, TypeError: an argument is invalid.
     """
 
     token: TokenSource | None = None
@@ -86,7 +86,7 @@ class TokenRequest:
         self._pending: Any = None  # a future
 
     def poll(self) -> tuple[bool, Any]:
-        """Returns whether the source has answered, and the answer. Raises the source's exception."""
+        """Returns whether the source has answered, and its answer. Raises the source's exception."""
         answer: Any = self._source() if self._pending is None else self._pending
         if hasattr(answer, "__await__") and not hasattr(answer, "done"):
             import asyncio  # slow, and loaded already by programs with coroutines

@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 
 class Reference(Bound):
-    """The target of a reference, for ``Annotated``. Made by :data:`Ref`."""
+    """The target of a reference, for ``Annotated``: see :data:`Ref`."""
 
     def __init__(self, target: type | str) -> None:
         super().__init__("Ref", target)
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     Ref: TypeAlias = _T | None
     """A property of a ghost that is another ghost, or None: ``target: tw.Ref["Tank"] = None``.
 
-    It names a ghost class, or as text a class that is declared later. Ghosts of derived classes are
-    allowed, and ``tw.Ref[Any]`` takes any ghost. A client has None until the ghost has arrived, and after
-    it is gone.
+    The target is a ghost class; write a string for a class that is declared later. Ghosts of derived
+    classes are allowed, and ``tw.Ref[Any]`` allows any ghost. On a client, the property is None until the
+    ghost has arrived, and after it is gone.
     """
 else:
 
     class Ref:
         """A property of a ghost that is another ghost, or None: ``target: tw.Ref["Tank"] = None``.
 
-        It names a ghost class, or as text a class that is declared later. Ghosts of derived classes are
-        allowed, and ``tw.Ref[Any]`` takes any ghost. A client has None until the ghost has arrived, and
-        after it is gone.
+        The target is a ghost class; write a string for a class that is declared later. Ghosts of derived
+        classes are allowed, and ``tw.Ref[Any]`` allows any ghost. On a client, the property is None until
+        the ghost has arrived, and after it is gone.
         """
 
         def __class_getitem__(cls, target: Any) -> Any:
@@ -58,7 +58,7 @@ _BARE = re.compile(r"\bRef\[\s*([A-Za-z_]\w*)\s*\]")
 
 
 def quote_later(cls: type, names: dict[str, Any]) -> None:
-    """Quotes names in references, if the annotation is text and the class is declared later."""
+    """Quotes the names of classes that are declared later, in references in string annotations."""
     module = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
     known = {*names, *module, *vars(builtins), cls.__name__}
 
@@ -76,7 +76,7 @@ def number_type() -> FieldType:
 
 
 def checked(where: str, target: type | str, cls: type, made: type) -> type | str:
-    """The target of a reference, after the class ``cls`` has become ``made``."""
+    """The target of a reference, after ``made`` has replaced the class ``cls``."""
     if target is Any or target is Ghost:
         return Ghost
     if isinstance(target, str):

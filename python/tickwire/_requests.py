@@ -17,7 +17,7 @@ _R = TypeVar("_R")
 
 
 class Outcome(enum.Enum):
-    """The reason why a request has no value. The members have the order of their values on the wire."""
+    """The reason why a request has no value. The members are in the order of their numbers on the wire."""
 
     FAILED = "the function raised, or returned a value that its annotation refuses"
     REFUSED = "the first ghost named is not the caller's"
@@ -25,10 +25,10 @@ class Outcome(enum.Enum):
 
 
 class Request(Generic[_R]):
-    """A call that waits for its reply. Made by :meth:`Client.request` and :meth:`Server.request`.
+    """A call that waits for its reply: see :meth:`Client.request` and :meth:`Server.request`.
 
-    It ends with a value, or with an error that :meth:`result` raises. Replies arrive in ``receive``,
-    which also checks the timeout. In asyncio, ``await request`` returns :meth:`result`, while another
+    A request ends with a value, or with an error that :meth:`result` raises. Replies arrive in ``receive``,
+    which also checks the timeout. In asyncio, ``await request`` waits for the :meth:`result`, while another
     task ticks the endpoint.
     """
 
@@ -36,22 +36,22 @@ class Request(Generic[_R]):
 
     def __init__(self, name: str, /) -> None:
         self.done = False
-        """Whether it has ended."""
+        """Whether the request has ended."""
         self._name = name
         self._value: Any = None
         self._error: Exception | None = None
         self._waiters: list[asyncio.Future[None]] = []
 
     def result(self) -> _R:
-        """The function's return value from the other side.
+        """Returns the value that the function on the other side returned.
 
         Raises:
             CallPendingError: no reply has arrived yet.
-            CallFailedError: the other side didn't complete the call; ``reason`` tells why.
-            CallTimeoutError: no reply arrived in the call's ``timeout``.
+            CallFailedError: the other side didn't complete the call; ``reason`` says why.
+            CallTimeoutError: no reply arrived within the call's ``timeout``.
             CallCancelledError: :meth:`cancel` was called.
-            NotConnectedError, StaleClientError: the connection was not up, or ended meanwhile.
-            ChannelFullError: the channel had no room for it, or 256 requests were waiting.
+            NotConnectedError, StaleClientError: there was no connection, or it ended meanwhile.
+            ChannelFullError: the channel had no room, or 256 requests were waiting.
         """
         if not self.done:
             raise CallPendingError(f"{self._name}: no reply yet: check done, or await it")
@@ -66,8 +66,8 @@ class Request(Generic[_R]):
         return self._error
 
     def cancel(self) -> bool:
-        """Stops waiting. The other side still runs the call; its reply is counted and dropped. Returns
-        False if the request has ended already.
+        """Stops waiting. The other side still runs the call, and its reply is dropped. Returns False if the
+        request has ended already.
         """
         if self.done:
             return False

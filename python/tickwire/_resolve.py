@@ -1,4 +1,4 @@
-"""Looks up names off the game thread."""
+"""Looks up host names on a separate thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["resolve"]
 
 
 def resolve(address: str) -> Future[list[Address]]:
-    """Looks up ``"name:port"`` on a separate thread, and returns a future with the found addresses.
+    """Looks up ``"name:port"`` on a separate thread, and returns a future of the addresses found.
 
     ::
 
@@ -23,8 +23,7 @@ def resolve(address: str) -> Future[list[Address]]:
         if lookup.done():
             addresses = lookup.result()  # in the system's order of preference
 
-    The future fails with OSError if the name isn't found. The thread never keeps the interpreter from
-    exiting.
+    The future fails with OSError if the name isn't found. The thread doesn't keep the program from exiting.
 
     Raises:
         ValueError: the text is not a name and a port.

@@ -32,20 +32,21 @@ MAX_LINGER = 60
 MAX_REASON_BYTES = 128
 
 BULK_STEP = 0.001
-"""Seconds between two steps while chunks are under way. Sent once a tick, they would fill the queues of the
-path in bursts: 104 KB at 60 ticks and 50 Mbit/s."""
+"""Seconds between two steps while chunks are in flight. Sending them once a tick would fill the path's
+queues in bursts: 104 KB at 60 ticks and 50 Mbit/s.
+"""
 
 GATHER = 0.004
-"""Seconds between two steps for what arrives: a busy server steps no more often, as its thread would."""
+"""The least seconds between two steps for arriving data, so that a busy server doesn't step too often."""
 
 NAP = 0.25
-"""The longest sleep in seconds: a loop with few ticks a second checks this often whether it must end."""
+"""The longest sleep in seconds, so that a loop with few ticks a second soon notices that it must end."""
 
 MAX_SELECTED = 1024
-"""``select`` of POSIX takes only file descriptors below this."""
+"""The bound of file descriptors for ``select`` on POSIX."""
 
 LINGER_STEP = 0.01
-"""Seconds between two steps of an endpoint that lingers; of virtual time on a simulated network."""
+"""Seconds between two steps of an endpoint that lingers; virtual seconds on a simulated network."""
 
 
 @runtime_checkable
@@ -76,43 +77,43 @@ def run(
     """Runs a server, a client or a peer until the program ends. In each tick it receives, yields the
     tick's number and inbox, and sends what the body queued.
 
-    The loop ends at the first Ctrl-C, at SIGTERM (from ``docker stop`` or systemd), and when the
-    endpoint is closed. A client's loop ends after the inbox with its :class:`Disconnected`, and a peer's
-    loop after the inbox with its :class:`GameEnded`. However the ``with`` block ends, queued messages
-    are sent, the other sides are disconnected properly and the endpoint is closed. A second Ctrl-C
-    interrupts at once.
+    The loop ends at the first Ctrl-C, at SIGTERM (from ``docker stop`` or systemd), and when the endpoint
+    is closed. A client's loop ends after the inbox with its :class:`Disconnected`, and a peer's loop after
+    the inbox with its :class:`GameEnded`. At the end of the ``with`` block, queued messages are sent, the
+    other sides are disconnected properly and the endpoint is closed, even after an exception. A second
+    Ctrl-C interrupts at once.
 
-    Ticks are due at multiples of ``1 / rate`` from the start, so they don't drift. If the body is too
-    slow, ticks are skipped, and their numbers show it. Signals are handled in the main thread only,
-    within the block.
+    Ticks are due at multiples of ``1 / rate`` from the start, so they don't drift. If the body is too slow,
+    ticks are skipped, and their numbers show it. Signals are handled only in the main thread, within the
+    block.
 
-    Between ticks it acks what arrives, within 4 ms, and resends what was lost. The game gets its inbox in
-    the next tick.
+    Between ticks, arriving packets are acked within 4 ms, and lost data is resent. The game gets messages
+    in the next tick.
 
-    On a :class:`SimulatedNetwork` it doesn't sleep, but advances virtual time from tick to tick. Loops
-    that take turns (``zip``) share this time.
+    On a :class:`SimulatedNetwork`, the loop doesn't sleep, but advances virtual time from tick to tick.
+    Loops that run in turns (``zip``) share this time.
 
     Args:
-        endpoint (Server | Client | Peer): with either driver.
+        endpoint (Server | Client | Peer): the endpoint to run, with either driver.
         rate (float | None, default None): ticks per second, above 0 to 1,000,000; None: the protocol's
             ``tick_rate``, or 60 if it has none.
         health (str | int | tuple[str, int] | Lifecycle | None, default None): the address for HTTP health
             checks, such as ``"127.0.0.1:8080"``, or a port of the loopback address. The answer is 200 while
             ticks happen, and 503 after 2 seconds without a tick (or two ticks, if that is longer). Anyone
-            who can reach the address gets an answer. Or an object whose ``tick()`` is called in each tick,
-            such as :func:`tickwire.fleet.agones.lifecycle` returns.
+            who can reach the address gets an answer. Instead of an address, an object whose ``tick()`` is
+            called in each tick, such as the result of :func:`tickwire.fleet.agones.lifecycle`.
         linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have
             received everything, as in :meth:`Server.close`. A second Ctrl-C ends the wait.
-        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Not with
-            a peer.
+        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Peers don't
+            support it.
         empty_rate (float | None, default None): ticks per second while a server has no clients, above 0 to
-            ``rate``, to save CPU time. Ticks in between are skipped, and their numbers show it. A client that
-            connects starts a tick at once, unless a thread drives the server. No effect on a simulated
-            network.
+            ``rate``, to save CPU time. Ticks in between are skipped, and their numbers show it. When a
+            client connects, a tick starts at once, unless a thread drives the server. No effect on a
+            simulated network.
 
     Raises:
-        ValueError, TypeError: naming the argument, its value and its bound.
-        OSError: on entry: the address of ``health`` can't be bound.
+        ValueError, TypeError: an argument is invalid.
+        OSError: the address of ``health`` can't be bound; raised on entering the block.
 
     Example::
 
@@ -184,8 +185,9 @@ class Arrivals:
         return self._wait is not None
 
     def resume(self, *, rests: bool) -> None:
-        """Continues after a tick. Chunks are sent between ticks, whatever arrives. Before a long rest, the
-        endpoint is asked when its next packet is due."""
+        """Continues after a tick. Chunks are sent between ticks even if nothing arrives. Before a long
+        sleep, it asks the endpoint when its next packet is due.
+        """
         if self._wait is not None and (rests or self._endpoint._moves_chunks):
             self._due = 0.0
 
@@ -231,8 +233,7 @@ def waiting(socket: int) -> Callable[[float], Any]:
 
 
 class Loop(Generic[_I]):
-    """The common part of :func:`tickwire.run` and :func:`tickwire.aio.run`: everything except the
-    sleeping."""
+    """The common part of :func:`tickwire.run` and :func:`tickwire.aio.run`: everything except sleeping."""
 
     def __init__(
         self,
@@ -255,7 +256,7 @@ class Loop(Generic[_I]):
         self._start = 0.0
         self._due = 0.0
         self.rests = False
-        """The server is empty, and ticks at its lower rate."""
+        """Whether the server is empty and ticks at its lower rate."""
         self._unsent = False  # the body may have queued something
         self._lingering = False
         self.tick = 0
@@ -374,7 +375,7 @@ def asyncio_is_running() -> bool:
 
 
 def check_endpoint(endpoint: object) -> Any:
-    """Refuses objects that can't be ticked."""
+    """Refuses objects that aren't endpoints."""
     if not isinstance(endpoint, Server | Client | Peer):
         raise TypeError(f"endpoint must be a Server, a Client or a Peer, not {type(endpoint).__name__}")
     return endpoint
@@ -439,10 +440,12 @@ Handler: TypeAlias = Callable[[int, FrameType | None], Any] | int
 
 
 class Stop:
-    """Whether the program was asked to end, between :meth:`begin` and :meth:`end` in the main thread."""
+    """The handling of signals that ask the program to end, from :meth:`begin` to :meth:`end` in the main
+    thread.
+    """
 
     _active: ClassVar[list[Stop]] = []
-    """All of them: one signal ends every loop of the main thread."""
+    """All active loops: one signal ends every loop of the main thread."""
     _before: ClassVar[dict[int, Handler]] = {}
     interrupted: ClassVar[bool] = False
     """Whether Ctrl-C ended a loop, for the exit codes of commands."""
@@ -450,7 +453,7 @@ class Stop:
     def __init__(self) -> None:
         self.requested = False
         self.closing = False
-        """The loop is over, and its endpoint says goodbye."""
+        """Whether the loop is over and its endpoint is closing."""
 
     def begin(self) -> None:
         """Starts to handle signals."""

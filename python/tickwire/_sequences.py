@@ -1,4 +1,4 @@
-"""Sequence numbers of 16 bits, which wrap, and a buffer of values by their numbers."""
+"""Sequence numbers of 16 bits, which wrap around, and a buffer of values by sequence number."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _LAST = (1 << 16) - 1
 
 
 def sequence_greater(a: int, b: int, /) -> bool:
-    """True if ``a`` is more recent than ``b``. This means that counting up from ``b``, with 0 after
-    65,535, reaches ``a`` in 1 to 32,767 steps. (At exactly half, 32,768, the larger number is more
-    recent.) As in reliable 1.0.
+    """Whether ``a`` is more recent than ``b``, as in reliable 1.0. This is true if counting up from ``b``,
+    with 0 after 65,535, reaches ``a`` in 1 to 32,767 steps. At a distance of 32,768, the larger number is
+    more recent.
 
     Args:
         a, b: sequence numbers, 0 to 65,535.
@@ -34,7 +34,7 @@ def sequence_greater(a: int, b: int, /) -> bool:
 
 
 def sequence_less(a: int, b: int, /) -> bool:
-    """True if ``a`` is older than ``b``.
+    """Whether ``a`` is older than ``b``.
 
     Example:
         >>> sequence_less(65_535, 1)
@@ -45,7 +45,7 @@ def sequence_less(a: int, b: int, /) -> bool:
 
 
 def sequence_distance(a: int, b: int, /) -> int:
-    """The distance by which ``a`` is ahead of ``b``, counting across the wrap: -32,768 to 32,767, negative if
+    """The distance by which ``a`` is ahead of ``b``, including wrap-around: -32,768 to 32,767, negative if
     ``a`` is behind.
 
     Example:
@@ -56,19 +56,20 @@ def sequence_distance(a: int, b: int, /) -> int:
 
 
 class SequenceBuffer(Generic[_T]):
-    """A value for each of the newest ``capacity`` sequence numbers. Every operation is O(1). Algorithm: the
+    """A buffer with a value for each of the newest ``capacity`` sequence numbers. The algorithm is the
     rolling buffer of reliable 1.0.
 
     ``buffer[sequence]``, ``sequence in buffer``, ``del``, ``len`` and iteration (sequences, oldest first)
-    work as with a dict; the last two take time in proportion to the window. There is no ``buffer[sequence] =
-    value``, because an insert older than the window fails: :meth:`insert` returns False then.
+    work as with a dict. ``len`` and iteration take time in proportion to the window; other operations are
+    O(1). Use :meth:`insert` instead of ``buffer[sequence] = value``, because it returns False for a number
+    older than the window.
 
     Args:
         capacity: a power of two, 1 to 32,768.
 
     Raises:
-        ValueError: naming the argument, its value and its bound. Also when a sequence is not 0 to 65,535.
-        KeyError: there is nothing under the sequence.
+        ValueError: the capacity or a sequence number is out of its bounds.
+        KeyError: there is no value for the sequence number.
 
     Example:
         >>> buffer = SequenceBuffer(256)
@@ -110,8 +111,8 @@ class SequenceBuffer(Generic[_T]):
         return self._full(sequence) <= self._newest - self._capacity
 
     def insert(self, sequence: int, value: _T, /) -> bool:
-        """Stores ``value`` under ``sequence``, replacing any old value and dropping values that fall out of
-        the window. Returns False, and stores nothing, if the sequence is older than the window.
+        """Stores a value for a sequence number. It replaces an old value, and drops values that leave the
+        window. Returns False, and stores nothing, if the number is older than the window.
         """
         full = self._full(sequence)
         if full > self._newest:
@@ -145,7 +146,7 @@ class SequenceBuffer(Generic[_T]):
     @overload
     def get(self, sequence: int, default: _D, /) -> _T | _D: ...
     def get(self, sequence: int, default: object = None, /) -> object:
-        """The value under ``sequence``, or ``default``."""
+        """The value for ``sequence``, or ``default``."""
         return self._values.get(self._full(sequence), default)
 
     @overload
@@ -153,7 +154,7 @@ class SequenceBuffer(Generic[_T]):
     @overload
     def remove(self, sequence: int, default: _D, /) -> _T | _D: ...
     def remove(self, sequence: int, default: object = None, /) -> object:
-        """Removes and returns the value under ``sequence``, or returns ``default``."""
+        """Removes and returns the value for ``sequence``; ``default`` if there is none."""
         return self._values.pop(self._full(sequence), default)
 
     def reset(self) -> None:

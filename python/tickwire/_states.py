@@ -1,18 +1,170 @@
-"""The states of rollback games: which fields their arrays have, and how two of them differ."""
+"""The states of rollback games: saving, loading and comparing them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, final
 
-__all__: list[str] = []
+from tickwire._core import StateArrays, state_sum
+from tickwire.errors import SyncTestError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Load", "Save"]
+
+
+@final
+class Save:
+    """A request to copy the game's state: set ``state`` to the copy."""
+
+    __slots__ = ("_checksum", "checked", "frame", "state", "sums")
+
+    frame: int
+    """The frame that runs next on this state."""
+    checked: bool
+    """Whether ``checksum`` is compared with other players' checksums when this frame is confirmed."""
+    state: Any
+    """The copy of the game's state that :class:`Load` returns later. Don't change the copy."""
+
+    def __init__(self, frame: int, checked: bool) -> None:
+        self.frame = frame
+        self.checked = checked
+        self.state = None
+        self._checksum: object = None
+        self.sums: dict[str, int] = {}
+
+    @property
+    def checksum(self) -> Any:
+        """The value to compare: an int, float, str, bytes, a buffer, or a mapping of up to 64 names to such
+        values; None: nothing is compared.
+        """
+        return self._checksum
+
+    @checksum.setter
+    def checksum(self, value: object) -> None:
+        values = value if isinstance(value, Mapping) else {} if value is None else {"state": value}
+        if not all(isinstance(name, str) for name in values):
+            raise TypeError("checksum's names must be str")
+        self.sums = {name: state_sum(each) for name, each in values.items()}
+        self._checksum = value
+
+    def __repr__(self) -> str:
+        return f"<Save of frame {self.frame}>"
+
+
+@final
+class Load:
+    """A request to restore a saved state."""
+
+    __slots__ = ("frame", "state")
+
+    frame: int
+    """The frame that runs next on this state."""
+    state: Any
+    """The value of :attr:`Save.state`. Don't change it, because it may be needed again."""
+
+    def __init__(self, frame: int, state: Any) -> None:
+        self.frame = frame
+        self.state = state
+
+    def __repr__(self) -> str:
+        return f"<Load of frame {self.frame}>"
+
+
+def states_of(
+    state: Any,
+    functions: tuple[Callable[[], Any] | None, Callable[[Any], object] | None, Callable[[], Any] | None],
+    count: int,
+) -> StateArrays | Copies:
+    """Returns the storage of states for a number of frames, by the arguments of
+    :class:`tickwire.rollback.Rollback`.
+    """
+    save, load, check = functions
+    if state is None:
+        if (save is None) is not (load is None):
+            raise ValueError("save and load must be given together, or neither of them")
+        return Copies(save, load, check, count)
+    if save is not None or load is not None:
+        raise ValueError("state must be None if save and load are given")
+    if check is not None:
+        raise ValueError("check must be None with state: its fields are compared")
+    return StateArrays(list(arrays_of(state)), count)
+
+
+class Copies:
+    """States of the game's own type. The game copies them, by its functions or on request."""
+
+    def __init__(
+        self,
+        save: Callable[[], Any] | None,
+        load: Callable[[Any], object] | None,
+        check: Callable[[], Any] | None,
+        count: int,
+    ) -> None:
+        self._save, self._load, self._check = save, load, check
+        self._saved: list[Save | None] = [None] * count
+        self._compared: Save | None = None
+
+    def save(self, frame: int, checked: bool) -> Save | None:
+        """Saves the state before a frame, or returns a request to save it."""
+        request = self._saved[frame % len(self._saved)] = Save(frame, checked)
+        return self._fill(request)
+
+    def load(self, frame: int) -> Load | None:
+        """Loads the state before a frame, or returns a request to load it."""
+        state = self._state(self._find(frame), frame)
+        if self._load is None:
+            return Load(frame, state)
+        self._load(state)
+        return None
+
+    def sums(self, frame: int) -> tuple[list[str], list[int]]:
+        """The names of the fields and their checksums, before a frame."""
+        found = self._find(frame)
+        sums = found.sums if found else {}
+        return list(sums), list(sums.values())
+
+    def compare(self, frame: int) -> Save | None:
+        """Saves the state again, to compare it with the saved state before a frame."""
+        self._compared = Save(frame, False)
+        return self._fill(self._compared)
+
+    def finish_comparison(self) -> None:
+        """Raises ``SyncTestError`` if the state differed when it was saved again."""
+        again, self._compared = self._compared, None
+        if again is None or (before := self._find(again.frame)) is None:
+            return
+        frame = again.frame
+        if fields := differing(self._state(before, frame), self._state(again, frame)):
+            raise SyncTestError(frame, fields)
+
+    def _fill(self, request: Save) -> Save | None:
+        if self._save is None:
+            return request
+        request.state = self._save()
+        if request.checked and self._check is not None:
+            request.checksum = self._check()
+        return None
+
+    def _find(self, frame: int) -> Save | None:
+        found = self._saved[frame % len(self._saved)]
+        return found if found and found.frame == frame else None
+
+    @staticmethod
+    def _state(save: Save | None, frame: int) -> Any:
+        if save is None or save.state is None:
+            raise RuntimeError(
+                f"state must be set for each Save, which frame {frame} misses: request.state = copy"
+            )
+        return save.state
 
 
 def arrays_of(state: Any) -> Iterator[tuple[str, Any, list[tuple[str, str | None, int, int]]]]:
-    """For each array: how errors call it, itself, and its fields: name, type, offset and size.
+    """For each array: its name in errors, the array, and its fields with name, type, offset and size.
 
-    A field without a size is all of the array, and one without a type has the buffer's format.
+    A field without a size is the whole array. A field without a type has the buffer's format.
     """
     for name, array in state.items() if isinstance(state, Mapping) else (("", state),):
         if not isinstance(name, str):
@@ -35,7 +187,7 @@ def arrays_of(state: Any) -> Iterator[tuple[str, Any, list[tuple[str, str | None
 
 
 def differing(one: Any, other: Any) -> list[str]:
-    """The names of what differs between two states of the game's own type."""
+    """The names of the parts that differ between two states of the game's own type."""
     ones, others = _attributes(one), _attributes(other)
     if ones is not None and others is not None and (ones or others):
         return [

@@ -1,4 +1,4 @@
-"""Servers, clients and peers on asyncio: :func:`run` is :func:`tickwire.run` for ``async for``."""
+"""Servers, clients and peers on asyncio."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def run(
     reason: str | None = None,
     empty_rate: float | None = None,
 ) -> AsyncRun[_I]:
-    """Like :func:`tickwire.run`, for ``async with`` and ``async for``: other tasks run between ticks. It
-    works on every event loop and with every endpoint. On an event loop with ``add_reader`` (all except
-    Windows' default), packets that arrive between ticks are acked at once; the game gets them in its
-    tick.
+    """Runs an endpoint like :func:`tickwire.run`, for ``async with`` and ``async for``. Other tasks run
+    between ticks. It works on every event loop and with every endpoint. On an event loop with
+    ``add_reader`` (all except Windows' default), packets that arrive between ticks are acked at once. The
+    game gets their messages in its tick.
 
-    It also ends when its task is cancelled, but then without lingering.
+    It also ends when its task is cancelled, but then it doesn't linger.
 
     Args:
-        endpoint (Server | Client | Peer): with either driver.
+        endpoint (Server | Client | Peer): the endpoint to run, with either driver.
         rate (float | None, default None): ticks per second, above 0 to 1,000,000; None: the protocol's
             ``tick_rate``, or 60 if it has none.
         health (str | int | tuple[str, int] | None, default None): the address for HTTP health checks.
         linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have
             received everything. The event loop runs meanwhile.
-        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Not with
-            a peer.
+        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Peers don't
+            support it.
         empty_rate (float | None, default None): ticks per second while a server has no clients, above 0 to
-            ``rate``. A client that connects starts a tick within 0.25 seconds.
+            ``rate``. When a client connects, a tick starts within 0.25 seconds.
 
     Example::
 

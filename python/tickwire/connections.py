@@ -1,4 +1,4 @@
-"""Connections: their addresses, how they start, end and come back, and their statistics."""
+"""Connections: addresses, states, reasons for their end, reconnecting, and statistics."""
 
 from tickwire._connection import AddressLike, ClientState, DisconnectReason, Event, Reconnecting, SendResult
 from tickwire._core import Address, ChannelStats, Connected, ConnectionStats, Disconnected, Tick, Tuning

@@ -1,9 +1,10 @@
 """The exceptions that Tickwire raises.
 
-Each error is also a builtin exception, so ``except ValueError`` works without importing anything from
-here. All of them are mistakes on this side. A peer's faults are counted, or end its connection, but
-never raise. Only endpoints made with ``strict=True`` raise if a peer has left or doesn't keep up
-(:class:`ChannelFullError`, :class:`StaleClientError`, :class:`NotConnectedError`).
+Most errors are also builtin exceptions, so ``except ValueError`` works without an import from this module.
+Errors report mistakes on this side, and name the argument, its value and its bound. A peer's mistakes never
+raise: they are counted, or they end the peer's connection. With ``strict=True``, an endpoint also raises if
+a peer has left or doesn't ack (:class:`ChannelFullError`, :class:`StaleClientError`,
+:class:`NotConnectedError`).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ __all__ = [
 
 
 class TickwireError(Exception):
-    """Base of all errors below."""
+    """The base of all exceptions of Tickwire."""
 
 
 class FieldError(TickwireError, ValueError):
@@ -54,13 +55,15 @@ class FieldError(TickwireError, ValueError):
         self.class_name = class_name
         """The message class."""
         self.field = field
-        """The field, or ``stream.<method>`` within a class's own ``serialize``."""
+        """The field; within a class's own ``serialize``, ``stream.<method>``."""
         self.value = value
         """The given value."""
         self.bound = bound
         """The allowed values, in words."""
         self.ghost_class: type | None = None
-        """The ghost class, if a ghost's column was written to; else None, like the next two."""
+        """The ghost class, if the value was in a ghost's column; otherwise None, as for :attr:`row` and
+        :attr:`property`.
+        """
         self.row: int | None = None
         """The ghost's row."""
         self.property: str | None = None
@@ -103,8 +106,8 @@ class NotConnectedError(TickwireError, RuntimeError):
 
 
 class GhostError(TickwireError, RuntimeError):
-    """A ghost or its class can't be used: it isn't in this world, is despawned, or isn't in the
-    protocol.
+    """A ghost or a ghost class can't be used: the ghost isn't in this world or is despawned, or the class
+    isn't in the protocol.
     """
 
 
@@ -113,7 +116,7 @@ class BadWorldError(TickwireError, ValueError):
 
 
 class PredictionError(TickwireError, RuntimeError):
-    """A game's step raised, or didn't return a state. The prediction keeps its state."""
+    """The game's ``step`` raised, or didn't return a state. The prediction keeps its state."""
 
 
 class ClosedError(TickwireError, RuntimeError):
@@ -121,11 +124,13 @@ class ClosedError(TickwireError, RuntimeError):
 
 
 class CallError(TickwireError, RuntimeError):
-    """A call or a request failed. See the derived classes."""
+    """The base of the errors of calls and requests."""
 
 
 class CallFailedError(CallError):
-    """The other side didn't complete a request. An exception raised there is only in its log."""
+    """The other side didn't complete a request. If an exception was the cause, it is in the other side's
+    log.
+    """
 
     def __init__(self, name: str, reason: str, sentence: str) -> None:
         super().__init__(name, reason, sentence)
@@ -160,11 +165,9 @@ class SyncTestError(TickwireError, AssertionError):
     def __init__(self, frame: int, fields: list[str]) -> None:
         super().__init__(frame, fields)
         self.frame = frame
-        """The frame before which the state differs, because the step of the previous frame isn't
-        deterministic.
-        """
+        """The frame before which the state differs, because the previous frame isn't deterministic."""
         self.fields = fields
-        """The fields that differ; for arrays, with the first row."""
+        """The fields that differ; for an array, with the first row that differs."""
 
     def __str__(self) -> str:
         return (
@@ -175,9 +178,9 @@ class SyncTestError(TickwireError, AssertionError):
 
 
 class StreamError(TickwireError, ValueError):
-    """The bytes are invalid in the serialize standard.
+    """The bytes to read are invalid.
 
-    Let it pass through ``serialize``: it ends the connection of the peer that sent them.
+    Don't catch this error in ``serialize``: it ends the connection of the peer that sent the bytes.
     """
 
 
@@ -198,7 +201,7 @@ class RoomTakenError(TickwireError, RuntimeError):
 
 
 class WatchError(TickwireError, RuntimeError):
-    """A server can't be watched, or can't be watched any longer. The text tells why, and what to do."""
+    """A server can't be watched, or can't be watched any longer. The text says why, and what to do."""
 
 
 def _shorten(value: object, limit: int = 60) -> str:

@@ -1,4 +1,4 @@
-"""The types of fields. They decide the values of a message, a call or a ghost's property, and their bits.
+"""The types of fields in messages, calls and ghosts. A type decides the allowed values and their bits.
 
 A type is an annotation, such as ``x: tw.u16``, or part of ``Annotated``, such as ``Annotated[str,
 tw.text(200)]``.

@@ -1,7 +1,7 @@
 """Message classes, their encoding, and functions that handle them.
 
-:func:`message` makes a class of messages from its annotations. A class derived from :class:`Message` writes
-and reads itself, through a :class:`Stream`.
+:func:`message` makes a message class from annotations. A class derived from :class:`Message` has its own
+code to write and read its objects, through a :class:`Stream`.
 """
 
 from tickwire._core import Schema, Stream

@@ -31,10 +31,10 @@ QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
 
 class ServerCollector(Collector):
-    """A server's counters and the state of its connections, read when Prometheus scrapes.
+    """Exports a server's counters and the state of its connections, read when Prometheus scrapes.
 
-    The number of series doesn't grow with the clients: values of single clients are exported as
-    quantiles. A scrape runs on Prometheus' thread. It delays the game's tick by some microseconds per
+    The number of series doesn't grow with the clients, because values of single clients are exported as
+    quantiles. A scrape runs on Prometheus' thread. It delays the game's tick by some microseconds for each
     client, and never for all clients at once.
 
     Args:
@@ -164,10 +164,10 @@ class ServerCollector(Collector):
 
 
 class MeetingCollector(Collector):
-    """The counters of a rendezvous server or a relay, read when Prometheus scrapes.
+    """Exports the counters of a rendezvous server or a relay, read when Prometheus scrapes.
 
     Args:
-        service: the server or the relay. A closed one has no metrics.
+        service: the server or the relay. It has no metrics once it is closed.
         name: the label ``server``, which distinguishes several servers of a process; None: the address.
     """
 
@@ -209,7 +209,7 @@ def serve_meeting(service: tw.peers.RendezvousServer | tw.peers.Relay, host: str
 
     Args:
         service: the server or the relay.
-        host: the address to listen at.
+        host: the address to listen on.
         port: the port; 0 picks a free port.
 
     Raises:
@@ -222,7 +222,7 @@ def serve_meeting(service: tw.peers.RendezvousServer | tw.peers.Relay, host: str
 
 
 def _quantiles(values: list[float]) -> Iterator[tuple[float, float]]:
-    """Nearest-rank quantiles; empty without values."""
+    """Nearest-rank quantiles; empty if there are no values."""
     ranked = sorted(values)
     for quantile in QUANTILES if ranked else ():
         yield quantile, ranked[max(math.ceil(quantile * len(ranked)) - 1, 0)]

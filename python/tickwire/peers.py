@@ -1,4 +1,5 @@
-"""Games without a server: peers find each other on the LAN, by a code, or through a relay.
+"""Games without a dedicated server. Peers find each other on the LAN or by a code, and connect directly or
+through a relay.
 
 See ``docs/peers.md``, ``docs/nat.md`` and ``docs/migration.md``.
 """

@@ -1,8 +1,8 @@
 """Tools that hide latency: a common clock, inputs, prediction, corrections, and hits judged in the past.
 
-:class:`Prediction` runs the player's own ghost ahead of the server; :class:`Past` is the world as a player
-saw it. Functions such as :func:`smoothed` and :func:`decayed` move a drawn thing to its corrected place. They
-take numbers or NumPy arrays. See ``docs/prediction.md`` and ``docs/hits.md``.
+:class:`Prediction` runs the player's own ghost ahead of the server. :class:`Past` is the world as a player
+saw it. Functions such as :func:`smoothed` and :func:`decayed` move a drawn thing to its corrected place.
+They take numbers or NumPy arrays. See ``docs/prediction.md`` and ``docs/hits.md``.
 """
 
 from tickwire._core import Clock, InputColumns, Inputs, InputStatus, Latency

@@ -1,21 +1,20 @@
-"""Rollback: each player runs the game ahead on guessed inputs, and corrects it when inputs arrive.
+"""Rollback: each player's machine runs the game with guessed inputs, and corrects it when inputs arrive.
 
-:class:`Rollback` plays on a :class:`tickwire.peers.Peer`; :class:`SyncTest` checks that a game is
+:class:`Rollback` uses a :class:`tickwire.peers.Peer`. :class:`SyncTest` checks that a game is
 deterministic. See ``docs/rollback.md``.
 """
 
 from tickwire._core import (
     Advance,
     Desync,
-    Load,
     PlayerOut,
     Rollback,
-    Save,
     Spectator,
     SpectatorLost,
     SyncTest,
     Timing,
 )
+from tickwire._states import Load, Save
 
 __all__ = [
     "Advance",

@@ -1,4 +1,4 @@
-"""Connect tokens, which let players connect to a server with a key.
+"""Connect tokens, with which players connect to a server that has a private key.
 
 See ``docs/security.md``.
 """

@@ -1,4 +1,4 @@
-"""Large data beside the game's messages: chunks and their transfers.
+"""Large blocks of data (chunks) and their transfers.
 
 Chunks are sent on a channel made by :func:`tickwire.chunks`. See ``docs/chunks.md``.
 """

@@ -1,9 +1,9 @@
 """Ghosts: the server's world in every client.
 
-The server's side is a :class:`World`, the client's a :class:`ClientWorld`, and a :class:`WorldView` shows
-the world between two of its states. Annotations of a property choose the clients that get it
-(:data:`owner_only`) and how it is shown (:data:`linear`). A rule chooses the ghosts that a client gets
-(:class:`Grid`). See ``docs/ghosts.md``.
+A server has a :class:`World`, and a client has a :class:`ClientWorld`. A :class:`WorldView` shows the world
+between two states. Annotations of a property choose the clients that get it (:data:`owner_only`) and the
+way it is shown (:data:`linear`). A rule chooses the ghosts that a client gets (:class:`Grid`). See
+``docs/ghosts.md``.
 """
 
 from tickwire._core import (

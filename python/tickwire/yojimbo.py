@@ -11,9 +11,7 @@ __all__ = ["ChannelSettings", "Profile"]
 
 @dataclass(frozen=True, kw_only=True)
 class ChannelSettings:
-    """The settings of a channel that must be equal on both sides. :class:`Profile` checks it as
-    part of a protocol.
-    """
+    """The settings of a channel that must be equal on both sides, for :class:`Profile`."""
 
     max_messages_per_packet: int = 256
     """The most messages in a packet, 1 to 16,384."""
@@ -27,13 +25,13 @@ class ChannelSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """The settings that must be equal on both sides, besides messages and channels.
+    """The settings that must be equal on both sides, in addition to messages and channels.
 
-    :class:`tickwire.Protocol` raises TypeError or ValueError for a setting out of its bounds.
+    :class:`tickwire.Protocol` raises TypeError or ValueError if a setting is out of its bounds.
     """
 
     channels: Sequence[ChannelSettings] = ()
-    """Settings of the first channels; the others have the defaults."""
+    """Settings of the first channels; other channels have the defaults."""
     max_packet_size: int = 8192
     """Bytes of the largest packet, 128 to 262,144."""
     packet_fragment_size: int = 1024

@@ -55,8 +55,10 @@ packet! {
     }
 }
 
-/// The commands of a turn: short ones have their length in fewer bits.
+/// The commands of a turn: those shorter than [`LONG`] have their length in fewer bits.
 pub struct Commands;
+
+const LONG: u64 = 16;
 
 impl Part for Commands {
     type Value = Vec<Box<[u8]>>;
@@ -64,8 +66,9 @@ impl Part for Commands {
     fn write<S: BitSink>(value: &Self::Value, sink: &mut S) {
         sink.bits(value.len() as u64, 6);
         for command in value {
-            sink.bool(command.len() >= 16);
-            sink.bits(command.len() as u64, if command.len() < 16 { 4 } else { 10 });
+            let length = command.len() as u64;
+            sink.bool(length >= LONG);
+            sink.bits(length, if length < LONG { 4 } else { 10 });
             sink.packed(command);
         }
     }
@@ -77,6 +80,9 @@ impl Part for Commands {
         for _ in 0..count {
             let is_long = reader.bool()?;
             let length = reader.bits(if is_long { 10 } else { 4 })?;
+            if is_long && length < LONG {
+                return Err(ReadError::NotShortest);
+            }
             left -= at_most(length, left.min(MAX_COMMAND_BYTES as u64))?;
             let bytes: Result<Vec<u8>, ReadError> = (0..length).map(|_| u8::read(reader)).collect();
             commands.push(bytes?.into());

@@ -20,11 +20,6 @@ pub enum Fault {
         /// The turn that it is for.
         turn: TurnNumber,
     },
-    /// A gap in front of the data that came.
-    Gap {
-        /// The turn of the first entry.
-        turn: TurnNumber,
-    },
     /// Other data for a turn than it gave before.
     Rewritten {
         /// The turn that it is for.
@@ -54,7 +49,6 @@ impl fmt::Display for Fault {
             Fault::Read(error) => write!(f, "{error}"),
             Fault::Unfillable => write!(f, "a turn with more entries than players"),
             Fault::Ahead { turn } => write!(f, "data of turn {turn}, which nobody can have reached"),
-            Fault::Gap { turn } => write!(f, "data of turn {turn} with a gap in front of it"),
             Fault::Rewritten { turn } => write!(f, "other data for turn {turn} than before"),
             Fault::Ack { turn } => write!(f, "an ack of turn {turn}, whose data wasn't sent"),
             Fault::Forged { player } => write!(f, "data in the name of player {player}"),

@@ -132,8 +132,9 @@ pub(super) fn near(low: u8, turn: TurnNumber) -> TurnNumber {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::ReadError;
+    use crate::lockstep::entry::Commands;
     use crate::wire::packet::{from_bytes, to_bytes};
+    use crate::wire::{BitSink, BitWriter, ReadError};
 
     #[test]
     fn what_is_not_there_takes_a_bit_and_has_no_other_form() {
@@ -146,5 +147,20 @@ mod tests {
         entry.checks.back = 3;
         long.own.entries.push(entry);
         assert_eq!(from_bytes::<Payload>(&to_bytes::<Payload>(&long)), Err(ReadError::NotShortest));
+    }
+
+    #[test]
+    fn a_short_command_has_no_long_form() {
+        let read = |length: u64| {
+            let mut writer = BitWriter::new();
+            writer.bits(1, 6);
+            writer.bool(true);
+            writer.bits(length, 10);
+            writer.packed(&[7; 16][..length as usize]);
+            let bytes = writer.into_bytes();
+            Commands::read(&mut BitReader::new(&bytes)).map(|commands| commands.len())
+        };
+        assert_eq!(read(16), Ok(1));
+        assert_eq!(read(15), Err(ReadError::NotShortest));
     }
 }

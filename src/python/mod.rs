@@ -127,7 +127,8 @@ pub mod module {
         proxy::Proxy,
         rendezvous::{Code, Rendezvous},
         rollback::{
-            Advance, Desync, Load, PlayerOut, Rollback, Save, Spectator, SpectatorLost, SyncTest, Timing,
+            Advance, Desync, PlayerOut, Rollback, Spectator, SpectatorLost, StateArrays, SyncTest, Timing,
+            state_sum,
         },
         schema::Schema,
         server::{Access, Room, Server},

@@ -25,7 +25,7 @@ impl Part for Sendable {
         let address = <SocketAddr as Part>::read(reader)?;
         let (ip, port) = (address.ip().to_canonical(), address.port());
         if port == 0 || ip.is_unspecified() || ip.is_multicast() {
-            return Err(ReadError::OutOfRange { offset: 0, span: 0 });
+            return Err(ReadError::Invalid { part: "address" });
         }
         Ok(SocketAddr::new(ip, port))
     }

@@ -63,8 +63,7 @@ impl Part for LobbyCode {
     }
 
     fn read(reader: &mut BitReader<'_>) -> Result<LobbyCode, ReadError> {
-        Self::from_bytes(<[u8; CODE_LETTERS]>::read(reader)?)
-            .ok_or(ReadError::OutOfRange { offset: 0, span: 0 })
+        Self::from_bytes(<[u8; CODE_LETTERS]>::read(reader)?).ok_or(ReadError::Invalid { part: "lobby code" })
     }
 }
 

@@ -171,7 +171,7 @@ impl Part for Title {
 
     fn read(reader: &mut BitReader<'_>) -> Result<String, ReadError> {
         let title = Text::<6, MAX_TITLE_BYTES>::read(reader)?;
-        if is_title(&title) { Ok(title) } else { Err(ReadError::OutOfRange { offset: 0, span: 0 }) }
+        if is_title(&title) { Ok(title) } else { Err(ReadError::Invalid { part: "title" }) }
     }
 }
 

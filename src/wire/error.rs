@@ -61,6 +61,16 @@ pub enum ReadError {
     NotShortest,
     /// The items of a set, or the keys of a map, are not in their order, each once.
     NotRising,
+    /// A number names no variant.
+    Unknown {
+        /// The number that was read.
+        number: u64,
+    },
+    /// A part has its form, and is still not a value that it may have.
+    Invalid {
+        /// What the part is: "title", "address".
+        part: &'static str,
+    },
     /// An earlier read failed: nothing after it has a position.
     Failed,
 }
@@ -98,6 +108,8 @@ impl fmt::Display for ReadError {
             ReadError::NotRising => {
                 write!(f, "the items of a set or its keys must be in their order, each once")
             }
+            ReadError::Unknown { number } => write!(f, "the number {number} names no variant"),
+            ReadError::Invalid { part } => write!(f, "the {part} is not a valid one"),
             ReadError::Failed => write!(f, "an earlier read of this stream failed"),
         }
     }

@@ -360,7 +360,7 @@ macro_rules! packet {
                         $($(let $field = <$Part as $crate::wire::packet::Part>::read(reader)?;)*)?
                         $Name::$Variant $(($whole))? $({ $($field),* })?
                     })*
-                    other => return Err($crate::wire::packet::unknown(other.into())),
+                    other => return Err($crate::wire::ReadError::Unknown { number: other.into() }),
                 })
             }
         }
@@ -396,18 +396,13 @@ macro_rules! packet {
 
             fn read(reader: &mut $crate::wire::BitReader<'_>) -> Result<Self, $crate::wire::ReadError> {
                 let number = <$Kind as $crate::wire::packet::Part>::read(reader)?;
-                Self::from_number(number).ok_or($crate::wire::packet::unknown(number.into()))
+                Self::from_number(number).ok_or($crate::wire::ReadError::Unknown { number: number.into() })
             }
         }
     };
 }
 
 pub(crate) use packet;
-
-/// The error for a number that names no variant.
-pub(crate) fn unknown(number: u64) -> ReadError {
-    ReadError::OutOfRange { offset: number, span: number.saturating_sub(1) }
-}
 
 #[cfg(test)]
 #[allow(dead_code)] // Nothing asks for all fruit.
@@ -477,9 +472,9 @@ mod tests {
     #[test]
     fn what_cannot_have_been_written_is_refused() {
         let read = |bytes: &[u8]| Word::read(&mut BitReader::new(bytes));
-        assert_eq!(read(&[3]), Err(ReadError::OutOfRange { offset: 3, span: 2 }), "no such word");
+        assert_eq!(read(&[3]), Err(ReadError::Unknown { number: 3 }), "no such word");
         assert_eq!(read(&[1, 3, 0, 0]), Err(ReadError::OutOfRange { offset: 3, span: 2 }), "too many");
-        assert_eq!(read(&[1, 1 | 1 << 2, 0, 0]), Err(unknown(1)), "no such fruit");
+        assert_eq!(read(&[1, 1 | 1 << 2, 0, 0]), Err(ReadError::Unknown { number: 1 }), "no such fruit");
         assert_eq!(read(&[1, 16 << 2, 0]), Err(ReadError::OutOfRange { offset: 16, span: 15 }));
         assert_eq!(read(&[7, 21]), Err(ReadError::OutOfRange { offset: 21, span: 20 }));
         assert_eq!(read(&[7, 1, 0xFF]), Err(ReadError::Utf8));

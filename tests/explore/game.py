@@ -330,7 +330,7 @@ class Game:
             self.tell("frame", player, inbox)
             for what in inbox:
                 if isinstance(what, tw.Connected):
-                    player.link, player.since = self._link(player, player.client.address), self.network.now
+                    player.link, player.since = self._link(player), self.network.now
                     player.link.is_dialled = True
                 elif isinstance(what, tw.Disconnected | tw.connections.Reconnecting):
                     self._lost(player, what)
@@ -341,20 +341,19 @@ class Game:
 
     # --- connections ---------------------------------------------------------------------------------------
 
-    def _link(self, player: Player, address: Any, is_server: bool = False) -> Link:
-        """The connection between a player's address and the server, whichever side saw it first."""
-        for link in self.all_links:
-            if link.notes["address"] == address and not (link.handle if is_server else link.is_dialled):
+    def _link(self, player: Player, is_server: bool = False) -> Link:
+        """A player's newest connection, whichever side saw it first."""
+        for link in reversed(self.all_links):
+            is_half = not (link.handle if is_server else link.is_dialled)
+            if link.player is player and is_half and not link.is_over:
                 return link
-        link = Link(player)
-        link.notes["address"] = address
-        self.all_links.append(link)
-        return link
+        self.all_links.append(Link(player))
+        return self.all_links[-1]
 
     def _joined(self, handle: Any) -> None:
         # It may have left before the server had heard of it.
         player = self.hosts[handle.address.host]
-        link = self._link(player, handle.address, is_server=True)
+        link = self._link(player, is_server=True)
         link.handle = handle
         handle.data = Marker()
         self.leavers.append((f"{player}", weakref.ref(handle.data), self.host.turns))

@@ -1,49 +1,66 @@
-"""``tickwire demo``: a small game over real sockets and a bad network, checked to the last message.
+"""``tickwire demo``: a small game over real sockets and a bad network, which checks every message.
 
-Read :mod:`~tickwire._demo.messages` first (the messages), then :mod:`~tickwire._demo.server` and
-:mod:`~tickwire._demo.bot` (both ends), with :mod:`~tickwire._demo.world` for the game itself. The rest starts
-the processes, shows how their connections are doing, and judges what they report.
+Read :mod:`~tickwire._demo.game` first (the messages, ghosts and rules), then :mod:`~tickwire._demo.ends`
+(the server and the bots). :mod:`~tickwire._demo.match` runs a match and checks it.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 
 from tickwire._demo.display import open_display
+from tickwire._demo.game import TICK_RATE
+from tickwire._demo.match import Match, open_match
 from tickwire._demo.options import Options
-from tickwire._demo.processes import DemoError
-from tickwire._demo.referee import play
-from tickwire._demo.summary import find_faults, summarize
 
 
 def run(options: Options) -> int:
-    """Plays the demo; returns the exit code."""
+    """Runs the demo. Returns the exit code."""
     try:
-        with open_display(options) as display:
-            match = play(options, display)
-    except DemoError as error:
-        print(f"tickwire demo: {error}", file=sys.stderr)
+        with open_match(options) as match:
+            _introduce(options, str(match.server.endpoint.address))
+            with open_display(options) as show:
+                for _ in match.play():
+                    show(match)
+            return _judge(match, options)
+    except OSError as error:
+        place = f"127.0.0.1:{options.port}"
+        print(f"tickwire demo: Can't listen on {place}: {error.strerror or error}.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("tickwire demo: interrupted.", file=sys.stderr)
         return 130
-    faults = find_faults(match.final, options.clients)
-    summary = summarize(match.played, match.final, ticks=match.ticks, seconds=match.seconds, ok=not faults)
+
+
+def _introduce(options: Options, address: str) -> None:
     print(
-        f"\nBots: {summary.clients}. Play: {summary.seconds:g} s, {summary.ticks} ticks of the server. "
-        f"RTT {summary.rtt_ms:.0f} ms, packet loss {summary.loss_percent:.1f} %, "
-        f"each bot {summary.kbps_up:.0f} kbit/s up and {summary.kbps_down:.0f} down.\n"
-        f"Of {summary.reliable_sent} reliable messages {summary.reliable_delivered} arrived, "
-        f"{summary.misordered} out of order, {summary.duplicates} more than once."
+        f"A server on {address}, {options.clients} bots, {TICK_RATE} ticks a second for "
+        f"{options.seconds:g} s, seed {options.seed}. Each way: {options.latency:g} ms "
+        f"+- {options.jitter:g} ms, {options.loss:g} % loss, {options.duplicate:g} % duplicates, "
+        f"{options.reorder:g} % held back.",
+        flush=True,
     )
-    if summary.load_intact:
+
+
+def _judge(match: Match, options: Options) -> int:
+    figures, faults, load = match.figures(), match.faults(), match.load
+    print(
+        f"\nBots: {figures['clients']}. Play: {figures['seconds']} s, {figures['ticks']} ticks of the "
+        f"server. RTT {figures['rtt_ms']:.0f} ms, packet loss {figures['loss_percent']:.1f} %, "
+        f"each bot {figures['kbps_up']:.0f} kbit/s up and {figures['kbps_down']:.0f} down.\n"
+        f"Of {figures['reliable_sent']} reliable messages {figures['reliable_delivered']} arrived. The bots "
+        f"predicted their own moves, and the server corrected them {figures['corrections']} times."
+    )
+    if load and load.intact:
         print(
-            f"Bot {options.loader} loaded {options.world:g} MiB in {summary.load_seconds:.1f} s while the "
-            f"others played, and the hash is right. Its RTT meanwhile: {summary.load_rtt_ms:.0f} ms."
+            f"Bot {options.loader} loaded {options.world:g} MiB in {load.seconds:.1f} s while the "
+            f"others played, and the hash is right. Its RTT meanwhile: {figures['load_rtt_ms']:.0f} ms."
         )
     for fault in faults:
         print(fault)
-    print("FAILED." if faults else "OK: every reliable message arrived exactly once, in order, both ways.")
+    kept = "every reliable message arrived once and in order, both ways, and all bots see the server's world"
+    print("FAILED." if faults else f"OK: {kept}.")
     if options.json:
-        print(summary.to_json())
+        print(json.dumps(figures))
     return 1 if faults else 0

@@ -1,35 +1,30 @@
-"""Shows how the connections are doing: a live table in a terminal, plain lines elsewhere."""
+"""Shows the state of the connections, in a live table in a terminal or in plain lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from tickwire._demo.ends import Bot, Load
+from tickwire._demo.game import COINS, Runner
+from tickwire._demo.match import Match
 from tickwire._demo.options import Options
-from tickwire._demo.report import ChannelCounts, Link, Load, Phase
-from tickwire._demo.summary import Ends, Links
 
 if TYPE_CHECKING:
-    from rich.live import Live
     from rich.table import Table
 
 BAR_WIDTH = 30
 
-TITLES = {
-    Phase.CONNECT: "connecting",
-    Phase.PLAY: "playing",
-    Phase.DRAIN: "waiting for the last messages",
-    Phase.END: "done",
-}
+Show: TypeAlias = Callable[[Match], None]
+"""A function that is called after each tick."""
 
 
 @contextmanager
-def open_display(options: Options) -> Iterator[Display]:
+def open_display(options: Options) -> Iterator[Show]:
     """The display that fits the standard output."""
     if not options.plain and sys.stdout.isatty():
         try:
@@ -37,115 +32,81 @@ def open_display(options: Options) -> Iterator[Display]:
         except ImportError:
             print("For a live table: pip install '.[demo]' in a checkout; here are plain lines.")
         else:
-            with Live(refresh_per_second=4) as live:
-                yield LiveTable(options, live)
+            with Live(auto_refresh=False) as live:
+                yield _every(0.25, lambda match, _: live.update(table(match), refresh=True))
             return
-    yield PlainLines(options)
+    yield _every(1.0, print_line)
 
 
-class Display(ABC):
-    """The output on which the match is shown."""
+def _every(seconds: float, show: Callable[[Match, float], None]) -> Show:
+    start = time.monotonic()
+    due = start + seconds
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def shown(match: Match) -> None:
+        nonlocal due
+        if (now := time.monotonic()) >= due:
+            due += seconds * (1 + (now - due) // seconds)
+            show(match, now - start)
 
-    def start(self, address: str) -> None:
-        """The server is up."""
-        given = self._options
-        print(
-            f"A server on {address}, {given.clients} bots, {given.rate:g} ticks a second for "
-            f"{given.seconds:g} s, seed {given.seed}. Each way: {given.latency:g} ms +- {given.jitter:g} ms, "
-            f"{given.loss:g} % loss, {given.duplicate:g} % duplicates, {given.reorder:g} % held back.",
-            flush=True,
-        )
-
-    @abstractmethod
-    def show(self, phase: Phase, links: Links) -> None:
-        """Called a few times a second."""
+    return shown
 
 
-class PlainLines(Display):
-    """A line about all connections each second."""
-
-    def __init__(self, options: Options) -> None:
-        super().__init__(options)
-        self._start = time.monotonic()
-        self._next = 1.0
-
-    def show(self, phase: Phase, links: Links) -> None:
-        elapsed = time.monotonic() - self._start
-        bots = [ends.bot for ends in links.values() if ends.bot and ends.bot.connected]
-        if elapsed < self._next or not bots:
-            return
-        self._next = int(elapsed) + 1.0
-        ends = [link for pair in links.values() for link in (pair.bot, pair.server) if link]
-        mean = _mean_over(bots)
-        print(
-            f"{elapsed:4.0f} s  {TITLES[phase]}: {len(bots)} connected  "
-            f"RTT {mean(lambda bot: bot.rtt_ms):.0f} ms  jitter {mean(lambda bot: bot.jitter_ms):.0f} ms  "
-            f"loss {_mean_over(ends)(lambda end: end.loss_percent):.1f} %  "
-            f"up {mean(lambda bot: bot.sent_kbps):.0f} kbit/s  "
-            f"down {mean(lambda bot: bot.received_kbps):.0f} kbit/s  "
-            f"reliable {sum(end.received.delivered for end in ends)}"
-            f" of {sum(end.sent.count for end in ends)} delivered" + _loading(bots),
-            flush=True,
-        )
+def print_line(match: Match, elapsed: float) -> None:
+    """Prints a line about all connections."""
+    stats = [bot.link.stats for bot in match.bots if bot.link.connected and bot.link.stats]
+    if not stats:
+        return
+    figures, load = match.figures(), match.load
+    loading = f"  world {load.fraction:.0%}" if load and load.intact is None and load.fraction else ""
+    print(
+        f"{elapsed:4.0f} s  {match.phase.value}: {len(stats)} connected  "
+        f"RTT {fmean(each.rtt_ms for each in stats):.0f} ms  "
+        f"jitter {fmean(each.jitter_ms for each in stats):.0f} ms  "
+        f"loss {match.loss_percent():.1f} %  up {fmean(each.sent_kbps for each in stats):.0f} kbit/s  "
+        f"down {fmean(each.received_kbps for each in stats):.0f} kbit/s  "
+        f"reliable {figures['reliable_delivered']} of {figures['reliable_sent']} delivered{loading}",
+        flush=True,
+    )
 
 
-def _loading(bots: list[Link]) -> str:
-    """How much of the world has come, while it comes."""
-    loads = [bot.load for bot in bots if bot.load and bot.load.intact is None and bot.load.fraction]
-    return "".join(f"  world {load.fraction:.0%}" for load in loads)
-
-
-class LiveTable(Display):
-    """A row for each connection, redrawn in place."""
-
-    def __init__(self, options: Options, live: Live) -> None:
-        super().__init__(options)
-        self._live = live
-
-    def show(self, phase: Phase, links: Links) -> None:
-        self._live.update(_table(phase, links))
-
-
-def _table(phase: Phase, links: Links) -> Table:
+def table(match: Match) -> Table:
+    """A table with a row for each connection, in 80 columns."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    # Narrow enough for 80 columns.
-    title = f"tickwire demo: {TITLES[phase]}"
-    table = Table(title=title, box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+    title = f"tickwire demo: {match.phase.value}"
+    made = Table(title=title, box=SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     headings = "bot", "RTT\nms", "jitter\nms", "loss %\nup", "\ndown", "kbit/s\nup", "\ndown"
-    for heading in (*headings, "reliable\nup", "\ndown", "inputs", "places", "health"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    captions: list[str] = []
-    for number, ends in links.items():
-        table.add_row(str(number), *_cells(ends))
-        if ends.bot and ends.bot.reason:
-            captions.append(f"Bot {number}: {ends.bot.reason}")
-        if ends.bot and ends.bot.load:
-            captions.append(_progress(number, ends.bot.load))
-    table.caption = "\n".join(captions)
-    return table
+    for heading in (*headings, "reliable\nup", "\ndown", "corrected", "coins", "health"):
+        made.add_column(heading, justify="right", no_wrap=True)
+    captions = []
+    for bot in match.bots:
+        made.add_row(str(bot.number), *_cells(bot, match))
+        if bot.link.reason:
+            captions.append(f"Bot {bot.number}: {bot.link.reason}")
+        if bot.load:
+            captions.append(_progress(bot.number, bot.load))
+    made.caption = "\n".join(captions)
+    return made
 
 
-def _cells(ends: Ends) -> list[str]:
-    bot, server = ends.bot, ends.server
-    if bot is None or server is None or not bot.connected:
+def _cells(bot: Bot, match: Match) -> list[str]:
+    here, there = bot.link, match.server.links.get(bot.number)
+    if not here.connected or here.stats is None or there is None or there.stats is None:
         return ["..."]
-    up, down = server.channels, bot.channels
-    none = ChannelCounts(0, 0)
+    avatar = bot.client.world.mine(Runner)
     return [
-        f"{bot.rtt_ms:.0f}",
-        f"{bot.jitter_ms:.1f}",
-        f"{bot.loss_percent:.1f}",
-        f"{server.loss_percent:.1f}",
-        f"{bot.sent_kbps:.0f}",
-        f"{bot.received_kbps:.0f}",
-        *(str(side.get("reliable", none).received) for side in (up, down)),
-        str(up.get("inputs", none).received),
-        *(str(down.get(channel, none).received) for channel in ("positions", "health")),
+        f"{here.stats.rtt_ms:.0f}",
+        f"{here.stats.jitter_ms:.1f}",
+        f"{here.stats.packet_loss_percent:.1f}",
+        f"{there.stats.packet_loss_percent:.1f}",
+        f"{here.stats.sent_kbps:.0f}",
+        f"{here.stats.received_kbps:.0f}",
+        str(there.received.count),
+        str(here.received.count),
+        str(bot.body.corrections if bot.body else 0),
+        f"{avatar.coins if avatar else 0}/{COINS}",
+        str(avatar.health if avatar else 0),
     ]
 
 
@@ -155,7 +116,3 @@ def _progress(bot: int, load: Load) -> str:
     filled = round(BAR_WIDTH * load.fraction)
     bar = "█" * filled + "░" * (BAR_WIDTH - filled)
     return f"Bot {bot} loads the world {bar} {load.fraction:4.0%}"
-
-
-def _mean_over(links: list[Link]) -> Callable[[Callable[[Link], float]], float]:
-    return lambda figure: fmean(figure(link) for link in links)

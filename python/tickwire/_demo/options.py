@@ -9,14 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import tickwire as tw
-from tickwire._demo.messages import MAX_PLAYERS
+from tickwire._demo.game import MAX_PLAYERS
 
 
 @dataclass(frozen=True)
 class Options:
     clients: int = 8
     seconds: float = 20.0
-    rate: float = 60.0
     latency: float = 50.0
     jitter: float = 10.0
     loss: float = 2.0
@@ -39,7 +38,7 @@ class Options:
 
     @property
     def conditions(self) -> tw.Conditions:
-        """The bad network that each side puts on its outgoing packets.
+        """The simulated bad network for each side's outgoing packets.
 
         Raises:
             ValueError: the options contradict each other.
@@ -64,7 +63,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     number("clients", int, 1, MAX_PLAYERS, "how many bots play")
     number("seconds", float, 0.1, 86_400, "how long they play")
-    number("rate", float, 1, 240, "ticks a second")
     number("latency", float, 0, 2_000, "milliseconds a packet takes, one way")
     number("jitter", float, 0, 2_000, "milliseconds a packet is early or late, up to the latency")
     number("loss", float, 0, 100, "percent of packets lost")
@@ -87,7 +85,7 @@ def parse(arguments: argparse.Namespace) -> Options:
     """The options from the arguments.
 
     Raises:
-        ValueError: they contradict each other.
+        ValueError: the options contradict each other.
     """
     given = {name: getattr(arguments, name) for name in Options.__dataclass_fields__}
     if given["seed"] is None:

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Examines and prints; returns 1 when something is broken."""
+    """Examines and prints. Returns 1 if something is broken."""
     try:
         if parsed.to is None and (parsed.protocol or parsed.key_file):
             raise ValueError("--protocol and --key-file need --to HOST:PORT")
@@ -64,7 +64,7 @@ def report(findings: Iterable[Finding], quiet: bool) -> list[Finding]:
 
 
 def lines(finding: Finding, columns: int) -> list[str]:
-    """A finding in the width of a terminal; longer words, such as paths, aren't broken."""
+    """A finding, wrapped to the width of a terminal. Long words, such as paths, aren't split."""
     beginning = f"{finding.verdict.value:<8} {finding.subject:<{WIDTH}} "
     indent = " " * len(beginning)
     written = _wrapped(finding.text, beginning, indent, columns)

@@ -13,7 +13,7 @@ class Verdict(enum.Enum):
 
     FINE = "fine"
     NOTE = "note"
-    """Worth knowing; nothing need be done."""
+    """Information; nothing needs to be done."""
     WARNING = "warning"
     """It works, but not as well as it could."""
     BROKEN = "broken"
@@ -27,6 +27,6 @@ class Finding:
     subject: str
     verdict: Verdict
     text: str
-    """What was found."""
+    """The finding, as a sentence."""
     advice: str = ""
-    """What to change; nothing when it is fine."""
+    """The recommended change; empty if nothing needs to change."""

@@ -15,25 +15,25 @@ from tickwire._doctor.findings import Finding, Verdict
 __all__ = ["examine_machine"]
 
 WANTED_BUFFER = 4 << 20
-"""What an endpoint asks the system for, in bytes."""
+"""The buffer size that an endpoint requests from the system, in bytes."""
 
 SMALL_BUFFER = 1 << 20
-"""Below this, the bursts of some hundreds of clients don't fit."""
+"""The buffer size below which bursts of some hundreds of clients don't fit."""
 
 COARSE_CLOCK = 1e-4
-"""Seconds: below a hundredth of a tick."""
+"""The resolution, in seconds, from which a clock counts as coarse; below a hundredth of a tick."""
 
 LATE_SLEEP = 2e-3
-"""Seconds: an eighth of a tick."""
+"""The delay, in seconds, from which a sleep counts as late: an eighth of a tick."""
 
 TIMEOUT = 2.0
 
 OLDEST_NOW = 1_704_067_200
-"""2024, in seconds since 1970: a wall clock before it was never set, and no token is valid by it."""
+"""The year 2024, in seconds since 1970. An earlier wall clock was never set, so no token is valid."""
 
 
 def examine_machine() -> Iterator[Finding]:
-    """Examines everything that needs no network."""
+    """Examines everything that doesn't need a network."""
     yield _versions()
     yield _loopback("IPv4 loopback", "127.0.0.1:0", Verdict.BROKEN)
     yield _loopback("IPv6 loopback", "[::1]:0", Verdict.NOTE)
@@ -101,7 +101,7 @@ def buffer(direction: str, setting: str, granted: int) -> Finding:
 
 
 def clock(read: Callable[[], float], resolution: float) -> Finding:
-    """Examines a clock: whether it ever goes back, and its resolution."""
+    """Examines whether a clock goes back, and its resolution."""
     before, finest = read(), float("inf")
     for _ in range(20_000):
         now = read()

@@ -1,5 +1,4 @@
-"""Examines the path to a server: the name, the port, the packet size, and whether a Tickwire server
-answers."""
+"""Examines the path to a server: the name, the port, the packet size, and the answer of a Tickwire server."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from tickwire._doctor.findings import Finding, Verdict
 __all__ = ["examine_way"]
 
 MAX_DATAGRAM = 1_225
-"""Bytes of netcode's largest datagram in use."""
+"""Bytes of the largest netcode datagram in use."""
 
 IP_UDP = {socket.AF_INET: 28, socket.AF_INET6: 48}
 
@@ -24,7 +23,7 @@ TIMEOUT = 5
 """Seconds in which a server must answer."""
 
 REPLY_TIME = 0.5
-"""Seconds in which routers complain of what is too large, and hosts of a closed port."""
+"""Seconds in which routers report datagrams that are too large, and hosts report closed ports."""
 
 ROUNDS = 30
 """Ticks for which a connection is kept to measure it."""
@@ -38,7 +37,7 @@ def examine_way(to: str, protocol: tw.Protocol | None = None, key: bytes | None 
 
     Args:
         to: ``HOST:PORT``.
-        protocol: makes a connection with this protocol. A Tickwire server answers only its own protocol.
+        protocol: the protocol for a test connection. A Tickwire server answers only its own protocol.
         key: the server's private key; None: the key of development mode.
 
     Raises:
@@ -80,8 +79,9 @@ def _is_broken(finding: Finding) -> bool:
 
 
 def _port_and_size(address: tw.Address) -> Iterator[Finding]:
-    """Sends unfragmentable datagrams as large as netcode's, and waits for errors. The server drops the
-    datagrams, because they aren't packets."""
+    """Sends datagrams of netcode's largest size that must not be fragmented, and waits for errors. The
+    server drops the datagrams, because they aren't packets.
+    """
     family = socket.AF_INET6 if address.is_ipv6 else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         probe.settimeout(REPLY_TIME)
@@ -123,7 +123,7 @@ def _port_and_size(address: tw.Address) -> Iterator[Finding]:
 
 
 def path_mtu(known: int, headers: int) -> Finding:
-    """Examines whether netcode's largest packets fit the path MTU that the system knows."""
+    """Examines whether netcode's largest packets fit into the path MTU that the system knows."""
     needed = MAX_DATAGRAM + headers
     if known < needed:
         return Finding(

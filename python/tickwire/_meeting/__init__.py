@@ -17,7 +17,7 @@ __all__ = ["RelayOptions", "RendezvousOptions", "run_relay", "run_rendezvous"]
 
 
 def run_rendezvous(options: RendezvousOptions) -> int:
-    """Runs a rendezvous server for its time, or until Ctrl-C or SIGTERM; returns the exit code."""
+    """Runs a rendezvous server for the given time, or until Ctrl-C or SIGTERM. Returns the exit code."""
     try:
         server = tw.peers.RendezvousServer(
             options.listen,
@@ -36,7 +36,7 @@ def run_rendezvous(options: RendezvousOptions) -> int:
 
 
 def run_relay(options: RelayOptions) -> int:
-    """Runs a relay for its time, or until Ctrl-C or SIGTERM; returns the exit code."""
+    """Runs a relay for the given time, or until Ctrl-C or SIGTERM. Returns the exit code."""
     try:
         relay = tw.peers.Relay(
             options.listen,

@@ -106,7 +106,7 @@ def parse_rendezvous(arguments: argparse.Namespace) -> RendezvousOptions:
     """The options from the arguments.
 
     Raises:
-        ValueError: they contradict each other.
+        ValueError: the options contradict each other.
     """
     if (arguments.relay is None) != (arguments.key_file is None):
         raise ValueError("argument --relay: must be given together with --key-file")
@@ -147,7 +147,7 @@ def _second_port(text: str) -> int | None:
 
 
 def _key(text: str) -> bytes:
-    """Reads the key from a file. The list of processes would show a key in an argument."""
+    """Reads the key from a file. If it were an argument, the list of processes would show it."""
     try:
         digits = Path(text).read_text("ascii").strip()
         key = bytes.fromhex(digits)

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Draws the plot, and returns the exit code."""
+    """Draws the plot. Returns the exit code."""
     output = parsed.capture.with_suffix(".png") if parsed.output is None else parsed.output
     try:
         if importlib.util.find_spec("matplotlib") is None:

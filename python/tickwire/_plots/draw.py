@@ -19,7 +19,7 @@ def draw_series(series: Series, title: str, path: Path) -> None:
     """Writes a PNG file.
 
     Raises:
-        OSError: it can't be written.
+        OSError: the file can't be written.
     """
     figure = Figure(figsize=(11, 8), layout="constrained")
     FigureCanvasAgg(figure)

@@ -1,4 +1,4 @@
-"""A capture's rates over time, and its losses by the packets' sequence numbers. No keys are needed."""
+"""The rates of a capture over time, and its losses, found by sequence numbers. Keys aren't needed."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from tickwire.capture._layout import KINDS
 __all__ = ["Series", "series_of"]
 
 HEADERS = {False: 20 + 8, True: 40 + 8}
-"""Bytes of the IP and UDP headers: IPv4, IPv6."""
+"""Bytes of the IP and UDP headers, for IPv4 and IPv6."""
 
 MAX_BINS = 2000
-"""The maximum of points in a plot: longer captures have longer steps."""
+"""The most points in a plot. Longer captures have longer steps."""
 
 MAX_POINTS = 1_000_000
-"""The same, if the step is given."""
+"""The most points if the step is given."""
 
 _SECOND = 1_000_000_000
 
 
 @dataclass
 class Series:
-    """Numbers for each step of time."""
+    """Values for each step of time."""
 
     step: float
-    """Seconds of a step."""
+    """The length of a step, in seconds."""
     times: list[float] = field(default_factory=list)
     """The steps' starts, in seconds since the first datagram."""
     sent_kbps: list[float] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Series:
     """Packets a second."""
     received_packets: list[float] = field(default_factory=list)
     lost_percent: list[float] = field(default_factory=list)
-    """The share of the peers' packets that never arrived: gaps in their numbers."""
+    """The share of the peers' packets that never arrived, found by gaps in their numbers."""
     peers: int = 0
 
 
@@ -53,7 +53,8 @@ def series_of(datagrams: Iterable[Datagram], step: float | None = None) -> Serie
     """The series of a capture's datagrams.
 
     Args:
-        step: seconds of a step; None: a step that fits the capture, at least a tenth of a second.
+        step: the length of a step in seconds; None: a length that fits the capture, at least a tenth of a
+            second.
 
     Raises:
         ValueError: there are no datagrams, or too many steps.
@@ -113,7 +114,7 @@ def _peer(datagram: Datagram) -> Address:
 
 
 def _number(datagram: Datagram) -> int | None:
-    """The sequence number of a sealed packet, which isn't encrypted."""
+    """The sequence number of an encrypted packet. The number itself isn't encrypted."""
     data = datagram.data
     count = data[0] >> 4 if data else 0
     if not 1 <= count <= 8 or data[0] & 15 not in KINDS or len(data) < 1 + count + 16:

@@ -21,7 +21,7 @@ REFRESH = 0.5
 
 
 def run(options: Options) -> int:
-    """Runs a proxy for its time, or until Ctrl-C or SIGTERM; returns the exit code.
+    """Runs a proxy for the given time, or until Ctrl-C or SIGTERM. Returns the exit code.
 
     Raises:
         ValueError: the options are contradictory or out of bounds.

@@ -17,13 +17,13 @@ LOSSES = (
     "overflowed",
     "send_buffer_full",
 )
-"""The counts, of a direction, of datagrams that don't arrive."""
+"""The counters of datagrams that don't arrive, in one direction."""
 
 _Counters = Mapping[str, int]
 
 
 class LiveLine:
-    """One line of a terminal, which each refresh overwrites."""
+    """A line in a terminal, which each refresh overwrites."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

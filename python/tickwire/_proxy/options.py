@@ -31,14 +31,14 @@ class Options:
 
 @dataclass(frozen=True)
 class _Setting:
-    """An option of the links, for both directions and for each."""
+    """An option for the links, in three forms: for both directions, up and down."""
 
     name: str
     metavar: str
     parse: Callable[[str], Any]
     help: str
     change: Callable[[Any], dict[str, Any]]
-    """The arguments of :class:`tickwire.Conditions` that it stands for."""
+    """The arguments of :class:`tickwire.Conditions` that the option sets."""
 
 
 _SETTINGS = [
@@ -191,8 +191,9 @@ def parse(arguments: argparse.Namespace) -> Options:
 
 
 def _conditions(arguments: argparse.Namespace, direction: str) -> tw.Conditions:
-    """The conditions of the preset, changed first by the options for both directions and then by the
-    options for this direction."""
+    """The conditions of a direction: the preset, changed by the options for both directions, then by the
+    options for this direction.
+    """
     conditions = tw.Conditions()
     if arguments.preset is not None:
         up, down = tw.Conditions.preset(arguments.preset)
@@ -242,7 +243,7 @@ def _listen(text: str) -> tw.Address:
 
 
 def _server(text: str, listen: tw.Address) -> tw.Address:
-    """The server's address. If the name has several addresses, it is one of the proxy's address family."""
+    """The server's address. If the name has several addresses, one with the proxy's address family."""
     try:
         return tw.Address(text)
     except ValueError:

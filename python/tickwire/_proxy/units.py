@@ -1,6 +1,6 @@
 """Amounts as people write them: ``50ms``, ``2%``, ``10mbit``, ``64kB``.
 
-Each parser raises ValueError with a sentence that names the text and what is accepted.
+Each parser raises ValueError with the given text and the accepted forms.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _RATES = {
 
 
 def duration(text: str) -> float:
-    """``50ms``, ``0.05s``, ``100us``, ``2min``, ``0``: seconds."""
+    """Parses a duration such as ``50ms``, ``0.05s``, ``100us``, ``2min`` or ``0``. Returns seconds."""
     return float(_amount(text, _TIMES, "a time, like 50ms or 0.05s"))
 
 
 def share(text: str) -> float:
-    """``2%`` or ``0.02``: 0 to 1."""
+    """Parses a share such as ``2%`` or ``0.02``. Returns 0 to 1."""
     accepted = "a share from 0 to 1, like 2% or 0.02"
     value = _amount(text, _SHARES, accepted)
     if value > 1:
@@ -37,17 +37,17 @@ def share(text: str) -> float:
 
 
 def rate(text: str) -> int:
-    """``10mbit``, ``512kbit``, ``2.5mbit/s``: whole bytes a second."""
+    """Parses a rate such as ``10mbit``, ``512kbit`` or ``2.5mbit/s``. Returns whole bytes a second."""
     return round(_amount(text, _RATES, "a rate, like 10mbit or 512kbit", per_second=True))
 
 
 def size(text: str) -> int:
-    """``64kB``, ``64KiB``, ``1500B``: whole bytes."""
+    """Parses a size such as ``64kB``, ``64KiB`` or ``1500B``. Returns whole bytes."""
     return round(_amount(text, _SIZES, "a number of bytes, like 64kB, 64KiB or 1500B"))
 
 
 def number(text: str) -> float:
-    """``5`` or ``2.5``."""
+    """Parses a number such as ``5`` or ``2.5``."""
     if re.fullmatch(r"\s*-[\d.]+\s*", text):
         raise ValueError(f"must be at least 0, not {text!r}")
     return float(_amount(text, {"": 1}, "a number, like 5"))

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Runs the command; returns the exit code: 1 if two recordings differ, 2 if one can't be read."""
+    """Runs the command. Returns the exit code: 1 if two recordings differ, 2 if a recording can't be read."""
     try:
         recording = tw.lockstep.Recording.read(parsed.file, damaged=parsed.damaged)
         if parsed.other is not None:

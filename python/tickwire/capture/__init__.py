@@ -1,6 +1,6 @@
 """Captures of a game's packets: make, decrypt, read and replay them, and show them in Wireshark.
 
-A capture is made by a :class:`Capture`, the ``capture`` argument of servers and clients.
+A :class:`Capture` records a capture; pass it to :class:`tickwire.Debugging`.
 """
 
 from tickwire._core import Capture, PacketOpener

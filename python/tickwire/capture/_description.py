@@ -1,7 +1,7 @@
 """A protocol's canonical description (:attr:`tickwire.Protocol.description`), as tables for the dissector.
 
-The protocol's hash is made from this text, so it contains everything that both sides must agree on. Its
-grammar is in ``src/transport/framing/STANDARD.md``, "Protocol hash".
+The protocol's hash is computed from this text, so the text contains everything that both sides must agree
+on. Its grammar is in ``src/transport/framing/STANDARD.md``, "Protocol hash".
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _FRAMINGS = {"tickwire protocol 1": "native", "yojimbo protocol 1": "yojimbo"}
 
 
 def protocol_table(description: str) -> Table:
-    """Tables of messages, channels, and their filters.
+    """Returns tables of messages, channels, and their filters.
 
     Raises:
-        ValueError: the description is not of this version.
+        ValueError: the description has another version.
     """
     text = _Text(description)
     first = text.line()
@@ -173,7 +173,7 @@ def word_ranges(kind: Table) -> list[tuple[int, str]] | None:
 
 
 def _delta(kind: Table, several: bool) -> Table:
-    """The range of a value of this kind against a baseline."""
+    """The range of the difference between a value of this kind and a baseline."""
     if kind["kind"] == "optional":
         return {"optional": _delta(kind["item"], several)}
     if kind["kind"] == "message":
@@ -365,7 +365,7 @@ def _single(value: float) -> float:
 
 
 def _quantized(lo: float, hi: float, resolution: float) -> Table:
-    """Serialize's compressed float, each operation rounded to single precision."""
+    """The compressed float of the C++ library serialize. Each operation is rounded to single precision."""
     delta = _single(hi - lo)
     last = math.ceil(min(max(_single(delta / resolution), 1.0), 4_294_967_040.0))
     return {"kind": "quantized", "lo": lo, "delta": delta, "last": last, "bits": last.bit_length()}

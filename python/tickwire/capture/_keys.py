@@ -1,4 +1,4 @@
-"""The secrets to open and replay a capture: the file that ``Capture(keys=...)`` writes."""
+"""The keys that decrypt and replay a capture, from the file that ``Capture(keys=...)`` writes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
 
 @dataclass(frozen=True)
 class EndpointKeys:
-    """The keys that open the packets of one captured endpoint, and let it be replayed."""
+    """The keys that decrypt the packets of one captured endpoint, and allow replaying it."""
 
     role: str
     """``"server"`` or ``"client"``."""
     address: Address | None
     started: int
-    """Nanoseconds since 1970."""
+    """The start of the endpoint, in nanoseconds since 1970."""
     key: bytes | None = None
     entropy: bytes = b""
     token: ConnectToken | None = None

@@ -1,8 +1,7 @@
 """The layout of packets: tables for the dissector.
 
-The norm is the text of the standards (netcode 1.02, reliable 1.0, and
-``src/transport/framing/STANDARD.md`` for what is inside). Tests compare these tables with the native code,
-by the pinned packets of that code and by packets that it has just sent.
+The layout is defined by netcode 1.02, reliable 1.0, and ``src/transport/framing/STANDARD.md`` for the
+contents. Tests compare these tables with fixed and fresh packets of the native code.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 Part = dict[str, object]
-"""A value in a packet: its name, its type, and what that type needs."""
+"""A value in a packet: its name, its type, and the type's parameters."""
 
 
 def _bits(name: str, bits: int, **more: object) -> Part:
@@ -69,7 +68,7 @@ RELIABLE: Final[dict[str, object]] = {
 """Bits of the reliable header's first byte."""
 
 PACKET: Final[dict[str, object]] = {"ack_length": 1 << 5, "skipped": 1 << 7}
-"""Bits of the first byte of our own header, in addition to the bits in reliable's header."""
+"""Bits of the first byte of Tickwire's header, in addition to the bits in reliable's header."""
 
 CLOSE_REASONS: Final = {
     1: "closed",
@@ -93,8 +92,9 @@ VERDICTS: Final = {
 }
 
 LADDER: Final = [(1, 0), (2, 3), (7, 5), (24, 9), (281, 13), (4378, 17)]
-"""Tiers of a relative integer: the first number and the bits of each; the next one's first is behind its
-last."""
+"""Tiers of a relative integer: each tier's first number and bits. The next tier starts after the tier's
+last number.
+"""
 LADDER_END: Final = 69_915
 
 _CHANNEL: Part = {"name": "channel", "type": "channel"}
@@ -130,13 +130,13 @@ SECTIONS: Final[list[dict[str, object]]] = [
     {"name": "entries", "parts": [], "needs_protocol": True},
     {"name": "fragments", "parts": [], "needs_protocol": True},
 ]
-"""Sections of a connection packet, each behind a flag. ``missing`` is the number of packets plus 1."""
+"""Sections of a connection packet, each after a flag. ``missing`` is the number of packets plus 1."""
 
 MAX_WALK: Final = 32_768
-"""How far down ack ranges may go."""
+"""The most packets by which ack ranges may go back."""
 
 FRAGMENT_BYTES: Final = 1024
-"""Of a reliable message that is cut; the last fragment has what is left."""
+"""Bytes of each fragment of a reliable message, except the last."""
 
 WITH_CREDIT: Final = {"reliable_ordered": True, "reliable_unordered": True}
 WITH_IDS: Final = {"reliable_ordered": True, "reliable_unordered": True, "redundant": True}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 
 def lua(value: object) -> str:
-    """The value as a Lua expression: lists become sequences, dicts tables, str their bytes in UTF-8.
+    """Returns a value as a Lua expression. Lists become sequences, dicts become tables, and strings become
+    UTF-8 bytes.
 
     Raises:
-        TypeError: a type has no such expression.
+        TypeError: a value's type isn't supported.
     """
     match value:
         case None:

@@ -1,4 +1,4 @@
-"""Decrypts the packets of a capture, given its keys."""
+"""Decrypts the packets of a capture with its keys."""
 
 from __future__ import annotations
 
@@ -21,35 +21,34 @@ class Opened:
     """Counts of a capture's packets."""
 
     packets: int
-    """All of them."""
+    """All packets."""
     opened: int
     requests: int
-    """Not sealed, except for the part that is the server's alone."""
+    """Connection requests. They aren't encrypted, except for the part for the server."""
 
     @property
     def sealed(self) -> int:
-        """Packets that no key opens."""
+        """Packets that no key decrypts."""
         return self.packets - self.opened - self.requests
 
 
 def open_capture(
     source: str | PathLike[str], target: str | PathLike[str], keys: list[EndpointKeys] | None = None
 ) -> Opened:
-    """Writes a copy of a capture in which every packet that a key opens is decrypted. Other packets are
-    copied unchanged.
+    """Writes a copy of a capture with decrypted packets. Packets that no key decrypts are copied unchanged.
 
-    A connection can be opened if its start is in the capture, because the connection request contains
+    A connection can be decrypted if its start is in the capture, because the connection request contains
     the session keys, encrypted with the server's key. The key of development mode is always tried.
 
     Args:
         source: the capture.
         target: the path of the decrypted copy; an existing file is overwritten.
-        keys: from :func:`read_keys`.
+        keys: the keys from :func:`read_keys`.
 
     Raises:
         OSError: a file can't be read or written.
         CaptureError: the source is not a capture.
-        ValueError: both are the same file.
+        ValueError: source and target are the same file.
     """
     if Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
         raise ValueError(f"the opened capture must be another file than {source}")

@@ -29,22 +29,22 @@ class Datagram:
     """A captured datagram."""
 
     nanoseconds: int
-    """The time since 1970."""
+    """The time, in nanoseconds since 1970."""
     sender: Address
     receiver: Address
     data: bytes
     outgoing: bool
-    """Whether the capturing endpoint sent it, rather than received it."""
+    """Whether the captured endpoint sent the datagram, not received it."""
 
 
 def read_capture(path: str | PathLike[str]) -> Iterator[Datagram]:
-    """Reads the datagrams of a capture as they were on the wire, in order.
+    """Reads the datagrams of a capture in order, as they were sent.
 
-    A truncated last block, as a killed process leaves it, ends the capture.
+    A truncated last block, which a killed process leaves, ends the capture.
 
     Raises:
         OSError: the file can't be read.
-        CaptureError: it is not a capture by Tickwire.
+        CaptureError: the file is not a capture by Tickwire.
     """
     with open(path, "rb") as file:
         raw: list[bool] = []

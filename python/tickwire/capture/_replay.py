@@ -1,4 +1,4 @@
-"""Replays a capture into an endpoint: the same datagrams at the same times give the same events."""
+"""Replays a capture into an endpoint. The same datagrams at the same times give the same events."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ class Replay:
     received.
 
     Make an endpoint on :attr:`network`, with :attr:`address` and the settings of the captured endpoint.
-    Tick it in each iteration: whenever the captured endpoint received or sent something. Its own packets
-    are dropped. With the same game and the same ticks it sends the same bytes. Without the game it still
-    receives the same messages, but the game's own actions (a kick, :meth:`close`) are missing.
+    Iterate, and tick the endpoint in each iteration: there is one for each time at which the captured
+    endpoint received or sent. Packets of the new endpoint are dropped. With the same game and the same
+    ticks, it sends the same bytes. Without the game, it still receives the same messages, but actions of
+    the game, such as a kick, are missing.
 
     Args:
         capture: the file that ``Capture`` wrote.
         keys: the file that its ``keys`` wrote.
         address: the endpoint's address, if the capture has several endpoints.
-        linger: seconds that pass after the last datagram, for timeouts.
+        linger: seconds to continue after the last datagram, so that timeouts happen.
 
     Raises:
         OSError: a file can't be read.
-        KeysError: the keys don't have the endpoint, or have several and ``address`` is missing.
+        KeysError: the keys don't contain the endpoint, or contain several endpoints and ``address`` is
+            missing.
 
     Example::
 
@@ -62,18 +64,17 @@ class Replay:
         self.role = endpoint.role
         """``"server"`` or ``"client"``."""
         self.address: Address = endpoint.address
-        """Of the captured endpoint."""
+        """The address of the captured endpoint."""
         self.key: bytes | None = endpoint.key
         """A server's private key."""
         self.token: ConnectToken | None = endpoint.token
         """A client's connect token."""
         self.network = SimulatedNetwork._replaying(endpoint.entropy, self._epoch)
-        """Where to make the endpoint."""
+        """The network for the new endpoint."""
         self._advance(self._started)
 
     def __iter__(self) -> Iterator[float]:
-        """Yields the seconds since the endpoint's start, each time after the datagrams of this time were
-        delivered."""
+        """Yields the seconds since the endpoint's start, after delivering the datagrams of this time."""
         now = self._started
         waiting = False
         for datagram in read_capture(self._capture):

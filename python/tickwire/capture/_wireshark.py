@@ -1,5 +1,6 @@
-"""The Wireshark dissector: Lua, generated from the tables in :mod:`tickwire.capture._layout` and a
-protocol."""
+"""The Wireshark dissector: Lua code, generated from the tables in :mod:`tickwire.capture._layout` and a
+protocol.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ PARTS = ("bits", "fields", "ghosts", "connection", "packets", "wireshark")
 
 
 def dissector(protocol: Protocol | None = None) -> str:
-    """A Lua script for Wireshark's plugins. With a protocol, it decodes messages field by field.
+    """Returns a Lua script, a plugin for Wireshark. With a protocol, it decodes messages field by field.
 
     Example:
         >>> "tickwire_opened" in dissector()

@@ -1,7 +1,7 @@
-"""Rooms on many machines, run by engines that exist: Agones on Kubernetes, or Ray.
+"""Rooms on many machines, run by Agones (Kubernetes) or Ray.
 
-A room is a class with a tick. An engine runs it, and finds it by its name; a store keeps its world, so that
-it can move. See ``docs/scale.md``.
+A room is a class with a ``tick`` method. An engine runs rooms and finds them by name. A store keeps a
+room's world, so that the room can move to another machine. See ``docs/scale.md``.
 """
 
 from tickwire.fleet._rooms import Engine, Local, Place, room, serve

@@ -1,4 +1,4 @@
-"""A room that this process holds: its lease, its saves, and whether it may act."""
+"""The lease and the saves of a room that this process runs."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from tickwire.fleet._store import Claim, Store, elapsed
 __all__ = ["Keeper"]
 
 LEASE = 4.0
-"""Seconds for which a claim holds. A successor waits as long after a crash."""
+"""Seconds for which a claim is valid. After a crash, the next process waits this long."""
 
 MARGIN = 1.0
-"""Seconds before the end of its lease at which a room stops acting: clocks of machines run apart."""
+"""Seconds before the end of its lease at which a room stops acting, because the machines' clocks differ."""
 
 RETRY = 0.25
-"""Seconds from a failed try to save to the next."""
+"""Seconds before saving is tried again after a failure."""
 
 LOG = logging.getLogger("tickwire")
 
 
 class Keeper:
-    """Keeps a room: saves its world, and renews the lease by that.
+    """Keeps a room: saves its world, which also renews its lease.
 
     Args:
-        store (Store): where.
+        store (Store): the store for the world.
         claim (Claim): the room, just claimed for :data:`LEASE` seconds.
-        every (float): seconds between two saves: what a crash costs at most.
-        clock (Callable[[], float]): the time in seconds; by default the machine's, which goes on while it is
-            suspended: its lease ends meanwhile.
-        executor (Executor | None, default None): what calls the store, so that the game needn't wait; None:
-            a thread.
+        every (float): seconds between two saves, and so the most that a crash loses.
+        clock (Callable[[], float]): the time in seconds; by default the machine's clock. It must continue
+            while the machine is suspended, because the lease ends meanwhile.
+        executor (Executor | None, default None): calls the store, so that the game doesn't wait; None: a
+            thread.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Keeper:
 
     @property
     def acts(self) -> bool:
-        """True while this process has the room. False as soon as another process may have the room."""
+        """Whether this process has the room. False as soon as another process may have it."""
         # An empty room ticks rarely, so the answer that renews its lease may be unread.
         if self._answer is not None and self._answer.done():
             self._read(self._answer)
@@ -67,11 +67,11 @@ class Keeper:
 
     @property
     def is_over(self) -> bool:
-        """Whether the lease has ended, as that of a room that hangs. Any thread may ask."""
+        """Whether the lease has ended, for example because the room hangs. Any thread may call it."""
         return self._clock() >= self._until
 
     def tick(self, save: Callable[[], bytes]) -> bool:
-        """Saves the world if it is time; returns :attr:`acts`."""
+        """Saves the world if a save is due. Returns :attr:`acts`."""
         acts, now = self.acts, self._clock()
         if acts and self._answer is None and now >= self._due:
             self._asked, self._due = now, now + self._every
@@ -92,12 +92,13 @@ class Keeper:
             self._due = self._asked + RETRY
 
     def release(self) -> None:
-        """Gives the room up as it was saved last."""
+        """Releases the room; its last save stays."""
         self._end(self._store.release)
 
     def close(self, world: bytes | None) -> None:
-        """Gives the room up: with its last world, so that a successor goes on from there; or None: it is
-        over."""
+        """Releases the room and saves this world, from which the next process continues. None: the room is
+        over.
+        """
         self._end(self._store.forget if world is None else self._store.release, world)
 
     def _end(self, give_up: Callable[[Claim], None], world: bytes | None = None) -> None:

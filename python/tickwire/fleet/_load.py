@@ -1,4 +1,4 @@
-"""``tickwire fleet load``: how many rooms this machine carries, by bots over real sockets."""
+"""``tickwire fleet load``: measures how many rooms a machine can run, with bots over real sockets."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ import tickwire as tw
 from tickwire._arguments import Parser
 
 SETTLING = 3.0
-"""Seconds for connecting, before anything is measured."""
+"""Seconds for connecting, before the measurement starts."""
 LOSS_PERCENT = 1.0
-"""Above this the machine drops what it gets."""
+"""The packet loss above which the machine is overloaded."""
 GROWTH = 1.5
-"""The next number of rooms, in the search for the knee."""
+"""The factor from one number of rooms to the next, in the search for the limit."""
 
 
 @tw.message
@@ -45,7 +45,7 @@ class Walker:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is carried."""
+    """The load to run: rooms and bots."""
 
     rooms: int
     players: int
@@ -58,7 +58,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What it did, over all rooms: times in milliseconds."""
+    """The results over all rooms. Times are in milliseconds."""
 
     load: Load
     connected: int
@@ -68,13 +68,13 @@ class Measured:
     rtt_p99: float
     loss_percent: float
     kbps_down: float
-    """Of a player, with headers."""
+    """The rate to a player, with headers."""
     late_percent: float
-    """Of the ticks."""
+    """The share of ticks that were late."""
 
     @property
     def is_well(self) -> bool:
-        """Whether the machine carried it."""
+        """Whether the machine ran the load without trouble."""
         wanted = self.load.rooms * self.load.players
         return (
             self.connected == wanted
@@ -88,13 +88,13 @@ def _protocol(rate: int) -> tw.Protocol[Any]:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value that this share of the values doesn't exceed; NaN of none."""
+    """The value that this share of the values doesn't exceed; NaN if there are no values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else math.nan
 
 
 def _turns(rate: int, seconds: float) -> Iterator[bool]:
-    """A turn for each tick; whether it is late by more than a tick."""
+    """Yields once a tick whether the tick is late by more than a tick."""
     start = time.perf_counter()
     for number in range(round(rate * seconds)):
         wait = start + number / rate - time.perf_counter()
@@ -104,7 +104,7 @@ def _turns(rate: int, seconds: float) -> Iterator[bool]:
 
 
 class _Room:
-    """A room with its server: everybody walks."""
+    """A room with its server, in which all players walk."""
 
     def __init__(self, load: Load, key: bytes, host: str) -> None:
         self.server = tw.Server((host, 0), _protocol(load.rate), key=key, max_clients=load.players)
@@ -124,8 +124,9 @@ class _Room:
 
 
 def serve(load: Load, key: bytes, rooms: int) -> Iterator[Any]:
-    """Rooms of one process, which a single thread ticks: their addresses, and then the milliseconds of all
-    passes and the number of passes that were late."""
+    """Runs the rooms of one process, ticked by a single thread. Yields their addresses, then the
+    milliseconds of all passes and how many passes were late.
+    """
     host = "127.0.0.1"
     if load.ray is not None:
         from tickwire.fleet.ray import ray
@@ -149,8 +150,9 @@ def serve(load: Load, key: bytes, rooms: int) -> Iterator[Any]:
 
 
 def play(load: Load, key: bytes, addresses: Sequence[str]) -> Iterator[Any]:
-    """Bots of one process, the players of some rooms: nothing, and then of each connected bot the round trip,
-    the loss and the rate."""
+    """Runs the bots of one process, the players of some rooms. Yields nothing first, then the round trip,
+    loss and rate of each connected bot.
+    """
     protocol = _protocol(load.rate)
     yield None
     tokens = [
@@ -177,13 +179,13 @@ def play(load: Load, key: bytes, addresses: Sequence[str]) -> Iterator[Any]:
 
 
 class _Worker(Protocol):
-    """Takes the steps of :func:`serve` or :func:`play` in a process of its own."""
+    """Runs the steps of :func:`serve` or :func:`play` in a separate process."""
 
     def begin(self) -> None:
-        """Begins the next step."""
+        """Starts the next step."""
 
     def answer(self) -> Any:
-        """Waits for its answer."""
+        """Waits for the step's result."""
 
 
 class _Process:
@@ -248,7 +250,7 @@ class _Steps:
 
 
 def measure(load: Load) -> Measured:
-    """Carries a load, in processes of its own."""
+    """Runs a load in separate processes, and measures it."""
     processes = min(load.processes, load.rooms)
     shares = [load.rooms // processes + (number < load.rooms % processes) for number in range(processes)]
     begin = _Process if load.ray is None else _Actor
@@ -276,15 +278,16 @@ def measure(load: Load) -> Measured:
 
 
 def _step(workers: Sequence[_Worker]) -> list[Any]:
-    """All take a step at once."""
+    """Runs a step on all workers at once."""
     for worker in workers:
         worker.begin()
     return [worker.answer() for worker in workers]
 
 
 def find_knee(load: Load, tell: Callable[[Measured], None]) -> int:
-    """The number of rooms that this machine carries: more and more, and then between the last two. 0: not
-    even the first."""
+    """The number of rooms that this machine can run. It tries more and more rooms, then numbers between the
+    last two. 0: the first number was too high.
+    """
     carried, too_many = 0, None
     rooms = load.rooms
     while too_many is None or too_many - carried > max(1, carried // 10):
@@ -304,7 +307,7 @@ HEADER = "rooms players  tick ms p50   p99  late %   rtt ms p50   p99  loss %  k
 
 
 def line(measured: Measured) -> str:
-    """A line under :data:`HEADER`."""
+    """Formats results as a line under :data:`HEADER`."""
     load = measured.load
     text = (
         f"{load.rooms:5} {measured.connected:7}  {measured.tick_p50:11.2f} {measured.tick_p99:5.2f} "
@@ -315,7 +318,7 @@ def line(measured: Measured) -> str:
 
 
 def add_arguments(parser: Parser) -> None:
-    """The command's options."""
+    """Adds the command's options."""
     for name, kind, default, low, high, text in (
         ("rooms", int, 10, 1, 10_000, "rooms to carry, or to begin the search for the knee with"),
         ("players", int, 16, 1, 256, "bots in each"),
@@ -357,7 +360,7 @@ def _within(kind: type, low: float, high: float, text: str) -> Any:
 
 
 def _join_cluster(address: str) -> int:
-    """Connects to a Ray cluster; returns the number of its cores."""
+    """Connects to a Ray cluster. Returns the number of its cores."""
     from tickwire.fleet.ray import ray  # which says how to install it
 
     if not ray.is_initialized():
@@ -369,7 +372,7 @@ def _join_cluster(address: str) -> int:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Measures and prints; returns the exit code: 1 if the machine doesn't carry it."""
+    """Measures and prints. Returns the exit code: 1 if the machine can't run the load."""
     cores = os.cpu_count() or 1
     if parsed.ray is not None:
         try:

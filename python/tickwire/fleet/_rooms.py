@@ -1,4 +1,4 @@
-"""Rooms: what a game writes, and how a process runs one."""
+"""Rooms: the class that a game writes, and the process that runs it."""
 
 from __future__ import annotations
 
@@ -19,46 +19,47 @@ from tickwire.fleet._store import Claim, MemoryStore, Store
 __all__ = ["Engine", "Local", "Place", "room", "serve"]
 
 MOVED = "the room moves"
-"""What players are told when their room goes on elsewhere."""
+"""The text for players when their room moves to another machine."""
 
 LINGER = 1.0
-"""Seconds that players have to hear it."""
+"""Seconds for delivering this text."""
 
 CLAIM_EVERY = 0.25
-"""Seconds between two tries to claim a room whose last process is gone without a goodbye."""
+"""Seconds between two tries to claim a room whose last process died."""
 
 
 class Playing(Protocol):
-    """What a game writes: a class that plays on a server."""
+    """The class that a game writes: it runs a room on a server."""
 
     def __init__(self, server: Any) -> None:
-        """Begins; or goes on, if ``server.world`` has ghosts already."""
+        """Starts the room, or continues it if ``server.world`` already has ghosts."""
 
     def tick(self, inbox: Any) -> bool | None:
-        """Plays one tick; True: the match is over, and nothing of it is kept."""
+        """Runs one tick. Returns True if the match is over; its world is then deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a room runs: what a backend makes a token for."""
+    """The address and protocol of a room, for making a connect token."""
 
     address: Address
-    """Where players reach it: ``servers=[place.address]`` of :meth:`ConnectToken.generate`."""
+    """The address for players: ``servers=[place.address]`` in :meth:`ConnectToken.generate`."""
     protocol_id: int
-    """Its protocol."""
+    """The id of the room's protocol."""
 
 
 class Engine(Protocol):
-    """Where rooms run: :class:`Local`, :class:`tickwire.fleet.ray.Rooms` or
-    :class:`tickwire.fleet.agones.Allocator`."""
+    """Runs rooms: :class:`Local`, :class:`tickwire.fleet.ray.Rooms` or
+    :class:`tickwire.fleet.agones.Allocator`.
+    """
 
     def find_or_create(self, room: str) -> Place:
-        """The place of the room with this name, which is begun if it doesn't run yet."""
+        """Returns the place of the room with this name. Starts the room if it isn't running."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What :func:`room` was given."""
+    """The arguments of :func:`room`."""
 
     protocol: Game[Any]
     key: bytes | None
@@ -78,23 +79,23 @@ def room(
     save_every: float = 1.0,
     empty_rate: float | None = None,
 ) -> Callable[[_R], _R]:
-    """Makes a class a room. The class must have ``__init__(self, server)`` and ``tick(self, inbox)``.
-    It plays on the server passed to ``__init__``. Keep everything that must survive in the world's
-    ghosts (:meth:`World.save`). If a room moves or its machine dies, a new room object is made on a
-    server with the saved world.
+    """Makes a class a room. The class must have ``__init__(self, server)`` and ``tick(self, inbox)``. It
+    runs the game on the server passed to ``__init__``. Keep all state that must survive in the world's
+    ghosts (:meth:`World.save`). If a room moves or its machine dies, a new room object is made for a server
+    with the saved world.
 
     Args:
-        protocol (Protocol): the game's protocol. It needs ghosts if anything in a room must survive.
+        protocol (Protocol): the game's protocol. It needs ghosts if any state of a room must survive.
         key (bytes | None, default None): the servers' private key; None: development mode.
-        max_clients (int, default 64): players of a room.
+        max_clients (int, default 64): the most players of a room.
         save_every (float, default 1.0): seconds between two saves of the world, 0.1 to 2. After a
             crash, the room continues from its last save.
-        empty_rate (float | None, default None): ticks per second while nobody is in the room, 1 to the
-            protocol's ``tick_rate``; None: 2, or ``tick_rate`` if that is less. The first player's tick
-            starts at once. Set it to ``tick_rate`` for a world that continues without players.
+        empty_rate (float | None, default None): ticks per second while the room is empty, 1 to the
+            protocol's ``tick_rate``; None: 2, or ``tick_rate`` if it is less. When a player connects, a
+            tick starts at once. Set it to ``tick_rate`` if the world must continue without players.
 
     Raises:
-        TypeError, ValueError: naming the argument, its value and its bound.
+        TypeError, ValueError: an argument is invalid.
     """
     if not isinstance(protocol, Game):
         raise TypeError(f"protocol must be a Protocol, not {type(protocol).__name__}")
@@ -113,7 +114,7 @@ def room(
 
 
 def options_of(class_: type) -> Options:
-    """What :func:`room` was given for this class."""
+    """The arguments of :func:`room` for this class."""
     options = getattr(class_, "_tickwire_room", None)
     if not isinstance(options, Options):
         raise TypeError(f"class_ must be decorated with @fleet.room(protocol), not {class_!r}")
@@ -121,7 +122,7 @@ def options_of(class_: type) -> Options:
 
 
 class Running:
-    """A room in this process: its server, its game, and the right to run it."""
+    """A room in this process: its server, its game object and its claim."""
 
     def __init__(
         self,
@@ -158,7 +159,7 @@ class Running:
         self.place = Place(Address(public[0]) if public else self.server.address, options.protocol.id)
 
     def tick(self, inbox: Any) -> bool:
-        """Plays a tick; False: the room ends here, and :meth:`leave` is next."""
+        """Runs a tick. Returns False if the room ends here; then call :meth:`leave`."""
         if not self.keeper.acts:
             return False  # the process stood still, and another may have the room
         self._over = bool(self.room.tick(inbox))
@@ -171,7 +172,7 @@ class Running:
         self.keeper.close(None if self._over else self.server.world.save())
 
     def ask_to_leave(self) -> None:
-        """Has the room end with its next tick. Any thread may call it."""
+        """Ends the room after its next tick. Any thread may call it."""
         self._leaves.set()
 
     def run(self, health: Any = None) -> None:
@@ -192,7 +193,7 @@ class Running:
 
 
 def claim(store: Store, name: str, wait: Callable[[float], Any], patience: float = 2 * LEASE) -> Claim:
-    """Claims a room; waits for the lease of a process that died."""
+    """Claims a room. Waits for the end of a dead process's lease."""
     waited = 0.0
     while True:
         try:
@@ -218,34 +219,35 @@ def serve(
     public_addresses: list[Any] | None = None,
     health: Any = None,
 ) -> None:
-    """Runs one room in this process until its match is over, or until the process is to end (Ctrl-C,
-    SIGTERM): then the world is saved, and the process that claims the room next goes on with it.
+    """Runs one room in this process until its match is over, or until the process must end (Ctrl-C,
+    SIGTERM). In the second case, the world is saved, and the next process that claims the room continues
+    from it.
 
     Args:
-        class_ (type): decorated with :func:`room`.
+        class_ (type): the class, decorated with :func:`room`.
         name (str): the room's name, 1 to 63 bytes.
-        address (AddressLike): where its server listens.
-        store (Store): where rooms are kept.
+        address (AddressLike): the address that its server listens on.
+        store (Store): the store for the room's world.
         public_addresses (list[AddressLike] | None, default None): the server's addresses in tokens, if they
-            are others.
+            differ from ``address``.
         health (default None): as for :func:`tickwire.run`.
 
     Raises:
-        RoomTakenError: another process runs it.
-        OSError: the address can't be bound, or the store not be reached.
+        RoomTakenError: another process runs the room.
+        OSError: the address can't be bound, or the store can't be reached.
     """
     claimed = claim(store, name, threading.Event().wait)
     Running(class_, claimed, address, store, public=public_addresses).run(health)
 
 
 class Local:
-    """Rooms in this process, each in a thread of its own: for development, and for a few rooms on one
-    machine.
+    """Runs rooms in this process, each in its own thread. Use it for development, and for a few rooms on
+    one machine.
 
     Args:
-        class_ (type): decorated with :func:`room`.
-        host (str, default "127.0.0.1"): the address at which the rooms listen, each with a port of its own.
-        store (Store | None, default None): where rooms are kept; None: in memory.
+        class_ (type): the class, decorated with :func:`room`.
+        host (str, default "127.0.0.1"): the address that the rooms listen on, each with its own port.
+        store (Store | None, default None): the store for worlds; None: memory.
     """
 
     def __init__(self, class_: type, host: str = "127.0.0.1", *, store: Store | None = None) -> None:
@@ -269,7 +271,7 @@ class Local:
             return running.place
 
     def close(self) -> None:
-        """Ends all rooms, and keeps their worlds in the store."""
+        """Ends all rooms. The store keeps their worlds."""
         while rooms := self._copied():
             for running, _ in rooms.values():
                 running.ask_to_leave()

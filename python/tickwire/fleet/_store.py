@@ -1,8 +1,9 @@
-"""Where rooms are kept, and who may run them: leases with fencing.
+"""Stores for the worlds of rooms, with leases that decide which process may run a room.
 
-A room is run by one process at a time. The process holds a lease on the room's name, which it renews while
-it runs the room; each claim has a greater epoch than all before. A process that was cut off and comes back
-finds its epoch outdated, and its saves are refused (Kleppmann, "How to do distributed locking", 2016).
+One process at a time runs a room. It holds a lease on the room's name, and renews the lease while it runs
+the room. Each claim has a higher epoch than all earlier claims. If a process was disconnected and another
+process has claimed the room, the first process's epoch is outdated, and its saves are refused (Kleppmann,
+"How to do distributed locking", 2016).
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from typing import Any, Protocol
 __all__ = ["Claim", "MemoryStore", "RedisStore", "Store"]
 
 _CLOCK: int | None = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
-"""On Linux ``time.monotonic`` stops while the machine is suspended. Elsewhere it doesn't."""
+"""A clock that continues while the machine is suspended. On Linux, ``time.monotonic`` doesn't."""
 
 _NAME = re.compile("[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 
 def elapsed() -> float:
-    """Returns the time in seconds, including the time for which the machine was suspended: leases end
-    meanwhile."""
+    """Returns the time in seconds, including time for which the machine was suspended, because leases end
+    meanwhile.
+    """
     return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
 
 
@@ -34,24 +36,25 @@ class Claim:
     room: str
     """The room's name."""
     epoch: int
-    """Greater than that of each earlier claim of the room."""
+    """A number higher than in all earlier claims of the room."""
     world: bytes | None = None
-    """What was saved of it last; None: it is new."""
+    """The last saved world; None if the room is new."""
 
 
 class Store(Protocol):
-    """Where rooms' worlds are kept, shared by all machines. Each method may raise OSError: the store can't be
-    reached just now."""
+    """A store for rooms' worlds, shared by all machines. Each method raises OSError if the store can't be
+    reached.
+    """
 
     def claim(self, room: str, seconds: float) -> Claim | None:
-        """Takes the room for this many seconds; None: somebody else has it."""
+        """Claims the room for this many seconds. Returns None if another process has it."""
 
     def keep(self, claim: Claim, seconds: float, world: bytes | None = None) -> bool:
         """Extends the claim to this many seconds from now, and saves the world if one is given. Returns
         False, and saves nothing, if this claim no longer has the room."""
 
     def release(self, claim: Claim) -> None:
-        """Gives the room up, so that another can have it at once. Its world stays."""
+        """Releases the room, so that another process can claim it at once. The saved world stays."""
 
     def forget(self, claim: Claim) -> None:
         """Releases the room and deletes its saved world, because the match is over."""
@@ -65,11 +68,11 @@ class _Kept:
 
 
 class MemoryStore:
-    """A :class:`Store` of one process, for tests and for rooms of one machine that share a process.
+    """A :class:`Store` in memory, for tests and for rooms in one process.
 
     Args:
-        clock (Callable[[], float]): the time in seconds; by default the machine's, which goes on while it is
-            suspended.
+        clock (Callable[[], float]): the time in seconds; by default the machine's clock, which continues
+            while the machine is suspended.
     """
 
     def __init__(self, clock: Callable[[], float] = elapsed) -> None:
@@ -118,9 +121,9 @@ class RedisStore:
     """A :class:`Store` in Redis, for rooms on many machines.
 
     Args:
-        redis (redis.Redis): a client of the package ``redis``. Give it timeouts (``socket_timeout=1``): a
-            room waits for it in its own thread, and stops acting when its lease ends.
-        prefix (str, default "tickwire"): what the keys begin with.
+        redis (redis.Redis): a client of the package ``redis``. Give it timeouts (``socket_timeout=1``),
+            because a room stops acting when its lease ends.
+        prefix (str, default "tickwire"): the prefix of the keys.
     """
 
     def __init__(self, redis: Any, prefix: str = "tickwire") -> None:
@@ -190,7 +193,9 @@ def _ms(seconds: float) -> int:
 
 
 def check_name(room: str) -> str:
-    """Refuses names that can't be a label's value in Kubernetes, so that a room is named alike everywhere."""
+    """Refuses names that can't be the value of a Kubernetes label, so that rooms have the same names
+    everywhere.
+    """
     if not isinstance(room, str):
         raise TypeError(f"room must be a str, not {type(room).__name__}")
     if not _NAME.fullmatch(room):

@@ -1,5 +1,4 @@
-"""A server in a Kubernetes cluster, run by Agones: says that it is ready and well, and hears of its
-allocation.
+"""Servers in a Kubernetes cluster, run by Agones.
 
 ::
 
@@ -9,7 +8,8 @@ allocation.
         for tick, inbox in ticks:
             ...
 
-It talks to Agones' sidecar, by the REST interface that Agones publishes. See ``docs/scale.md``.
+The server reports to Agones that it is ready and healthy, and learns about its allocation. It uses the REST
+interface of Agones' sidecar. See ``docs/scale.md``.
 """
 
 from __future__ import annotations
@@ -43,40 +43,41 @@ __all__ = ["Allocator", "GameServer", "Lifecycle", "lifecycle", "serve"]
 
 VARIABLE = "AGONES_SDK_HTTP_PORT"
 HEALTH_EVERY = 1.0
-"""Seconds between two looks at the server: health, players, and commands that failed."""
+"""Seconds between two rounds, which report health and players, and repeat commands that failed."""
 
 TIMEOUT = 2.0
-"""Seconds that the sidecar may take to answer."""
+"""Seconds in which the sidecar must answer."""
 
 SILENCE = 2.0
-"""Seconds without a tick after which the server isn't well."""
+"""Seconds without a tick after which the server isn't healthy."""
 
 FIRST_DELAY = 0.1
 MAX_DELAY = 5.0
-"""The first and the longest wait, in seconds, before the sidecar is asked again after a failure."""
+"""The first and the longest delay, in seconds, before the sidecar is tried again after a failure."""
 
 MAX_ANSWER_BYTES = 1 << 20
-"""What is read of an answer, and of a line of news."""
+"""The most bytes that are read of an answer, and of a line of events."""
 
 MAX_UNSAID = 16
-"""Commands that wait for the sidecar, the newest ones."""
+"""The most commands that wait for the sidecar. The oldest are dropped."""
 
 MAX_CHANGES = 32
-"""Players whose coming and going is told in one look."""
+"""The most players whose joining or leaving is reported in one round."""
 
 ALLOCATION_TIMEOUT = 5.0
-"""Seconds that the allocator may take to answer."""
+"""Seconds in which the allocator must answer."""
 
 WAIT = 0.05
-"""Seconds between two looks whether this server is allocated."""
+"""Seconds between two checks whether this server is allocated."""
 
 LOG = logging.getLogger("tickwire")
 
 
 @dataclass(frozen=True, slots=True)
 class GameServer:
-    """What Agones knows of this server. Labels and annotations are what an allocation put there: texts of
-    anyone who may allocate, so read them as you read input."""
+    """What Agones knows about this server. Anyone who may allocate servers can set its labels and
+    annotations, so treat them as untrusted input.
+    """
 
     name: str = ""
     """The resource's name."""
@@ -85,7 +86,7 @@ class GameServer:
     address: str = ""
     """The node's address; players reach the server there."""
     ports: Mapping[str, int] = field(default_factory=dict)
-    """The node's ports, by their names in the manifest."""
+    """The node's ports, by name in the manifest."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The resource's labels."""
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -93,7 +94,7 @@ class GameServer:
 
     @staticmethod
     def read(given: object) -> GameServer:
-        """Reads Agones' JSON; what has another type than it should is left out."""
+        """Reads Agones' JSON. Values of the wrong type are ignored."""
         meta, status = _dict(_dict(given).get("object_meta")), _dict(_dict(given).get("status"))
         ports = [_dict(each) for each in _list(status.get("ports"))]
         return GameServer(
@@ -127,28 +128,28 @@ def _texts(given: object) -> dict[str, str]:
 
 
 def lifecycle(server: Server | None = None, *, players: str | None = "players") -> Lifecycle:
-    """A ``with`` block in which Agones knows how this server is. It says Ready after the first tick, sends
-    Health while ticks happen, lists the players who are connected, and says Shutdown at the end. It needs
-    to hear of ticks: give it to ``tw.run(server, health=life)``, or call :meth:`Lifecycle.tick` in a loop
-    of your own.
+    """Returns a context manager that reports this server's state to Agones. It sends Ready after the first
+    tick, Health while ticks happen, the list of connected players, and Shutdown at the end. It must be
+    notified of ticks: pass it to ``tw.run(server, health=life)``, or call :meth:`Lifecycle.tick` in your
+    own loop.
 
-    The sidecar may start later, be slow or go away: what couldn't be said is said again, from a thread of
-    its own, and the game doesn't wait for it. Where there is no Agones (without the variable
-    ``AGONES_SDK_HTTP_PORT``), it does nothing, and the log says so.
+    The sidecar may start later, be slow or fail. A separate thread repeats failed reports, and the game
+    doesn't wait. Without Agones (if the variable ``AGONES_SDK_HTTP_PORT`` isn't set), it does nothing and
+    logs this.
 
     Args:
-        server (Server | None, default None): the server whose players are listed; None: none.
-        players (str | None, default "players"): Agones' list of client ids, which the fleet's manifest
-            declares (``lists``); its capacity is set to ``max_clients``. None: no list.
+        server (Server | None, default None): the server whose players are listed; None: no list.
+        players (str | None, default "players"): the name of Agones' list for client ids. The fleet's
+            manifest must declare it (``lists``). Its capacity is set to ``max_clients``. None: no list.
 
     Raises:
-        TypeError, ValueError: naming the argument, its value and its bound.
+        TypeError, ValueError: an argument is invalid.
     """
     return Lifecycle(server, players)
 
 
 class Lifecycle:
-    """What :func:`lifecycle` returns."""
+    """The context manager that :func:`lifecycle` returns."""
 
     def __init__(self, server: Server | None, players: str | None) -> None:
         if server is not None and not isinstance(server, Server):
@@ -196,23 +197,28 @@ class Lifecycle:
 
     @property
     def gameserver(self) -> GameServer:
-        """What Agones last said about this server; empty fields before, and without Agones."""
+        """Agones' last report about this server; its fields are empty before the first report, and without
+        Agones.
+        """
         return self._gameserver
 
     def tick(self) -> None:
-        """A tick happens. Health is sent only while ticks do, so that Agones replaces a server that hangs."""
+        """Reports that a tick happens. Health is sent only while ticks happen, so that Agones replaces a
+        hung server.
+        """
         self._ticked = time.monotonic()
         if not self._said_ready:
             self._said_ready = True
             self._say("/ready", {})
 
     def list_players(self, server: Server) -> None:
-        """Lists the players of this server from now on: one that was made after the block was entered."""
+        """Sets the server whose players are listed, if the server was made after the block was entered."""
         self._server = server
 
     def allocate(self) -> None:
-        """Says that a match runs here, if this server found its players by itself; Agones won't end it
-        then."""
+        """Reports that a match runs here, so that Agones doesn't end the server. Use it if Agones didn't
+        allocate the server.
+        """
         self._say("/allocate", {})
 
     def reserve(self, seconds: int) -> None:
@@ -226,12 +232,15 @@ class Lifecycle:
         self._say("/reserve", {"seconds": str(int(seconds))})
 
     def ready(self) -> None:
-        """Says that this server can be allocated again: a match is over, and the next may come. After the
-        first tick it is said by itself."""
+        """Reports that this server can be allocated again, after a match. After the first tick, this is
+        reported automatically.
+        """
         self._say("/ready", {})
 
     def shutdown(self) -> None:
-        """Says that this server is done: Agones ends it. It is said at the end of the ``with`` block too."""
+        """Reports that this server is finished, so that Agones ends it. The end of the ``with`` block does
+        this too.
+        """
         self._say("/shutdown", {})
 
     def _say(self, path: str, body: dict[str, Any]) -> None:
@@ -316,14 +325,14 @@ def _sidecar() -> _Sidecar | None:
 
 
 class _Sidecar:
-    """Agones' process beside this one."""
+    """Agones' process beside the server."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self._failing = False
 
     def ask(self, method: str, path: str, body: dict[str, Any]) -> int | None:
-        """The status of its answer; None if there was none."""
+        """Sends a request. Returns the status of the answer; None if there was no answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=TIMEOUT)
         try:
             connection.request(method, path, json.dumps(body), {"Content-Type": "application/json"})
@@ -348,7 +357,7 @@ class _Sidecar:
 
 
 class _Watcher(threading.Thread):
-    """Reads Agones' news about this server."""
+    """Reads Agones' events about this server."""
 
     def __init__(self, sidecar: _Sidecar, note: Any) -> None:
         super().__init__(name="tickwire agones news", daemon=True)
@@ -369,7 +378,7 @@ class _Watcher(threading.Thread):
             delay = min(2 * delay, MAX_DELAY)
 
     def _read(self, connection: http.client.HTTPConnection) -> bool:
-        """Reads until the stream ends; whether there was any news."""
+        """Reads until the stream ends. Returns whether there were any events."""
         connection.request("GET", "/watch/gameserver", headers={"Content-Type": "application/json"})
         self._socket = connection.sock
         assert self._socket is not None
@@ -397,25 +406,26 @@ class _Watcher(threading.Thread):
 
 
 LABEL = "room"
-"""The label in which an allocation says which room a server is to run."""
+"""The label with which an allocation names the room that a server must run."""
 
 
 def serve(class_: type, address: Any, *, store: Store, port: str = "default", local: str = "local") -> None:
-    """Runs a room in a pod: waits to be allocated for one, claims it, and plays it to its end, or until the
-    pod is to go (SIGTERM): then the world is saved, and the next server that is allocated for this room
-    goes on with it.
+    """Runs a room in a pod. It waits until the server is allocated for a room, claims the room, and runs it
+    to its end. If the pod must end before (SIGTERM), the world is saved, and the next server allocated for
+    this room continues from it.
 
     Args:
-        class_ (type): decorated with :func:`tickwire.fleet.room`.
-        address (AddressLike): where the server listens in the pod, as ``"0.0.0.0:7777"``.
-        store (Store): where rooms are kept.
-        port (str, default "default"): the name of that port in the fleet's manifest.
-        local (str, default "local"): the room to run where there is no Agones.
+        class_ (type): the class, decorated with :func:`tickwire.fleet.room`.
+        address (AddressLike): the address that the server listens on in the pod, such as
+            ``"0.0.0.0:7777"``.
+        store (Store): the store for the room's world.
+        port (str, default "default"): the name of the port in the fleet's manifest.
+        local (str, default "local"): the name of the room to run without Agones.
 
     Raises:
         RoomTakenError: another server runs the room.
-        ValueError: the allocation's label is no name of a room, or the manifest has no such port.
-        OSError: the address can't be bound, or the store not be reached.
+        ValueError: the allocation's label isn't a valid room name, or the manifest has no such port.
+        OSError: the address can't be bound, or the store can't be reached.
     """
     with lifecycle() as life:
         name, public = local, None
@@ -451,16 +461,16 @@ def _wait_for_room(life: Lifecycle) -> GameServer | None:
 
 
 class Allocator:
-    """Rooms on a fleet of Agones, as a backend finds them: through Agones' allocator service.
+    """Finds and starts rooms on an Agones fleet through Agones' allocator service; for a backend.
 
     Args:
-        class_ (type): decorated with :func:`tickwire.fleet.room`, as the fleet's servers run it.
-        url (str): the allocator's, as ``"https://agones-allocator.agones-system"``.
+        class_ (type): the class that the fleet's servers run, decorated with :func:`tickwire.fleet.room`.
+        url (str): the allocator's URL, such as ``"https://agones-allocator.agones-system"``.
         fleet (str): the fleet's name.
-        namespace (str, default "default"): its namespace.
+        namespace (str, default "default"): the fleet's namespace.
         port (str, default "default"): the name of the server's port in the fleet's manifest.
-        context (ssl.SSLContext | None, default None): with the client certificate that the allocator asks
-            for.
+        context (ssl.SSLContext | None, default None): the TLS settings, with the client certificate for the
+            allocator.
     """
 
     def __init__(
@@ -484,7 +494,7 @@ class Allocator:
         """See :meth:`tickwire.fleet.Engine.find_or_create`.
 
         Raises:
-            OSError: there is no server to be had, or the allocator doesn't answer.
+            OSError: no server is available, or the allocator doesn't answer.
         """
         fleet = {"agones.dev/fleet": self._fleet}
         body = {

@@ -1,11 +1,11 @@
-"""Rooms on a cluster of Ray: each is a named, detached actor with a server of its own.
+"""Rooms on a Ray cluster. Each room is a named, detached actor with its own server.
 
 ::
 
     rooms = tickwire.fleet.ray.Rooms(Deathmatch)
     place = rooms.find_or_create("deathmatch")
 
-Where an actor runs, when it is started again, and what a lost node means is Ray's. See ``docs/scale.md``.
+Ray decides where an actor runs, and restarts it after failures. See ``docs/scale.md``.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ ray: Any = _ray  # whose types know nothing of actors' options
 
 NAMESPACE = "tickwire"
 TIMEOUT = 30.0
-"""Seconds until a room must have begun: an actor's process takes one or two."""
+"""Seconds in which a room must start. An actor's process takes one or two."""
 
 
 class Rooms:
-    """The rooms of a game on the cluster that this process is connected to (``ray.init``).
+    """Runs the rooms of a game on the Ray cluster that this process is connected to (``ray.init``).
 
     Args:
-        class_ (type): decorated with :func:`tickwire.fleet.room`.
-        store (Store | None, default None): where rooms are kept; None: an actor of the cluster,
+        class_ (type): the class, decorated with :func:`tickwire.fleet.room`.
+        store (Store | None, default None): the store for worlds; None: an actor of the cluster,
             :class:`ActorStore`.
-        options: of the rooms' actors, as ``ray.remote`` has them: ``num_cpus=0.1``, ``resources={...}``,
-            ``scheduling_strategy=...``.
+        options: the options of ``ray.remote`` for the rooms' actors, such as ``num_cpus=0.1``,
+            ``resources={...}`` or ``scheduling_strategy=...``.
     """
 
     def __init__(self, class_: type, *, store: Store | None = None, **options: Any) -> None:
@@ -52,7 +52,7 @@ class Rooms:
         """See :meth:`tickwire.fleet.Engine.find_or_create`.
 
         Raises:
-            OSError: the room didn't begin in time.
+            OSError: the room didn't start in time.
         """
         actor = _Actor.options(
             name=f"room {check_name(room)}",
@@ -66,8 +66,8 @@ class Rooms:
         return place
 
     def move(self, room: str) -> None:
-        """Moves a room, for example before its machine is taken away. The room ends here and continues
-        where Ray starts it again.
+        """Moves a room, for example before its machine is shut down. The room ends here and continues where
+        Ray starts it again.
 
         Raises:
             ValueError: there is no such room.
@@ -78,7 +78,7 @@ class Rooms:
 
 
 class _Room:
-    """A room's process."""
+    """The process of a room."""
 
     def __init__(self, class_: type, name: str, store: Store) -> None:
         host = ray.util.get_node_ip_address()
@@ -114,8 +114,9 @@ _Actor = ray.remote(max_concurrency=4)(_Room)
 
 
 class ActorStore:
-    """A :class:`tickwire.fleet.Store` in an actor of the cluster: it lives as long as the cluster's head
-    does. For rooms that outlive it take :class:`tickwire.fleet.RedisStore`."""
+    """A :class:`tickwire.fleet.Store` in an actor of the cluster. It exists as long as the cluster's head
+    node. For rooms that must survive the head node, use :class:`tickwire.fleet.RedisStore`.
+    """
 
     def __init__(self) -> None:
         self._actor = _Store.options(

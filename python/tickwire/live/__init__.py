@@ -1,4 +1,4 @@
-"""A live view of a server: a stats port that the game opens, and its watchers.
+"""A live view of a server. The game opens a stats port, to which watchers connect.
 
 ``tickwire top`` shows it in a terminal.
 """

@@ -18,7 +18,7 @@ __all__ = ["TopApp"]
 POLL = 1 / 20
 REFRESH = 0.5
 MAX_ROWS = 200
-"""The most clients in the table. Watchers look for the first clients in the chosen order."""
+"""The most clients in the table: the first clients in the chosen order."""
 
 
 class TopApp(App[None]):

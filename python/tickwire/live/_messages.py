@@ -7,10 +7,10 @@ from typing import Annotated
 import tickwire as tw
 
 MAX_CHANNELS = 64
-"""As many as a protocol has."""
+"""The most channels of a protocol."""
 
 MAX_COUNTERS = 400
-"""Names of counts that are not 0."""
+"""The most counters that aren't 0."""
 
 MAX_SLOTS = 65_536
 
@@ -41,7 +41,7 @@ class Summary:
     clients: tw.u32
     max_clients: tw.u32
     uptime: tw.f64
-    """Seconds since the stats port began."""
+    """Seconds since the stats port was opened."""
     channels: Annotated[list[Named], tw.up_to(MAX_CHANNELS)]
     counters: Annotated[list[Count], tw.up_to(MAX_COUNTERS)]
 
@@ -61,9 +61,9 @@ class Row:
     """A client, with the names of :class:`tickwire.connections.ConnectionStats`."""
 
     present: bool
-    """False: the slot's client is gone, and the rest is empty."""
+    """False if the slot's client is gone; the other fields are then empty."""
     number: tw.u64
-    """Tells the clients of a slot apart."""
+    """Distinguishes successive clients of a slot."""
     client_id: tw.u64
     address: Annotated[str, tw.text(64)]
     rtt_ms: tw.f32
@@ -83,8 +83,9 @@ PROTOCOL = tw.Protocol(
         tw.latest("clients", keys=MAX_SLOTS, max_message_bytes=8_192),
     ],
 )
-"""Each slot of the watched server is a key: a watcher that is slow gets the newest of each, and nothing
-piles up."""
+"""Each slot of the watched server is a key. So a slow watcher gets only the newest value of each slot, and
+no queue grows.
+"""
 
 SUMMARY, CLIENTS = 0, 1
-"""Its channels."""
+"""The channels of the protocol."""

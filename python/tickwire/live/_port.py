@@ -26,21 +26,21 @@ from tickwire.live._messages import (
 __all__ = ["StatsPort"]
 
 INTERVAL = 0.1
-"""Seconds between two looks at the server."""
+"""Seconds between two snapshots of the server."""
 
 MAX_WATCHERS = 256
-"""Each costs the game's tick some time."""
+"""The most watchers. Each watcher takes some time of the game's tick."""
 
 ROWS_AT_ONCE = 50
-"""Clients in one publish, whose cost is bounded: a thousand clients take two seconds."""
+"""The most clients in one publish, which bounds its cost. A thousand clients take two seconds."""
 
 
 class StatsPort:
     """A port on which clients with a key can watch a server.
 
-    It is a Tickwire server with its own thread and port. Packets are encrypted, and clients without the
-    key get no answer. The watched server is read only on the game's thread, in :meth:`publish`, and only
-    while a watcher is connected.
+    It is a Tickwire server with its own thread and port. Packets are encrypted, and clients without the key
+    get no answer. The watched server is read only in :meth:`publish`, on the game's thread, while a watcher
+    is connected.
 
     Args:
         server: the server to watch.
@@ -50,8 +50,8 @@ class StatsPort:
         watchers: the most watchers at a time, up to 256.
 
     Raises:
-        OSError: the address can't be bound, or the file not be read or made; errno says why.
-        ValueError: the file has no key; or naming an argument, its value and its bound.
+        OSError: the address can't be bound, or the file can't be read or created; errno says why.
+        ValueError: the file has no key, or an argument is out of its bounds.
 
     Example::
 
@@ -81,7 +81,7 @@ class StatsPort:
         self._started = self._due = clock()
         self._watchers: list[tw.ClientHandle] = []
         self._told: dict[int, int] = {}
-        """Of each slot that watchers know of, the number of its client."""
+        """The number of the client in each slot that watchers know."""
         self._waiting: list[tw.ClientHandle] = []
 
     @property
@@ -95,8 +95,8 @@ class StatsPort:
         return len(self._watchers)
 
     def publish(self) -> None:
-        """Sends the server's state to watchers; call it once a tick. It works at most ten times a
-        second, and only if there are watchers. It never raises because of a watcher.
+        """Sends the server's state to watchers; call it once a tick. It sends at most ten times a second,
+        and only if there are watchers. Watchers can't make it raise.
         """
         now = self._clock()
         if now < self._due or self._port.closed or self._server.closed:

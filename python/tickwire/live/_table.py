@@ -16,7 +16,7 @@ SPARK = 12
 
 @dataclass(frozen=True)
 class Column:
-    """A column, with the value that it shows and the value that it is sorted by."""
+    """A column, with its shown value and its value for sorting."""
 
     title: str
     show: Callable[[Watched, Watcher], str]
@@ -127,7 +127,7 @@ def headline(watcher: Watcher, column: Column, reverse: bool, most: int) -> str:
 
 
 def text(watcher: Watcher, column: Column, reverse: bool) -> str:
-    """The whole view as plain text, for output that isn't a terminal."""
+    """The whole view as plain text, for output that doesn't go to a terminal."""
     clients = sorted_clients(watcher, column, reverse)
     rows = [[column.title for column in COLUMNS], *(cells(client, watcher) for client in clients)]
     widths = [max(len(row[place]) for row in rows) for place in range(len(COLUMNS))]

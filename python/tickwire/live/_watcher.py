@@ -1,4 +1,4 @@
-"""Watches a server through its stats port: its current state, and its history."""
+"""Watches a server through its stats port: current state and history."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tickwire.live._messages import PROTOCOL, Row, Summary
 __all__ = ["History", "Watched", "Watcher"]
 
 KEPT = 60
-"""Looks at a client that are remembered."""
+"""The number of snapshots of a client to keep."""
 
 TIMEOUT = 5.0
 """Seconds in which a stats port must answer."""
@@ -41,7 +41,7 @@ class Watched:
     slot: int
     row: Row
     since: float
-    """When it was first seen, by the watcher's clock."""
+    """The time of the first snapshot, by the watcher's clock."""
     rtt: History = field(default_factory=History)
     loss: History = field(default_factory=History)
     sent: History = field(default_factory=History)
@@ -53,7 +53,7 @@ class Watched:
         return sum(channel.queued for channel in self.row.channels)
 
     def take(self, row: Row) -> None:
-        """The next snapshot."""
+        """Stores the next snapshot."""
         self.row = row
         self.rtt.values.append(row.rtt_ms)
         self.loss.values.append(row.loss_percent)
@@ -83,7 +83,7 @@ class Watcher:
         self.clients: dict[int, Watched] = {}
 
     def poll(self) -> None:
-        """Takes what has arrived.
+        """Reads the data that has arrived.
 
         Raises:
             WatchError: there is no answer, or the connection ended.

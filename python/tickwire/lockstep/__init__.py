@@ -1,6 +1,6 @@
-"""Lockstep: all players run the same commands in the same turns, so that only commands travel.
+"""Lockstep: all players run the same commands in the same turns, so that only commands are sent.
 
-:class:`Lockstep` plays on a :class:`tickwire.peers.Peer`; :class:`Recording` plays a match again. See
+:class:`Lockstep` uses a :class:`tickwire.peers.Peer`. :class:`Recording` replays a match. See
 ``docs/lockstep.md``.
 """
 

@@ -1,4 +1,4 @@
-"""The match itself."""
+"""A running match."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from tickwire.lockstep._turns import Commands, Turn, WaitingFor, members
 from tickwire.lockstep._worlds import REFUSALS, Worlds
 
 MAX_TURNS = 8
-"""How many turns :meth:`Lockstep.turns` returns at once by default."""
+"""The most turns that :meth:`Lockstep.turns` returns at once by default."""
 MAX_CATCH_UP = 32
-"""The same for one who joins."""
+"""The same, for a player who joins late."""
 
 # Seconds after the start: more than any hitch, less than a game waits for a missing player.
 MAX_LATE = 5.0
 MAX_KEPT_TURNS = 128
-"""How many turns can run again after :meth:`Lockstep.load_state`."""
+"""The number of turns that can run again after :meth:`Lockstep.load_state`."""
 
 
 class Lockstep:
@@ -47,19 +47,19 @@ class Lockstep:
         started: the event, with the seed and the time of the first turn.
         commands: the classes of commands, made by :func:`tickwire.message`; the same list on all peers.
         pace: the pace of turns, equal on all peers. None: the default pace.
-        objects: by class, the names of the fields that :meth:`check` compares besides the ``id``; the
+        objects: by class, the names of the fields that :meth:`check` compares in addition to ``id``; the
             same on all peers.
         arrays: a function that returns arrays of numbers by name. :meth:`check` compares them element by
             element, in addition to ``objects``. Set it on all peers or on none.
-        drop_after: seconds after which a player who delays the game is voted out; None: never.
+        drop_after: seconds after which this player votes out a player who delays the game; None: never.
         drop_odd: whether a player whose world differs from the majority's is voted out.
-        saving: how to save and load the world, for newcomers, healing and snapshots. None: not
+        saving: functions that save and load the world, for late players, healing and snapshots. None: not
             supported.
-        recording: the file that records the match; None: none.
+        recording: the file that records the match; None: no file.
 
     Raises:
-        ValueError: naming the argument, its value and its bound; or the game started more than 5 s ago
-            and ``saving`` has no ``load`` for a late player.
+        ValueError: an argument is out of its bounds, or the game started more than 5 s ago and ``saving``
+            has no ``load``.
     """
 
     def __init__(
@@ -159,8 +159,8 @@ class Lockstep:
         self._core.attach(peer, commands_mark, self._objects.mark)
 
     def command(self, command: Any) -> None:
-        """Gives a command. It runs in a later turn, on all machines. While :attr:`joining`, commands
-        wait until this player takes part.
+        """Gives a command, which runs in a later turn on all machines. While this player is
+        :attr:`joining`, its commands wait.
 
         Raises:
             FieldError, UnregisteredMessageError: the command can't be encoded.
@@ -170,7 +170,7 @@ class Lockstep:
         self._core.command(self._commands.protocol.encode(command))
 
     def turns(self, most: int = MAX_TURNS) -> Iterator[Turn]:
-        """The turns to run now: normally none or one, up to ``most`` to catch up."""
+        """Returns the turns to run now: normally none or one, up to ``most`` to catch up."""
         if self._peer.closed:
             return
         now = self._peer.time
@@ -229,22 +229,23 @@ class Lockstep:
         self._is_healed = True
 
     def check(self, turn: Turn, objects: Iterable[Any] = ()) -> int | None:
-        """Compares the world after a turn with the other players' worlds. Call it once for each turn
-        that ran.
+        """Compares the world after a turn with the other players' worlds. Call it once for each turn that
+        ran.
 
-        It draws once from the shared generator.
+        It takes one number from the shared generator.
 
         Args:
-            objects: all objects to compare, in any order, of the classes in ``objects``.
+            objects: all objects to compare, in any order. Their classes are the keys of ``objects``.
 
         Returns:
-            the CRC over them, all players' commands and the draw; None for a turn that ran again.
+            the CRC over the objects, all players' commands and the number from the generator; None for a
+            turn that ran again.
 
         Raises:
             ValueError: two objects of a class have the same id, the turn isn't the newest, or there are more
                 than 60,000 objects or 1,048,576 values.
-            TypeError: a field's value isn't an integer of 64 bits, float, str, bytes or None. For a tuple,
-                name properties of its parts.
+            TypeError: a field's value isn't an integer of 64 bits, float, str, bytes or None. Compare the
+                parts of a tuple by properties of the class.
         """
         if not isinstance(turn, Turn):
             raise TypeError(f"turn must be a Turn, not {type(turn).__name__}")
@@ -292,7 +293,7 @@ class Lockstep:
 
     @property
     def waiting(self) -> WaitingFor | None:
-        """The players whom a due turn waits for; None while turns start on time."""
+        """The players that a due turn waits for; None while turns start on time."""
         waiting = self._core.waiting
         if waiting is None:
             return None
@@ -301,7 +302,7 @@ class Lockstep:
 
     @property
     def joining(self) -> bool:
-        """Whether this player joins the running game and doesn't take part yet. After the world has
+        """Whether this player is joining a running game and doesn't take part yet. After the world has
         arrived, :meth:`turns` returns the turns that the other players have run.
         """
         if self._is_late and not self._core.joining and self._me in self._core.players:
@@ -319,7 +320,7 @@ class Lockstep:
 
     @property
     def progress(self) -> float:
-        """The share of the newest turn's time that has passed, 0 to 1. Use it to draw the world between its
+        """The share of the newest turn's time that has passed, 0 to 1. Use it to draw the world between the
         states before and after this turn.
         """
         length = self._core.length
@@ -327,8 +328,7 @@ class Lockstep:
 
     @property
     def pace(self) -> tuple[int, int]:
-        """The number of sub-turns in a turn, and the number of turns between giving a command and running
-        it."""
+        """The number of steps in a turn, and the number of turns between giving a command and running it."""
         return self._core.pace
 
     @property
@@ -338,22 +338,22 @@ class Lockstep:
 
     @property
     def random(self) -> Random:
-        """The shared generator. Draw from it only in code that all players run."""
+        """The shared random generator. Use it only in code that all players run."""
         return self._random
 
     @property
     def stats(self) -> dict[str, int]:
-        """Counters by name: turns, stalls and their microseconds, payloads, bytes, drops."""
+        """Counters by name: turns, stalls and their total microseconds, payloads, bytes, drops."""
         return {**self._core.counters, "bad_commands": self._commands.bad}
 
     def pause(self) -> None:
-        """Pauses the game for all players, from a later turn on. Turns continue without steps, and
+        """Pauses the game for all players, starting with a later turn. Turns continue without steps, and
         commands still run.
         """
         self._core.pause(True)
 
     def resume(self) -> None:
-        """Resumes the game for all players, from a later turn on."""
+        """Resumes the game for all players, starting with a later turn."""
         self._core.pause(False)
 
     def set_speed(self, percent: int) -> None:
@@ -366,8 +366,8 @@ class Lockstep:
         self._core.set_speed(round(percent / 10))
 
     def vote(self, player: int, out: bool = True) -> None:
-        """Votes a player out, or takes the vote back. If more than half of the other players agree, the
-        game continues without the player.
+        """Votes for removing a player, or withdraws the vote. If more than half of the other players agree,
+        the game continues without the player.
 
         Raises:
             ValueError: no other player has this number.
@@ -392,8 +392,8 @@ class Lockstep:
         return struct.pack("<i", self.turn) + self._random.state + saved(self._save)
 
     def load_state(self, state: bytes) -> None:
-        """Loads another player's world. After that, :meth:`turns` returns the turns since this world again,
-        and checks start again.
+        """Loads another player's world. Then :meth:`turns` returns the turns after this world again, and
+        comparing worlds starts again.
 
         Raises:
             ValueError: there is no ``load``, or the state's turn is no longer kept, or didn't run on this
@@ -416,7 +416,7 @@ class Lockstep:
         self.compare_again()
 
     def compare_again(self) -> None:
-        """Compares worlds again, after a :class:`Diverged`. All players must call it."""
+        """Resumes comparing worlds after a :class:`Diverged` event. All players must call it."""
         self._core.resume(self.turn)
 
     def close(self) -> None:

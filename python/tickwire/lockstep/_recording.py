@@ -1,4 +1,4 @@
-"""Recorded matches."""
+"""Recordings of matches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def must_be_bytes(name: str, value: object) -> None:
 
 
 def saved(save: Callable[[], bytes]) -> bytes:
-    """The result of the game's ``save``, which must be bytes."""
+    """Calls the game's ``save``, and checks that its result is bytes."""
     world: object = save()
     if not isinstance(world, bytes | bytearray | memoryview):
         raise TypeError(f"save must return bytes, not {type(world).__name__}")
@@ -48,11 +48,11 @@ class Recorder:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a file."""
+        """Whether a file is open."""
         return self._file is not None
 
     def note(self, turn: Any) -> None:
-        """Records that a turn begins. The previous turn had no check."""
+        """Records the start of a turn. The previous turn had no check."""
         self.flush()
         self._unwritten = turn
 
@@ -76,7 +76,7 @@ class Recorder:
             self.snapshot(turn, random, state)
 
     def close(self) -> None:
-        """Ends the file."""
+        """Completes and closes the file."""
         self.flush()
         if self._file is not None:
             self._file.close()
@@ -85,7 +85,7 @@ class Recorder:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A recording's world after a turn."""
+    """A saved world in a recording, after a turn."""
 
     turn: int
     """The number of the turn."""
@@ -102,7 +102,7 @@ class RecordingDifference:
     turn: int | None
     """The first turn that differs; None: the settings differ."""
     what: Literal["settings", "end", "pace", "players", "commands", "world"]
-    """``"end"``: only one of them has the turn; ``"world"``: the checks differ."""
+    """``"end"``: only one recording has the turn; ``"world"``: the checks differ."""
     first: Any
     """The first recording's value."""
     second: Any
@@ -112,8 +112,8 @@ class RecordingDifference:
 class Recording:
     """A recorded match, from :meth:`read`.
 
-    It has the match's ``seed``, ``step`` and ``about``, ``players`` (names by number), ``snapshots``, a
-    ``hash`` of the classes of commands, and ``damage``: the reason why it ends early, None if it is
+    It has the match's ``seed``, ``step`` and ``about``, ``players`` (names by number), ``snapshots``, and a
+    ``hash`` of the command classes. ``damage`` is the reason why the recording ends early; None if it is
     complete.
     """
 
@@ -124,7 +124,7 @@ class Recording:
         self.hash: int = hash_
         """The hash of the commands' classes."""
         self.step: float = step_us / 1e6
-        """Seconds of a sub-turn."""
+        """The length of a step in seconds."""
         self.players: dict[int, str] = dict.fromkeys(sorted(members(players)), "")
         """The players' names by number."""
         for part in names.decode("utf-8", "replace").split("\0"):
@@ -133,27 +133,27 @@ class Recording:
             if known:
                 self.players[known[0]] = name
         self.about: bytes = about
-        """The game's own bytes."""
+        """The bytes that the game added."""
         self.damage: str | None = damage
-        """Why it ends early; None if it is complete."""
+        """The reason why the recording ends early; None if it is complete."""
         self.snapshots: list[Snapshot] = [Snapshot(*it) for kind, it in rest if kind == "snapshot"]
-        """Worlds from which a replay can begin."""
+        """Worlds from which a replay can start."""
         self.start: Snapshot | None = self.snapshots[0] if rest and rest[0][0] == "snapshot" else None
-        """The world with which it begins: of a player who came while the game ran. Load it before the turns;
-        None: it begins with the match.
+        """The first world, if the recording is from a player who joined late. Load it before the turns.
+        None: the recording starts with the match.
         """
         self.bad_commands = 0
-        """Commands of the last replay that couldn't be decoded."""
+        """The number of commands in the last replay that couldn't be decoded."""
         self._compared: tuple[Mapping[Any, Sequence[str]], Objects] | None = None
         self._turns: list[tuple[Any, tuple[int, int] | None]] = [it for kind, it in rest if kind == "turn"]
 
     @classmethod
     def read(cls, path: str | Path, *, damaged: bool = False) -> Recording:
-        """Reads a file, with memory of at most the file's size.
+        """Reads a file. It takes at most the file's size in memory.
 
         Args:
-            damaged: whether to read the complete part of a truncated or changed file; :attr:`damage`
-                then tells why it ends.
+            damaged: whether to read the complete part of a truncated or changed file; :attr:`damage` then
+                says why it ends.
 
         Raises:
             RecordingError: the file isn't a recording, or isn't complete; the error names the byte.
@@ -182,13 +182,12 @@ class Recording:
 
     @property
     def seconds(self) -> float:
-        """The match's duration in seconds, at its own speed and without waiting."""
+        """The match's duration in seconds, at the match's speed and without stalls."""
         return float(sum(it[1] * self.step * 10 / it[3] for it, _ in self._turns))
 
     def raw_turns(self) -> list[Any]:
-        """All turns as they are in the file: number, steps, delay, speed in 10 %, whether the game is
-        paused, masks of the players and of the players who left, and the bytes of commands with the
-        player's number.
+        """All turns in the file: number, steps, delay, speed in steps of 10 %, whether the game is paused,
+        masks of the players and of the players who left, and commands as player number and bytes.
         """
         return [it for it, _ in self._turns]
 
@@ -197,7 +196,7 @@ class Recording:
         return {it[0]: check[0] for it, check in self._turns if check is not None}
 
     def seek(self, turn: int) -> Snapshot | None:
-        """The newest snapshot up to a turn; None: replay from the start."""
+        """Returns the newest snapshot up to a turn; None if a replay must start at the beginning."""
         if not isinstance(turn, int):
             raise TypeError(f"turn must be an int, not {type(turn).__name__}")
         found = [snapshot for snapshot in self.snapshots if snapshot.turn <= turn]
@@ -227,12 +226,12 @@ class Recording:
         fields: Mapping[Any, Sequence[str]],
         arrays: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Returns whether the world after a turn equals the recorded world. Call it for each turn, like
-        the match, because it draws from the generator.
+        """Returns whether the world after a turn equals the recorded world. Call it for the same turns as
+        in the match, because it takes a number from the generator.
 
         Args:
             fields: the ``objects`` of :class:`Lockstep`.
-            arrays: the current arrays, as its ``arrays`` returns them.
+            arrays: the current arrays, as the ``arrays`` function of :class:`Lockstep` returns them.
         """
         place = turn.number - self._turns[0][0][0] if self._turns else -1
         if not 0 <= place < len(self._turns):

@@ -1,4 +1,4 @@
-"""The events of lockstep, and reports of worlds that differ."""
+"""The events of lockstep, and reports about worlds that differ."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _ROW = 32
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Dropped:
-    """The game continues without a player from a turn on."""
+    """The game continues without a player, starting with a turn."""
 
     player: int
     """The player's number."""
     turn: int
-    """The first turn without the player, the same for all."""
+    """The first turn without the player, the same on all peers."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,29 +34,29 @@ class PaceChanged:
     """The length of turns, or the delay of commands, has changed."""
 
     turn: int
-    """The first turn of the new pace, the same for all."""
+    """The first turn with the new pace, the same on all peers."""
     steps: int
-    """Sub-turns in a turn."""
+    """Steps in a turn."""
     delay: int
     """Turns between giving a command and running it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Joined:
-    """A newcomer takes part in the running game."""
+    """A new player takes part in the running game."""
 
     player: int
     """The player's number."""
     turn: int
-    """The first turn with the player, the same for all."""
+    """The first turn with the player, the same on all peers."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class JoinRefused:
-    """This player can't join the running game, or gets no world to heal a desync."""
+    """This player can't join the running game, or can't get a world to heal a desync."""
 
     reason: str
-    """Why, as a sentence."""
+    """The reason, as a sentence."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Healed:
     player: int
     """The player's number."""
     turn: int
-    """The turn after which this was found."""
+    """The turn after which the worlds were equal."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -74,11 +74,11 @@ class Diverged:
     """The players' worlds have diverged."""
 
     turn: int
-    """The first turn after which they differ."""
+    """The first turn after which the worlds differ."""
     right: frozenset[int]
-    """Numbers of the players of a majority that agrees; empty if there is none."""
+    """Numbers of the players in the majority with equal worlds; empty if there is no majority."""
     odd: frozenset[int]
-    """Numbers of the others."""
+    """Numbers of the other players."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,29 +86,35 @@ class Difference:
     """One value that differs between two players."""
 
     object: str
-    """The class's name, ``"commands"`` (of a player, for the turn), ``"random"`` (the shared generator) or
-    ``"arrays"``."""
+    """The class's name, ``"commands"`` (a player's commands in the turn), ``"random"`` (the shared
+    generator) or ``"arrays"``.
+    """
     id: int
-    """The object's id; of ``"commands"`` the player's number; of ``"arrays"`` the element's place in the
-    flattened array."""
+    """The object's id; for ``"commands"`` the player's number; for ``"arrays"`` the element's index in the
+    flattened array.
+    """
     field: str | None
-    """The field's name, of ``"arrays"`` the array's; None: one of the two lacks the object."""
+    """The field's name, or the array's name; None: only one of the two players has the object."""
     mine: int | float | None
-    """The value here; strings and bytes as a hash. For an object that one side lacks: 1 where it exists."""
+    """This player's value; strings and bytes as a hash. If only one player has the object, 1 for this
+    player.
+    """
     theirs: int | float | None
-    """The value on the other side, by its own account."""
+    """The other player's value, as the other player reported it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DesyncReport:
-    """The differences between this player and another, found by comparing their logs."""
+    """The differences between two players' worlds, found by comparing their logs."""
 
     turn: int
-    """The turn after which they differ."""
+    """The turn after which the worlds differ."""
     player: int
     """The other player's number."""
     differences: list[Difference]
-    """The first differences, sorted by class and id, at most 16; empty if the other didn't show any."""
+    """The first differences, sorted by class and id, at most 16; empty if the other player didn't report
+    any.
+    """
 
     def __str__(self) -> str:
         lines = [f"after turn {self.turn}, player {self.player} has a different world:"]
@@ -186,7 +192,7 @@ class Objects:
         return [(name, given[name]) for name in self.array_names]
 
     def difference(self, class_: int, number: int, field: int | None, mine: Any, theirs: Any) -> Difference:
-        """The differences that the core found, by name."""
+        """Converts the differences that the core found to names."""
         if class_ == 0:
             names: tuple[str, ...] = ("count", "crc")
             kind = "commands"

@@ -1,4 +1,4 @@
-"""The settings of a match: its pace, its saved worlds, its recording."""
+"""The settings of a match: pace, saved worlds and recording."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Pace:
     """The pace of a match's turns, equal on all peers.
 
     Raises:
-        ValueError: naming the argument, its value and its bound.
+        ValueError: an argument is out of its bounds.
     """
 
     step: float = 0.033
-    """Seconds of a sub-turn."""
+    """The length of a step in seconds."""
     steps: int = 3
-    """Sub-turns in a turn, 1 to 16."""
+    """Steps in a turn, 1 to 16."""
     delay: int = 2
-    """A command of turn x runs in turn x + ``delay``, 1 to 16."""
+    """Turns between giving a command and running it, 1 to 16."""
     adapt: bool = True
-    """Whether ``steps`` and ``delay`` grow and shrink with the network; never below the values given here."""
+    """Whether ``steps`` and ``delay`` adapt to the network. They never fall below the values given here."""
     max_steps: int | None = None
     """The upper bound of ``steps``; None: 6."""
     max_delay: int | None = None
@@ -38,22 +38,24 @@ class Pace:
 
 @dataclass(frozen=True)
 class Saving:
-    """Functions that save and load the world of a match, and their uses.
+    """Functions that save and load the world of a match, and settings for their use.
 
     Raises:
-        TypeError, ValueError: naming the argument, its value and its bound.
+        TypeError, ValueError: an argument is invalid.
     """
 
     save: Callable[[], bytes] | None = None
-    """Returns the world as bytes, after a turn: for :meth:`Lockstep.state` and the recording's snapshots."""
+    """A function that returns the world after a turn as bytes."""
     load: Callable[[bytes], None] | None = None
-    """Restores the world from such bytes."""
+    """A function that restores the world from such bytes."""
     joining: bool | None = None
-    """Whether newcomers are let in while the game runs: they load the world of ``save``, which is sent to
-    them as a chunk. None: where ``save`` and ``load`` are given. The same on all peers."""
+    """Whether new players can join while the game runs. They get the world as a chunk and load it. None:
+    yes, if ``save`` and ``load`` are given. The same on all peers.
+    """
     heal: bool = False
-    """Whether a player whose world differs from that of more than half of the players is sent theirs, by
-    ``save`` and ``load``. The same on all peers."""
+    """Whether a player whose world differs gets the world of the majority, by ``save`` and ``load``. The
+    same on all peers.
+    """
 
     def __post_init__(self) -> None:
         for name, given in (("save", self.save), ("load", self.load)):
@@ -77,15 +79,17 @@ class RecordingFile:
     """A file that records a match, for :class:`Recording`.
 
     Raises:
-        TypeError, ValueError: naming the argument, its value and its bound.
+        TypeError, ValueError: an argument is invalid.
     """
 
     path: str | Path
-    """Where it is written."""
+    """The path of the file."""
     about: bytes = b""
-    """Bytes of the game's own for the file: the map, options."""
+    """Bytes that the game adds to the file, such as the map and options."""
     snapshot_every: int = 0
-    """Turns between two snapshots in the file, made by the ``save`` of :class:`Saving`; 0: none."""
+    """Turns between two snapshots in the file, from the ``save`` function of :class:`Saving`; 0: no
+    snapshots.
+    """
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | Path):

@@ -15,25 +15,25 @@ class Turn:
     """A turn to run now. All players get the same turn."""
 
     number: int
-    """Counts from -delay; turn 0 is the first that can have commands."""
+    """The turn's number, counting from -delay. Turn 0 is the first that can have commands."""
     steps: int
-    """Sub-turns to simulate; 0 while the game is paused."""
+    """Steps to simulate; 0 while the game is paused."""
     delay: int
     """Turns between giving a command and running it."""
     speed: int
-    """How fast turns follow each other, in percent."""
+    """The speed of the game, in percent."""
     players: frozenset[int]
     """Numbers of the players in this turn."""
     left: frozenset[int]
-    """Numbers of the players who take no part from this turn on."""
+    """Numbers of the players who no longer take part, starting with this turn."""
     commands: list[tuple[int, Any]]
-    """By player number, then in the order they were given."""
+    """The commands, sorted by player number, then in the order in which they were given."""
     random: Random
-    """The shared generator."""
+    """The shared random generator."""
     again: bool = False
-    """Whether it has run here before: after :meth:`Lockstep.load_state`, or in a replay."""
+    """Whether the turn ran here before. True after :meth:`Lockstep.load_state` and in a replay."""
     joined: frozenset[int] = frozenset()
-    """Numbers of the players that joined the running game and take part from this turn on."""
+    """Numbers of the players who joined the running game and take part, starting with this turn."""
 
     @property
     def paused(self) -> bool:
@@ -50,7 +50,7 @@ class WaitingFor:
     players: frozenset[int]
     """Numbers of the players whose data is missing."""
     seconds: float
-    """How long it has been due."""
+    """The seconds for which the turn has been due."""
 
 
 def members(mask: int) -> frozenset[int]:
@@ -59,7 +59,7 @@ def members(mask: int) -> frozenset[int]:
 
 
 class Commands:
-    """The classes of commands, coded by a protocol."""
+    """The command classes, encoded by a protocol."""
 
     def __init__(self, commands: Sequence[type]) -> None:
         if not isinstance(commands, Sequence) or isinstance(commands, str):

@@ -1,4 +1,4 @@
-"""Worlds that players send as chunks: to newcomers, and to players whose world differs."""
+"""Worlds that players send as chunks to players who join late or whose world differs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ REFUSALS = (
     "the world that came isn't that of the others: save and load leave something out, or a player lies",
     "the world that came couldn't be loaded",
 )
-"""Why one isn't let in, by number."""
+"""The reasons for refusing a player, by number."""
 
 LABEL = "tickwire.lockstep "
-"""Chunks whose labels begin with it are worlds: no game sees them."""
+"""The prefix of the labels of chunks that contain worlds. The game doesn't see these chunks."""
 _RANDOM = 32
 
 
@@ -44,7 +44,7 @@ class Worlds:
         self._kept: tuple[int, bytes] | None = None
 
     def serve(self) -> None:
-        """Sends the world after the newest turn to the players that want it."""
+        """Sends the world after the newest turn to the players who need it."""
         now = self._peer.time
         # Whom the game hasn't heard of yet gets it later: a world given to nobody isn't given again.
         here = {player.number: player for player in self._peer.players}

@@ -72,11 +72,11 @@ def connected_pair(
     """Makes a network with a server and one client, already connected.
 
     Args:
-        conditions: for both directions, or ``(up, down)``: to the server and from it, as
-            :meth:`tickwire.Conditions.preset` returns them.
+        conditions: the conditions of both directions, or a pair ``(up, down)`` for to the server and from
+            the server, as :meth:`tickwire.Conditions.preset` returns it.
 
     Raises:
-        RuntimeError: the client couldn't connect in 10 seconds of virtual time.
+        RuntimeError: the client couldn't connect within 10 virtual seconds.
     """
     both_ways = None if isinstance(conditions, tuple) else conditions
     network = SimulatedNetwork(seed=seed, conditions=both_ways)

@@ -41,8 +41,8 @@ SERVER_ADDRESS = "10.0.0.1:40000"
 class Simulation(Generic[_P]):
     """Servers and clients of one protocol on a :class:`SimulatedNetwork`, all ticked by one loop.
 
-    Everything follows from the seed and the calls: the same test produces the same bytes
-    (``sim.network.transcript``). Use ``sim.network`` for conditions, partitions and NAT.
+    The same seed and the same calls produce the same bytes (``sim.network.transcript``). Use
+    ``sim.network`` for conditions, partitions and NATs.
 
     Args:
         protocol: the protocol of all endpoints.
@@ -102,7 +102,7 @@ class Simulation(Generic[_P]):
         return [endpoint for endpoint in self._open() if isinstance(endpoint, Client)]
 
     def server(self, address: AddressLike = SERVER_ADDRESS, **settings: Any) -> Server[_P]:
-        """Makes a server. It takes the settings of :class:`tickwire.Server`."""
+        """Makes a server, with the settings of :class:`tickwire.Server`."""
         settings = {"address": address, **settings}
         server = Server(protocol=self.protocol, network=self.network, **settings)
         return self._add(server, server.address, settings)
@@ -114,9 +114,9 @@ class Simulation(Generic[_P]):
 
         Args:
             server: the server; None: the simulation's first server.
-            at: the client's address, behind a NAT its inner address; None: an unused IP address.
-            settings: the settings of :meth:`tickwire.Client.connect`; ``client_id`` counts from 1 unless
-                given.
+            at: the client's address (behind a NAT, its inner address); None: an unused IP address.
+            settings: the settings of :meth:`tickwire.Client.connect`. By default, ``client_id`` counts from
+                1.
         """
         if server is None:
             if not self.servers:
@@ -142,15 +142,15 @@ class Simulation(Generic[_P]):
     # --- what happens to them ----------------------------------------------------------------------------
 
     def move(self, endpoint: Server | Client, to: AddressLike) -> Address:
-        """Gives an endpoint another address, as when a phone leaves the Wi-Fi. Its connections end,
-        because netcode binds them to addresses: both sides time out. Port 0 picks a free port.
+        """Gives an endpoint another address, as when a phone leaves the Wi-Fi. Netcode binds connections to
+        addresses, so the endpoint's connections time out on both sides. Port 0 picks a free port.
         """
         self._places[endpoint] = self.network.move_host(self._known(endpoint), to)
         return self._places[endpoint]
 
     def reconnect(self, client: Client[_P], **changes: Any) -> Client[_P]:
-        """Replaces a client by a new client with a new token for the same player, at the same address.
-        The old client is closed.
+        """Closes a client, and makes a new client with a new token for the same player, at the same
+        address.
 
         Args:
             changes: settings to change.
@@ -164,7 +164,7 @@ class Simulation(Generic[_P]):
         return self._add(new, new.address, settings)
 
     def restart(self, server: Server[_P], *, crash: bool = False, **changes: Any) -> Server[_P]:
-        """Replaces a server by a new server at the same address.
+        """Closes a server, and makes a new server at the same address.
 
         Args:
             crash: whether the server closes without a goodbye; otherwise clients see ``SERVER_CLOSED``.
@@ -178,14 +178,14 @@ class Simulation(Generic[_P]):
         return self.server(**{**settings, "address": place})
 
     def stall(self, endpoint: Server | Client, seconds: float) -> None:
-        """Lets an endpoint's game hang: it doesn't tick for this many seconds."""
+        """Makes an endpoint's game hang: the endpoint doesn't tick for this many seconds."""
         self._known(endpoint)
         check_seconds("seconds", seconds)
         self._stalled[endpoint] = self.now + seconds
 
     def at(self, seconds: float, action: Callable[[], object]) -> None:
-        """Calls a function before the first tick at or after ``seconds`` of virtual time. Calls due at the
-        same time run in the order of these calls.
+        """Schedules a function before the first tick at or after ``seconds`` of virtual time. Functions
+        with the same time run in the order in which they were scheduled.
         """
         check_seconds("seconds", seconds)
         if not callable(action):
@@ -196,7 +196,7 @@ class Simulation(Generic[_P]):
     # --- the loop ----------------------------------------------------------------------------------------
 
     def ticks(self, seconds: float) -> Iterator[int]:
-        """Advances the time. In each tick all endpoints receive, the body of the loop runs (see
+        """Advances the time. In each tick, all endpoints receive, the body of the loop runs (see
         :meth:`inbox`), and all endpoints send.
         """
         check_seconds("seconds", seconds)
@@ -227,7 +227,9 @@ class Simulation(Generic[_P]):
         return self._inboxes[endpoint]
 
     def run(self, seconds: float) -> dict[Server | Client, Collected]:
-        """Like :meth:`ticks` without a body. Returns everything that each endpoint received."""
+        """Advances the time, like :meth:`ticks` without a body. Returns everything that each endpoint
+        received.
+        """
         collected: dict[Server | Client, Collected] = {}
         for _ in self.ticks(seconds):
             for endpoint, inbox in self._inboxes.items():

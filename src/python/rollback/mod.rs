@@ -1,9 +1,11 @@
 //! Rollback games, their spectators and the sync test for Python.
+//!
+//! The game's own code runs with no lock held, because it may call back in here: the classes of its inputs, and the
+//! functions and destructors of its states (see `tickwire._states`).
 
-mod acts;
 mod events;
+mod frames;
 mod inputs;
-mod requests;
 mod session;
 mod states;
 mod sync_test;
@@ -12,14 +14,14 @@ mod watching;
 
 use crate::python::prelude::*;
 use crate::rollback::{GameInput, MAX_PLAYERS};
-use acts::{Acts, state_of};
 pub(super) use events::{Desync, PlayerOut, SpectatorLost};
-use inputs::{InputKind, InputObjects, InputRow};
-pub(super) use requests::{Advance, Load, Save};
-use requests::{RequestSource, Requests, Sums};
+pub(super) use frames::Advance;
+use frames::{Frames, RequestSource, Requests};
+use inputs::{CopiedInput, InputKind, copied};
 pub(super) use session::Rollback;
 use session::seats;
-use states::{StateKind, differing};
+use states::States;
+pub(super) use states::{StateArrays, state_sum};
 pub(super) use sync_test::SyncTest;
 pub(super) use timing::Timing;
 pub(super) use watching::Spectator;
@@ -36,4 +38,9 @@ fn moment(now: Option<f64>) -> Instant {
         None => ORIGIN.get_or_init(std::time::Instant::now).elapsed().as_nanos() as u64,
     };
     Instant::from_nanos(nanos)
+}
+
+/// The players of a mask.
+fn members(mask: u16) -> impl Iterator<Item = usize> {
+    (0..MAX_PLAYERS).filter(move |player| mask >> player & 1 == 1)
 }

@@ -1,14 +1,15 @@
-//! A rollback game for Python: converts inputs, copies states, and carries out the core's requests.
+//! A rollback game for Python: carries out the core's requests.
 
 use super::*;
 use crate::python::peer::numbers_of;
 
-use crate::rollback::{self as core, Config, GameEvent, MAX_DELAY, Request, Status};
+use crate::rollback::{self as core, Config, GameEvent, MAX_DELAY, MAX_FIELDS, Request, Status};
 use crate::session::SharedRollback;
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Rollback {
-    acts: Acts,
+    frames: Frames,
+    states: States,
     peer: Option<Py<Peer>>,
     inner: Mutex<Inner>,
 }
@@ -21,7 +22,7 @@ struct Inner {
     now: crate::time::Instant,
     writer: BitWriter,
     names: Vec<String>,
-    players: Vec<usize>,
+    players: u16,
     check_every: u32,
 }
 
@@ -90,40 +91,37 @@ impl Rollback {
 
     /// The request to run a frame.
     fn advance_to(&self, py: Python<'_>, frame: u32) -> PyResult<Py<PyAny>> {
-        let [mut players, mut guessed, mut left] = [0u16; 3];
-        let row = {
+        let (mut inputs, [mut guessed, mut left]) = (Vec::new(), [0u16; 2]);
+        let players = {
             let guard = lock(&self.inner);
             let game = guard.game.lock();
-            for player in &guard.players {
-                let status = game.input(*player, frame).1;
-                players |= 1 << player;
+            for player in members(guard.players) {
+                let (input, status) = game.input(player, frame);
+                inputs.push(copied(input));
                 guessed |= u16::from(status == Status::Predicted) << player;
                 left |= u16::from(status == Status::Left) << player;
             }
-            self.acts.find(py, guard.players.iter().map(|player| game.input(*player, frame).0))
+            guard.players
         };
-        self.acts.advance(py, frame, row, [players, guessed, left])
+        self.frames.advance(py, frame, &inputs, [players, guessed, left])
     }
 
     /// The next request for the game itself.
     pub(super) fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         loop {
             let (request, check_every) = {
-                let mut guard = lock(&self.inner);
-                let inner = &mut *guard;
-                let Some(request) = inner.queue.get(inner.given).copied() else {
-                    self.finish(inner, py);
-                    return Ok(None);
-                };
-                inner.given += 1;
+                let mut inner = lock(&self.inner);
+                let request = inner.queue.get(inner.given).copied();
+                inner.given += usize::from(request.is_some());
                 (request, inner.check_every)
             };
+            let Some(request) = request else { return self.finish(py).map(|()| None) };
             let made = match request {
                 Request::Advance(frame) => self.advance_to(py, frame).map(Some),
-                Request::Load(frame) => self.acts.load(py, frame),
+                Request::Load(frame) => self.states.ask(py, intern!(py, "load"), (frame,)),
                 Request::Save(frame) => {
                     let is_checked = check_every > 0 && frame.is_multiple_of(check_every);
-                    self.acts.save(py, frame, is_checked)
+                    self.states.ask(py, intern!(py, "save"), (frame, is_checked))
                 }
             };
             if let Some(made) = made.map_err(|error| self.put_back(error))? {
@@ -133,10 +131,11 @@ impl Rollback {
     }
 
     /// Gives the core the checksums of frames that are confirmed by now.
-    fn finish(&self, inner: &mut Inner, py: Python<'_>) {
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
         loop {
-            let Some(frame) = inner.game.lock().poll_check() else { return };
-            let Sums { names, values } = self.acts.sums(py, frame);
+            let Some(frame) = lock(&self.inner).game.lock().poll_check() else { return Ok(()) };
+            let (names, values) = self.states.sums(py, frame)?;
+            let mut inner = lock(&self.inner);
             if !names.is_empty() {
                 inner.names = names;
             }
@@ -160,16 +159,16 @@ impl Rollback {
         #[callable] check: Option<Py<PyAny>>,
         #[within(0, 100_000)] check_every: u32,
     ) -> PyResult<Self> {
-        let kind = InputKind::new(inputs)?;
+        let frames = Frames::new(inputs)?;
         let (players, me) = seats(peer.as_ref(), players, me)?;
-        let mut config = Config::new(1, me, kind.shape());
+        let mut config = Config::new(1, me, frames.kind.shape.clone());
         config.players = players;
         let timing = timing.map(|given| *given.get()).unwrap_or_default();
         (config.delay, config.window, config.rate) = (timing.delay, timing.window, timing.rate);
         config.check_every = check_every;
-        let states = StateKind::new(state, save, load, check)?;
-        config.state = states.mark();
-        let count = config.window as usize + 2;
+        let py = inputs.py();
+        let states = States::new(py, state, [save, load, check], config.window as usize + 2)?;
+        config.state = states.mark(py);
         let game = SharedRollback::new(core::Rollback::new(config));
         if let Some(peer) = &peer {
             peer.get().set_core(Box::new(game.clone()))?;
@@ -180,18 +179,18 @@ impl Rollback {
             now: Instant::ZERO,
             writer: BitWriter::new(),
             names: Vec::new(),
-            players: (0..MAX_PLAYERS).filter(|player| players >> player & 1 == 1).collect(),
+            players,
             check_every,
             game,
         };
-        Ok(Rollback { acts: Acts::new(kind, states, count, MAX_PLAYERS), peer, inner: Mutex::new(inner) })
+        Ok(Rollback { frames, states, peer, inner: Mutex::new(inner) })
     }
 
     fn advance(slf: Bound<'_, Self>, input: &Bound<'_, PyAny>, now: Option<f64>) -> PyResult<Requests> {
         let this = slf.get();
         let mut writer = ::core::mem::take(&mut lock(&this.inner).writer);
         writer.clear();
-        let written = this.acts.kind.write(input, &mut writer);
+        let written = this.frames.kind.write(input, &mut writer);
         let now = this.now(now);
         let mut guard = lock(&this.inner);
         let inner = &mut *guard;
@@ -250,7 +249,7 @@ impl Rollback {
             let Some(event) = event else { return Ok(list) };
             let fields = match &event {
                 GameEvent::Desync { fields, .. } => {
-                    let names = guard.names.iter().enumerate();
+                    let names = guard.names.iter().take(MAX_FIELDS).enumerate();
                     names.filter(|(i, _)| fields >> i & 1 == 1).map(|(_, name)| name.clone()).collect()
                 }
                 _ => Vec::new(),
@@ -285,7 +284,7 @@ impl Rollback {
         stats: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.inner).game.lock().counters().iter());
     }
 
-    traverses!(self.peer, self.acts);
+    traverses!(self.peer, self.states);
 
     fn __repr__(&self) -> String {
         let inner = lock(&self.inner);

@@ -1,47 +1,49 @@
-//! How a game's states are kept: arrays copied here, callables, or by the game itself.
+//! The states of rollback games: arrays are copied here, and `tickwire._states` keeps all others.
 
 use super::*;
 
-use crate::rollback::{MAX_FIELDS, StateField, StateLayout};
+use crate::rollback::{MAX_FIELDS, StateField, StateLayout, StateRing, hash};
 
-/// How states are saved and loaded.
-pub(super) enum StateKind {
-    Arrays(Arrays),
-    Calls { save: Py<PyAny>, load: Py<PyAny>, check: Option<Py<PyAny>> },
-    Requests,
-}
+/// The saved states of a game: [`StateArrays`], or the `Copies` of `tickwire._states`.
+pub(super) struct States(Py<PyAny>);
 
-impl StateKind {
+impl States {
+    /// Keeps the states of `count` frames.
     pub(super) fn new(
+        py: Python<'_>,
         state: Option<&Bound<'_, PyAny>>,
-        save: Option<Py<PyAny>>,
-        load: Option<Py<PyAny>>,
-        check: Option<Py<PyAny>>,
+        functions: [Option<Py<PyAny>>; 3],
+        count: usize,
     ) -> PyResult<Self> {
-        match (state, save, load) {
-            (Some(state), None, None) => {
-                if check.is_some() {
-                    return Err(PyValueError::new_err(
-                        "check must be None with state: its fields are compared",
-                    ));
-                }
-                Ok(StateKind::Arrays(Arrays::new(state)?))
-            }
-            (None, Some(save), Some(load)) => Ok(StateKind::Calls { save, load, check }),
-            (None, None, None) => Ok(StateKind::Requests),
-            (Some(_), ..) => Err(PyValueError::new_err("state must be None if save and load are given")),
-            _ => Err(PyValueError::new_err("save and load must be given together, or neither of them")),
-        }
+        let made = py.import("tickwire._states")?.call_method1("states_of", (state, functions, count))?;
+        Ok(States(made.unbind()))
     }
 
     /// The mark of a state that is copied here; 0 for any other.
-    pub(super) fn mark(&self) -> u64 {
-        if let StateKind::Arrays(arrays) = self { arrays.layout.mark() } else { 0 }
+    pub(super) fn mark(&self, py: Python<'_>) -> u64 {
+        self.0.bind(py).cast::<StateArrays>().map_or(0, |arrays| arrays.get().layout.mark())
     }
 
-    /// Bytes of a state that is copied here.
-    pub(super) fn size(&self) -> usize {
-        if let StateKind::Arrays(arrays) = self { arrays.size } else { 0 }
+    /// Carries out a request by one of the methods. Returns what the game has to do itself.
+    pub(super) fn ask<'py>(
+        &self,
+        py: Python<'py>,
+        method: &Bound<'py, PyString>,
+        arguments: impl pyo3::call::PyCallArgs<'py>,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        let request = self.0.bind(py).call_method1(method, arguments)?;
+        Ok((!request.is_none()).then(|| request.unbind()))
+    }
+
+    /// The names of the fields and their checksums, before a frame.
+    pub(super) fn sums(&self, py: Python<'_>, frame: u32) -> PyResult<(Vec<String>, Vec<u32>)> {
+        self.0.bind(py).call_method1(intern!(py, "sums"), (frame,))?.extract()
+    }
+}
+
+impl Traverse for States {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.0)
     }
 }
 
@@ -60,97 +62,112 @@ unsafe impl Sync for Held {}
 /// Name, type, offset and size of a field: see `tickwire._states`.
 type Field = (String, Option<String>, usize, usize);
 
-/// Arrays that together are the state.
-pub(super) struct Arrays {
+#[pyclass(frozen, module = "tickwire._core")]
+pub(crate) struct StateArrays {
     held: Vec<Held>,
-    pub(super) layout: StateLayout,
-    size: usize,
+    layout: StateLayout,
+    ring: Mutex<StateRing>,
 }
 
-impl Arrays {
-    fn new(state: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let mut arrays = Arrays { held: Vec::new(), layout: StateLayout::default(), size: 0 };
-        let module = state.py().import("tickwire._states")?;
-        for array in module.call_method1("arrays_of", (state,))?.try_iter()? {
-            let (shown, array, fields): (String, Bound<'_, PyAny>, Vec<Field>) = array?.extract()?;
-            arrays.add(&shown, &array, fields)?;
+#[pymethods]
+impl StateArrays {
+    #[new]
+    fn new(arrays: Vec<(String, Bound<'_, PyAny>, Vec<Field>)>, count: usize) -> PyResult<Self> {
+        let (mut held, mut layout, mut size) = (Vec::new(), StateLayout::default(), 0);
+        for (shown, array, fields) in arrays {
+            let has_type = fields.iter().all(|(_, kind, ..)| kind.is_some());
+            let flags = if has_type { ffi::PyBUF_CONTIG } else { ffi::PyBUF_CONTIG | ffi::PyBUF_FORMAT };
+            let raw = Raw::get(&array, flags).map_err(|error| {
+                let why = error.value(array.py()).to_string();
+                PyTypeError::new_err(format!(
+                    "{shown} must be a C-contiguous array that can be written to: {why}"
+                ))
+            })?;
+            let (whole, stride) = (size..size + raw.len(), raw.item_size().max(1));
+            size = whole.end;
+            layout.fields.extend(fields.into_iter().map(|(name, kind, offset, size)| {
+                let kind = kind.unwrap_or_else(|| raw.format().to_string_lossy().into_owned());
+                let part = (size > 0).then_some(offset..offset + size);
+                StateField { name, kind, array: whole.clone(), stride, part }
+            }));
+            held.push(Held(raw));
         }
-        if arrays.size == 0 {
+        if size == 0 {
             return Err(PyValueError::new_err("state must have at least one byte, not 0"));
         }
-        let count = arrays.layout.fields.len();
-        if count > MAX_FIELDS {
+        if layout.fields.len() > MAX_FIELDS {
+            let count = layout.fields.len();
             refuse!(PyValueError, "state must have at most {MAX_FIELDS} fields, not {count}");
         }
-        Ok(arrays)
+        Ok(StateArrays { held, layout, ring: Mutex::new(StateRing::new(size, count)) })
     }
 
-    fn add(&mut self, shown: &str, array: &Bound<'_, PyAny>, fields: Vec<Field>) -> PyResult<()> {
-        let has_type = fields.iter().all(|(_, kind, ..)| kind.is_some());
-        let flags = if has_type { ffi::PyBUF_CONTIG } else { ffi::PyBUF_CONTIG | ffi::PyBUF_FORMAT };
-        let raw = Raw::get(array, flags).map_err(|error| {
-            let why = error.value(array.py()).to_string();
-            PyTypeError::new_err(format!(
-                "{shown} must be a C-contiguous array that can be written to: {why}"
-            ))
-        })?;
-        if raw.format().to_bytes().contains(&b'O') {
-            return Err(PyTypeError::new_err(format!(
-                "{shown} must be an array of numbers, not of Python objects: give save and load for these"
-            )));
-        }
-        let (whole, stride) = (self.size..self.size + raw.len(), raw.item_size().max(1));
-        self.size = whole.end;
-        for (name, kind, offset, size) in fields {
-            let kind = kind.unwrap_or_else(|| raw.format().to_string_lossy().into_owned());
-            let part = (size > 0).then_some(offset..offset + size);
-            self.layout.fields.push(StateField { name, kind, array: whole.clone(), stride, part });
-        }
-        self.held.push(Held(raw));
-        Ok(())
+    fn save(&self, frame: u32, checked: bool) {
+        let _ = checked;
+        self.copy_to(lock(&self.ring).save(frame));
     }
 
     #[allow(unsafe_code)]
-    pub(super) fn save(&self, to: &mut [u8]) {
-        let mut start = 0;
+    fn load(&self, frame: u32) {
+        let ring = lock(&self.ring);
+        // The core only loads what it has saved.
+        let mut rest = ring.get(frame).unwrap_or_default();
         for Held(raw) in &self.held {
-            let to = &mut to[start..start + raw.len()];
+            let Some((from, others)) = rest.split_at_checked(raw.len()) else { return };
+            rest = others;
+            // SAFETY: as for `copy_to`, and the buffer was requested as writable.
+            unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), raw.address() as *mut u8, from.len()) };
+        }
+    }
+
+    fn sums(&self, frame: u32) -> (Vec<String>, Vec<u32>) {
+        let sums = lock(&self.ring).get(frame).map(|saved| self.layout.sums(saved));
+        (self.layout.names(), sums.unwrap_or_default())
+    }
+
+    fn compare(&self, frame: u32) -> PyResult<()> {
+        let ring = lock(&self.ring);
+        let Some(saved) = ring.get(frame) else { return Ok(()) };
+        let mut own = vec![0; saved.len()];
+        self.copy_to(&mut own);
+        if own == saved {
+            return Ok(());
+        }
+        Err(SyncTestError::new_err((frame, self.layout.differences(saved, &own))))
+    }
+
+    fn finish_comparison(&self) {}
+}
+
+impl StateArrays {
+    #[allow(unsafe_code)]
+    fn copy_to(&self, mut rest: &mut [u8]) {
+        for Held(raw) in &self.held {
+            let Some((to, others)) = rest.split_at_mut_checked(raw.len()) else { return };
+            rest = others;
             // SAFETY: a held buffer has this many bytes at its address. They are copied as bytes of any value and never
             // referenced, because the game may write to them at any time.
             unsafe { core::ptr::copy_nonoverlapping(raw.address() as *const u8, to.as_mut_ptr(), to.len()) };
-            start += raw.len();
         }
-    }
-
-    #[allow(unsafe_code)]
-    pub(super) fn load(&self, from: &[u8]) {
-        let mut start = 0;
-        for Held(raw) in &self.held {
-            let from = &from[start..start + raw.len()];
-            // SAFETY: as for saving, and the buffer was requested as writable.
-            unsafe { core::ptr::copy_nonoverlapping(from.as_ptr(), raw.address() as *mut u8, from.len()) };
-            start += raw.len();
-        }
-    }
-
-    /// The fields of the current state that differ from a saved one.
-    pub(super) fn differences(&self, saved: &[u8]) -> Vec<String> {
-        let mut own = vec![0; self.size];
-        self.save(&mut own);
-        if own == saved { Vec::new() } else { self.layout.differences(saved, &own) }
     }
 }
 
-/// The names of what differs between two states of the game's own type.
-pub(super) fn differing(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    one.py().import("tickwire._states")?.call_method1("differing", (one, other))?.extract()
-}
-
-impl Traverse for StateKind {
-    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let StateKind::Calls { save, load, check } = self else { return Ok(()) };
-        visit.call(save)?;
-        visit.call(load)?;
-        check.traverse(visit)
+#[pyfunction]
+pub(crate) fn state_sum(value: &Bound<'_, PyAny>) -> PyResult<u32> {
+    if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyString>() {
+        return Ok(hash(1, value.str()?.to_str()?.as_bytes()));
     }
+    if let Ok(number) = value.cast::<PyFloat>() {
+        return Ok(hash(2, &number.value().to_bits().to_le_bytes()));
+    }
+    let Ok(raw) = Raw::get(value, ffi::PyBUF_FULL_RO) else {
+        let class = class_name(value);
+        refuse!(
+            PyTypeError,
+            "checksum must be an int, float, str, bytes or a buffer, or a mapping of names to such, not {class}"
+        )
+    };
+    let mut bytes = Vec::new();
+    raw.append_to(value.py(), &mut bytes)?;
+    Ok(hash(3, &bytes))
 }

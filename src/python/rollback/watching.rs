@@ -7,8 +7,8 @@ use crate::session::SharedRollback;
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
 pub(crate) struct Spectator {
-    acts: Acts,
-    players: Vec<usize>,
+    frames: Frames,
+    players: u16,
     game: SharedRollback<core::Spectator>,
 }
 
@@ -23,33 +23,30 @@ impl Spectator {
         #[within(0, 60)] buffer: u32,
         #[within(1, 1_000)] rate: u32,
     ) -> PyResult<Self> {
-        let kind = InputKind::new(inputs)?;
-        let (mask, _) = seats(None, Some(players), Some(0))?;
-        let mut config = Config::new(1, 0, kind.shape());
-        config.players = mask;
+        let frames = Frames::new(inputs)?;
+        let (players, _) = seats(None, Some(players), Some(0))?;
+        let mut config = Config::new(1, 0, frames.kind.shape.clone());
+        config.players = players;
         config.rate = rate;
         let spectator = SharedRollback::new(core::Spectator::new(config, frame, buffer));
         if let Some(peer) = peer {
             peer.get().set_core(Box::new(spectator.clone()))?;
         }
-        let players = (0..MAX_PLAYERS).filter(|player| mask >> player & 1 == 1).collect();
-        let acts = Acts::new(kind, StateKind::Requests, 1, MAX_PLAYERS);
-        Ok(Spectator { acts, players, game: spectator })
+        Ok(Spectator { frames, players, game: spectator })
     }
 
     fn advance<'py>(&self, py: Python<'py>, #[within(1, 64)] limit: u32) -> PyResult<Bound<'py, PyList>> {
         let frames = self.game.lock().advance(limit);
         let list = PyList::empty(py);
-        let mask_of = |mask, player: &usize| mask | 1 << *player;
         for frame in frames {
-            let (row, left) = {
+            let (mut inputs, mut left) = (Vec::new(), 0);
+            for player in members(self.players) {
                 let game = self.game.lock();
-                let has_left = |player: &&usize| game.input(**player, frame).1 == Status::Left;
-                let left = self.players.iter().filter(has_left).fold(0, mask_of);
-                (self.acts.find(py, self.players.iter().map(|player| game.input(*player, frame).0)), left)
-            };
-            let players = self.players.iter().fold(0, mask_of);
-            list.append(self.acts.advance(py, frame, row, [players, 0, left])?)?;
+                let (input, status) = game.input(player, frame);
+                inputs.push(copied(input));
+                left |= u16::from(status == Status::Left) << player;
+            }
+            list.append(self.frames.advance(py, frame, &inputs, [self.players, 0, left])?)?;
         }
         Ok(list)
     }

@@ -26,6 +26,8 @@ class Messages(Feature):
             channel = self.rng.randrange(len(KINDS))
             number = numbered(link, way, NAMES[channel])
             size = self.rng.choice([0, 20]) if self.rng.random() < 0.98 else self.rng.randint(1000, 8000)
+            if size > 1000:
+                link.notes["large"] = self.game.network.now
             if send(Numbered(channel, number, bytes(size)), NAMES[channel]):
                 link.flow(way, NAMES[channel], KINDS[channel]).send(number, 0, False)
 

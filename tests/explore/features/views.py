@@ -42,9 +42,10 @@ class Views(Feature):
             raise Violation(f"view owners: differ from the world's at {player}")
 
     def judge(self, player: Player, count: int, note: Any) -> None:
-        """A change is shown a tick after it came, or two."""
+        """A change is shown a tick after it came, or two, unless large messages took the budget."""
         newest, note["count"] = note.get("count", count), count
-        if count > newest and player.settled(4) and self.game.is_perfect:
+        is_crowded = self.game.network.now - player.link.notes.get("large", -1.0) < 1.0
+        if count > newest and player.settled(4) and self.game.is_perfect and not is_crowded:
             late = self.game.network.now - self.changed[newest + 1] - self.game.latency
             bound = 2 / self.game.tick_rate + 2 / player.rate + 0.002
             if late > bound:
