@@ -31,8 +31,8 @@ pub(super) enum Advance {
     Late,
     /// It is of the newest one's tick.
     Same,
-    /// It is the newest now, of a ghost that had these flags.
-    Newest { flags: u8 },
+    /// It is the newest now.
+    Newest,
 }
 
 /// What is known of a ghost besides its states.
@@ -251,7 +251,7 @@ impl States {
         set: u8,
         differing: impl FnOnce(&[u32]) -> u64,
     ) -> Advance {
-        let Head { tick: newest, destroyed, flags, .. } = self.heads[id];
+        let Head { tick: newest, destroyed, .. } = self.heads[id];
         if newest == 0 || tick <= destroyed {
             return Advance::Missing;
         }
@@ -262,7 +262,7 @@ impl States {
         self.heads[id].dirty |= dirty;
         self.heads[id].flags |= set;
         self.push(id, tick, state);
-        Advance::Newest { flags }
+        Advance::Newest
     }
 
     /// Keeps the state of a tick before that of the newest one, if it is among the newest.

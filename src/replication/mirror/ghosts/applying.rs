@@ -14,7 +14,7 @@ impl Ghosts {
     pub(in super::super) fn apply(&mut self, tick: u32, record: &StagedRecord, staged: &Staged) -> Outcome {
         let id = record.id as usize;
         match record.op {
-            StagedOp::Update { mask } => self.update(id, tick, mask, record, staged),
+            StagedOp::Update { mask } => self.update(tick, mask, record, staged),
             StagedOp::Create(audience) => self.create(id, tick, audience, record, staged),
             StagedOp::Destroy => self.destroy(id, tick),
             StagedOp::Alike { mask, from, to } => self.update_alike(tick, mask, from..to, record, staged),
@@ -39,9 +39,7 @@ impl Ghosts {
             return Outcome::Skipped(1);
         }
         if tick <= newest {
-            if tick < newest {
-                self.insert(id, tick, state);
-            }
+            self.advance(record.id, tick, 0, state);
             return Outcome::Quiet;
         }
         let fresh = newest == 0;
@@ -78,53 +76,49 @@ impl Ghosts {
     ) -> Outcome {
         let (size, mut skipped) = (self.pages.form().size(), 0);
         for (alike, state) in staged.alike(record, range, size) {
-            if alike.is_skipped {
-                skipped += 1;
-                continue;
-            }
-            let (Some(narrow), Some((page, at))) = (&self.narrow, self.pages.get_mut(alike.id as usize))
-            else {
-                skipped += 1;
-                continue;
-            };
-            let differing = |newest: &[u32]| narrow.differing(mask, state, newest);
-            match page.states.advance(at, tick, state, LISTED, differing) {
-                // A record before it in the packet may have ended it.
-                Advance::Missing => skipped += 1,
-                Advance::Late => self.insert(alike.id as usize, tick, state),
-                Advance::Newest { flags } if flags & LISTED == 0 => self.listed.push(alike.id),
-                Advance::Same | Advance::Newest { .. } => {}
-            }
+            let is_skipped =
+                alike.is_skipped || self.advance(alike.id, tick, mask, state) == Advance::Missing;
+            skipped += u64::from(is_skipped);
         }
         Outcome::Skipped(skipped)
     }
 
+    fn update(&mut self, tick: u32, mask: u64, record: &StagedRecord, staged: &Staged) -> Outcome {
+        let state = staged.state(record, self.pages.form().size());
+        match self.advance(record.id, tick, mask & self.with_words, state) {
+            Advance::Missing => return Outcome::Skipped(1),
+            Advance::Newest if !self.without_words.is_empty() => {
+                let changed = self.put_bodies(record.id as usize, record, staged);
+                self.mark(record.id as usize, changed);
+            }
+            _ => {}
+        }
+        Outcome::Quiet
+    }
+
+    /// Keeps the state of an update. A record before it in the packet may have ended the ghost.
     #[inline]
-    fn update(&mut self, id: usize, tick: u32, mask: u64, record: &StagedRecord, staged: &Staged) -> Outcome {
-        let form = self.pages.form();
-        let state = staged.state(record, form.size());
-        let Some((page, at)) = self.pages.get_mut(id) else { return Outcome::Skipped(1) };
-        let (class, mask) = (&*self.class, mask & self.with_words);
-        let differing = |newest: &[u32]| match &self.narrow {
+    fn advance(&mut self, id: u32, tick: u32, mask: u64, state: &[u32]) -> Advance {
+        let Ghosts { pages, class, narrow, listed, .. } = self;
+        let form = pages.form();
+        let Some((Page { states, version, .. }, at)) = pages.get_mut(id as usize) else {
+            return Advance::Missing;
+        };
+        let differing = |newest: &[u32]| match narrow {
             Some(narrow) => narrow.differing(mask, state, newest),
             None => form.differing(class, mask, state, newest),
         };
-        match page.states.advance(at, tick, state, LISTED, differing) {
-            // A record before it in the packet may have ended it.
-            Advance::Missing => return Outcome::Skipped(1),
-            Advance::Late => self.insert(id, tick, state),
-            Advance::Same => {}
-            Advance::Newest { flags } => {
-                if flags & LISTED == 0 {
-                    self.listed.push(record.id);
-                }
-                if !self.without_words.is_empty() {
-                    let changed = self.put_bodies(id, record, staged);
-                    self.mark(id, changed);
-                }
+        let was_listed = states.heads[at].flags & LISTED != 0;
+        let advance = states.advance(at, tick, state, LISTED, differing);
+        match advance {
+            Advance::Newest if !was_listed => listed.push(id),
+            Advance::Late => {
+                *version = version.wrapping_add(1);
+                states.insert(at, tick, state);
             }
+            _ => {}
         }
-        Outcome::Quiet
+        advance
     }
 
     fn destroy(&mut self, id: usize, tick: u32) -> Outcome {
@@ -164,15 +158,6 @@ impl Ghosts {
             page.bodies.resize(PAGE * self.without_words.len(), Box::default());
         }
         page.states.push(at, tick, state);
-    }
-
-    /// Keeps a state of an earlier tick than the newest.
-    #[inline(never)]
-    fn insert(&mut self, id: usize, tick: u32, state: &[u32]) {
-        if let Some((Page { states, version, .. }, at)) = self.pages.get_mut(id) {
-            *version = version.wrapping_add(1);
-            states.insert(at, tick, state);
-        }
     }
 
     /// The properties of a mask whose words differ from the newest.
