@@ -2,7 +2,7 @@
 //!
 //! Promises: what becomes of them is what becomes of each by itself ([`Ghosts::read_update`]).
 
-use super::super::super::packet::{Base, Heads, Violation};
+use super::super::super::packet::{Heads, Violation};
 use super::super::pages::Pages;
 use super::super::staged::{Alike, Staged, StagedOp};
 use super::{Against, Ghosts, check_skip};
