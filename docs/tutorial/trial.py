@@ -192,8 +192,9 @@ def title(chapter: Path) -> str:
 
 
 def rows(chapter: Path) -> str:
-    """The rows of a chapter's table: its own, and those of the chapters before."""
-    shown = CHAPTERS[: CHAPTERS.index(chapter) + 1]
+    """The rows of a chapter's table: its own and the one before. The last chapter has all of them."""
+    index = CHAPTERS.index(chapter)
+    shown = CHAPTERS if chapter == CHAPTERS[-1] else CHAPTERS[max(0, index - 1) : index + 1]
     return "".join(f"| {' | '.join([title(each), *result(each).cells()])} |\n" for each in shown)
 
 

@@ -156,7 +156,7 @@ def call(
     """
     if not isinstance(direction, Direction):
         kind = direction.__name__ if inspect.isfunction(direction) else repr(direction)
-        raise TypeError(f"@tw.call must name its direction, as @tw.call(tw.to_server), not {kind}")
+        raise TypeError(f"@tw.call must have a direction, such as @tw.call(tw.to_server), not {kind}")
     if direction is not Direction.TO_SERVER:
         given = {"rate": rate, "burst": burst, "owned": owned, "abuse": abuse}
         for name, value in given.items():
@@ -198,7 +198,7 @@ def check_function(function: object) -> None:
         raise TypeError(f"function must be callable, not {type(function).__name__}")
     if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
         name = getattr(function, "__name__", "it")
-        raise TypeError(f"function must be a plain one, and {name} is a coroutine function or a generator")
+        raise TypeError(f"function must be a plain function, not a coroutine function or a generator: {name}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -274,11 +274,11 @@ def _declare(
 def _function_name(function: Any) -> str:
     """The name of a function that can be a call."""
     if isinstance(function, Call):
-        raise TypeError(f"{function.function.__name__} is a call already: one function is one call")
+        raise TypeError(f"{function.function.__name__} is already a call: decorate a function only once")
     if not inspect.isfunction(function):
-        raise TypeError(f"@tw.call goes on a function, not on {function!r}")
+        raise TypeError(f"@tw.call must decorate a function, not {function!r}")
     if function.__name__ == "<lambda>":
-        raise TypeError("@tw.call goes on a function with a name and annotations, not on a lambda")
+        raise TypeError("@tw.call must decorate a function with a name and annotations, not a lambda")
     name = function.__name__
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(

@@ -64,7 +64,7 @@ def enum_of(class_: type[Enum]) -> FieldType:
     """Sends the members' values if all are integers, otherwise their positions."""
     members = list(class_)
     if not members:
-        raise TypeError(f"{class_.__name__} must have members, and has none")
+        raise TypeError(f"{class_.__name__} must have at least one member")
     values = [member.value for member in members]
     numbers = values if all(map(_fits, values)) else range(len(values))
     named = [(member.name, number, member) for number, member in zip(numbers, members, strict=True)]
@@ -76,8 +76,8 @@ def flags_of(class_: type[Flag]) -> FieldType:
     rising = [1 << place for place in range(min(len(members), _MAX_FLAGS))]
     if not members or [value for _, value, _ in members] != rising:
         raise TypeError(
-            f"{class_.__name__} must have flags 1, 2, 4 and so on, none left out, at most {_MAX_FLAGS} (each "
-            "combination that arrives stays in its class); tw.flags(...) takes more, as an int"
+            f"{class_.__name__} must have the flags 1, 2, 4 and so on without gaps, at most {_MAX_FLAGS}: "
+            "tw.flags(...) takes more, as an int"
         )
     return member_of("flags", class_, members, (class_.__name__, class_, class_(0), False))
 

@@ -34,7 +34,7 @@ from tickwire._connection import (
     PeerEvent,
     SendResult,
 )
-from tickwire._ghost import Always, Chosen, Grid, Hook, Owner
+from tickwire._ghost import Always, Chosen, Declared, Grid, Hook, Owner
 from tickwire._hooks import AdmissionHook, PriorityHook
 from tickwire._message import MessageFactory
 from tickwire._past import Judgements, Past
@@ -482,22 +482,15 @@ class Properties:
 
     def __new__(
         cls,
-        name: str,
-        fields: Sequence[tuple[str, FieldType, str]],
+        schema: Schema,
+        conditions: Sequence[str],
         capacity: int,
-        rules: dict[str, tuple[str, str | None, float, float]],
+        rules: Sequence[tuple[int, str, int, float, float]],
         coded: bool,
-        references: dict[str, type | str],
+        references: Sequence[str | None],
+        declared: Declared,
         /,
     ) -> Properties: ...
-    @property
-    def references(self) -> dict[str, type | str]:
-        """The target of each reference property, by property name: a ghost class, or its name."""
-    @property
-    def rules(self) -> dict[str, tuple[str, str | None, float, float]]:
-        """The rules for showing properties between ticks, by property name: the rule, the velocity property, and
-        numbers.
-        """
     @property
     def name(self) -> str:
         """The ghost class's name."""
@@ -505,11 +498,8 @@ class Properties:
     def capacity(self) -> int:
         """The maximum number of living ghosts."""
     @property
-    def coded(self) -> bool:
-        """Whether the ghosts' data is entropy-coded."""
-    @property
-    def fields(self) -> list[tuple[str, FieldType, str]]:
-        """Names, types and conditions of the properties, in order."""
+    def declared(self) -> Declared:
+        """What the class declares."""
     def set_defaults(self, ghost: object, /) -> None:
         """Uses an object's attributes as the class's defaults. Raises FieldError if a value is out of its range."""
 
@@ -779,9 +769,9 @@ def reliable_ordered(
     send_queue: int = 1024,
     receive_window: int = 1024,
     receive_bytes: int = 1048576,
-    max_message_bytes: int = 65536,
     resend_time: float | None = None,
     early_copies: int = 1,
+    max_message_bytes: int = 65536,
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
@@ -793,11 +783,11 @@ def reliable_ordered(
             ``FULL``.
         receive_window (int, default 1024): the most messages that the receiver buffers for its game.
         receive_bytes (int, default 1048576): the most bytes that the receiver buffers for its game.
-        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is
             resent when its packets are lost, or after a timeout computed from the RTT and its variance.
         early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
             first, 1 to 8. The copies are sent one tick apart, while the budget has room.
+        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
         weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """
@@ -808,9 +798,9 @@ def reliable_unordered(
     send_queue: int = 1024,
     receive_window: int = 1024,
     receive_bytes: int = 1048576,
-    max_message_bytes: int = 65536,
     resend_time: float | None = None,
     early_copies: int = 1,
+    max_message_bytes: int = 65536,
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
@@ -823,11 +813,11 @@ def reliable_unordered(
             ``FULL``.
         receive_window (int, default 1024): the most messages that the receiver buffers for its game.
         receive_bytes (int, default 1048576): the most bytes that the receiver buffers for its game.
-        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is
             resent when its packets count as lost.
         early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
             first, 1 to 8.
+        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
         weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
     """

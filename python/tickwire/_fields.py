@@ -393,8 +393,8 @@ def register(
     """
     if not isinstance(class_, type):
         raise TypeError(f"register() takes a class, not {class_!r}")
-    if class_ in BARE or class_ in MUST_SAY or hasattr(class_, "__tickwire_schema__"):
-        raise TypeError(f"{class_.__name__} is a type that fields have anyway")
+    if class_ in BARE or class_ in MUST_DECLARE or hasattr(class_, "__tickwire_schema__"):
+        raise TypeError(f"{class_.__name__} is a type that fields already support")
     REGISTERED[class_] = Converter(wire, to_wire, from_wire)
 
 
@@ -445,16 +445,16 @@ BOUNDED = {
     "hermite": _PROPERTIES,
     "threshold": _PROPERTIES,
 }
-MUST_SAY: dict[type, str] = {
-    int: "how many bits (tw.u16, tw.bits(12)) or which range (tw.ranged(0, 100))",
-    str: "how long it may be (tw.text(200), tw.fields.wide_text(100))",
-    bytes: "how long it may be (tw.data(200))",
-    tuple: "what its numbers are (tw.vec2, tw.vec3, tw.fields.unit_vector, tw.fields.quaternion), or have a "
+MUST_DECLARE: dict[type, str] = {
+    int: "its bits (tw.u16, tw.bits(12)) or its range (tw.ranged(0, 100))",
+    str: "its length (tw.text(200), tw.fields.wide_text(100))",
+    bytes: "its length (tw.data(200))",
+    tuple: "its numbers (tw.vec2, tw.vec3, tw.fields.unit_vector, tw.fields.quaternion), or have a "
     "field for each part (tuple[tw.f32, tw.f32])",
-    Transform: "which range its translations have (tw.fields.transform(-100, 100, 1 / 64))",
-    list: "how many items it has at most, as Annotated[list[...], tw.up_to(16)]",
-    set: "how many items it has at most, as Annotated[set[...], tw.up_to(16)]",
-    frozenset: "how many items it has at most, as Annotated[frozenset[...], tw.up_to(16)]",
-    dict: "how many entries it has at most, as Annotated[dict[...], tw.up_to(16)], or how many slots, as "
+    Transform: "the range of its translations (tw.fields.transform(-100, 100, 1 / 64))",
+    list: "its maximum length, such as Annotated[list[...], tw.up_to(16)]",
+    set: "its maximum length, such as Annotated[set[...], tw.up_to(16)]",
+    frozenset: "its maximum length, such as Annotated[frozenset[...], tw.up_to(16)]",
+    dict: "its maximum length, such as Annotated[dict[...], tw.up_to(16)], or its slots, such as "
     "Annotated[dict[int, ...], tw.fields.sparse(64)]",
 }

@@ -12,12 +12,13 @@ import inspect
 import sys
 import types
 from collections.abc import Callable
-from typing import Annotated, Any, NamedTuple, TypeVar, dataclass_transform, overload
+from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, dataclass_transform, overload
 
-from tickwire._core import ClientHandle, FieldType, Ghost, GhostArrays, Properties, Property
+from tickwire._checks import check_number, check_within
+from tickwire._core import ClientHandle, FieldType, Ghost, GhostArrays, Properties, Property, Schema
 from tickwire._fields import NATURAL, Condition, ShownAs, When, initial
 from tickwire._message import check_bases, default_of, own_fields, rebind_class_cell, resolve_hints, unwrapped
-from tickwire._references import Reference, checked, number_type, quote_later
+from tickwire._references import Reference, checked, number_type, quote_later, shown
 
 __all__ = ["DEFAULT_CAPACITY", "Always", "Chosen", "Grid", "Hook", "Owner", "ghost"]
 
@@ -73,7 +74,7 @@ def ghost(
 
 def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, kw_only: bool) -> type[_T]:
     if not isinstance(cls, type):
-        raise TypeError(f"@tickwire.ghost goes on a class, not on {cls!r}")
+        raise TypeError(f"@tickwire.ghost must decorate a class, not {cls!r}")
     if any("__tickwire_schema__" in base.__dict__ for base in cls.__mro__):
         raise TypeError(f"{cls.__name__} is a message: a class is either a message or a ghost")
     if not isinstance(coded, bool):
@@ -92,14 +93,14 @@ def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, 
     made = _with_base(cls)
 
     inherited: dict[str, tuple[FieldType, str]] = {}
-    said: dict[str, tuple[str, str | None, float, float]] = {}
+    said: dict[str, Rule] = {}
     references: dict[str, type | str] = {}
     for base in reversed(made.__mro__[1:]):
         properties = base.__dict__.get(PROPERTIES)
         if properties is not None:
-            inherited.update({name: (field_type, only) for name, field_type, only in properties.fields})
-            said.update(properties.rules)
-            references.update(properties.references)
+            inherited.update({name: each for name, *each in properties.declared.fields})
+            said.update(properties.declared.rules)
+            references.update(properties.declared.references)
     fields = list(dataclasses.fields(made))  # type: ignore[arg-type]
     by_name = {**inherited, **{name: (field_type, conditions[name]) for name, field_type in own.items()}}
     check_bases(cls, fields, by_name, "ghost")
@@ -108,8 +109,8 @@ def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, 
     references = {name: target for name, target in references.items() if name not in own}
     for name, target in own_references.items():
         references[name] = checked(f"{cls.__name__}.{name}", target, original, made)
-    declarations = [(field.name, *by_name[field.name]) for field in fields]
-    properties = Properties(cls.__name__, declarations, capacity, said, coded, references)
+    declared_now = Declared([(field.name, *by_name[field.name]) for field in fields], said, references, coded)
+    properties = declared_now.compiled(cls.__name__, capacity)
     setattr(made, PROPERTIES, properties)
     for place, field in enumerate(fields):
         setattr(made, field.name, Property(properties, place))
@@ -118,17 +119,56 @@ def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, 
     return made
 
 
+Rule: TypeAlias = tuple[str, str | None, float, float]
+"""A display rule: its name, its velocity's name, and two numbers."""
+
+
+class Declared(NamedTuple):
+    """What a ghost class declares, with what it inherits."""
+
+    fields: list[tuple[str, FieldType, str]]
+    """Names, types and conditions of the properties, in order."""
+    rules: dict[str, Rule]
+    """The display rules of properties, by name."""
+    references: dict[str, type | str]
+    """The targets of references, by property name: a ghost class, or its name."""
+    coded: bool
+
+    def compiled(self, class_: str, capacity: int) -> Properties:
+        """The class's program."""
+        places = {name: place for place, (name, *_) in enumerate(self.fields)}
+        rules: list[tuple[int, str, int, float, float]] = []
+        for name, (rule, velocity, first, second) in self.rules.items():
+            if velocity is not None and velocity not in places:
+                raise ValueError(f"{class_}.{name}: there is no property {velocity!r}")
+            if name in places:
+                rules.append((places[name], rule, places.get(velocity or "", 0), first, second))
+        conditions = [condition for *_, condition in self.fields]
+        chosen = [each for each in conditions if each.startswith("when:")]
+        for name, _, condition in self.fields:
+            if condition in chosen and condition != chosen[0]:
+                known, other = chosen[0][5:], condition[5:]
+                raise ValueError(
+                    f"{class_}.{name}: tw.world.when must have only one name in a class, '{known}', not also "
+                    f"'{other}': declare a second class"
+                )
+        references = [shown(self.references[name]) if name in self.references else None for name in places]
+        schema = Schema(class_, [(name, field_type) for name, field_type, _ in self.fields])
+        return Properties(schema, conditions, capacity, rules, self.coded, references, self)
+
+
 def _condition(where: str, hint: Any) -> str:
     """The name of the condition in an annotation; empty if it has none."""
     found = [extra for extra in unwrapped(hint)[1] if isinstance(extra, Condition)]
     if len(found) > 1:
         masks = [extra for extra in found if isinstance(extra, When)]
         hint = (
-            f": the mask of {masks[0]} can say what owners get"
+            f": the mask of {masks[0]} can select owners too"
             if len(masks) == 1 and initial not in found
             else ""
         )
-        raise TypeError(f"{where}: {' and '.join(map(str, found))} contradict each other; give one{hint}")
+        both = " and ".join(map(str, found))
+        raise TypeError(f"{where}: {both} contradict each other; give only one{hint}")
     if not found:
         return ""
     return f"when:{found[0].condition}" if isinstance(found[0], When) else found[0].name
@@ -146,7 +186,7 @@ def _references(cls: type, hints: dict[str, Any], declared: dict[str, Any]) -> d
         if len(found) > 1 or others or plain is not object:
             marks = [mark for extra in found + others for mark in unwrapped(extra)[1] or (extra,)]
             shown = " and ".join(map(str, marks))
-            raise TypeError(f"{cls.__name__}.{name}: {shown} contradict each other; give one")
+            raise TypeError(f"{cls.__name__}.{name}: {shown} contradict each other; give only one")
         references[name] = found[0].target
         given = cls.__dict__.get(name, NATURAL)
         if given is NATURAL:
@@ -156,11 +196,11 @@ def _references(cls: type, hints: dict[str, Any], declared: dict[str, Any]) -> d
     return references
 
 
-def _rule(where: str, hint: Any) -> tuple[str, str | None, float, float] | None:
+def _rule(where: str, hint: Any) -> Rule | None:
     """The display rule in an annotation: its name, its velocity's name, and two numbers."""
     found = [extra for extra in unwrapped(hint)[1] if isinstance(extra, ShownAs)]
     if len(found) > 1:
-        raise TypeError(f"{where}: {' and '.join(map(repr, found))} contradict each other; give one")
+        raise TypeError(f"{where}: {' and '.join(map(repr, found))} contradict each other; give only one")
     return (found[0].name, found[0].velocity, *found[0].numbers) if found else None
 
 
@@ -254,3 +294,36 @@ class Grid(NamedTuple):
     for everything that is due. The factor doubles at a quarter of the radius, doubles again at a sixteenth,
     and so on, up to 1. 1: distance doesn't matter.
     """
+
+
+CELLS, LEAVES = 1 / 4, 1.125
+"""The width of a grid's cells, and the distance up to which a ghost stays, in radii."""
+
+
+def relevancy_of(rule: object) -> tuple[str, object]:
+    """How the native core gets a rule: its name, and a hook's function or a grid's numbers."""
+    match rule:
+        case Always() | Owner() | Chosen():
+            return type(rule).__name__, None
+        case Hook(function):
+            if not callable(function):
+                raise TypeError(f"Hook's function must be callable, not {type(function).__name__}")
+            return "Hook", function
+        case Grid(name, radius, cell, leave_radius, linger, far_weight):
+            check_number("grid's radius", radius)
+            numbers = {
+                "cell": (radius * CELLS if radius > 0 else 1.0) if cell is None else cell,
+                "leave_radius": radius * LEAVES if leave_radius is None else leave_radius,
+                "far_weight": far_weight,
+            }
+            for key, number in numbers.items():
+                check_number(f"grid's {key}", number)
+            check_within("grid's linger", linger, 0, 65536, int)
+            cell, leave_radius, far_weight = numbers.values()
+            return "Grid", (name, cell, radius, leave_radius, far_weight, linger)
+        case _:
+            hint = ": make an object of it" if isinstance(rule, type) else ""
+            raise TypeError(
+                "rule must be tw.world.Always(), tw.world.Owner(), tw.world.Grid(...), tw.world.Chosen() or "
+                f"tw.world.Hook(...), not {rule!r}{hint}"
+            )

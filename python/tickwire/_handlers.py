@@ -66,7 +66,7 @@ class Handlers:
             )
         if class_ in self._by_class:
             taken = self._by_class[class_].__qualname__
-            raise ValueError(f"{class_.__name__} has a function already, {taken}()")
+            raise ValueError(f"{class_.__name__} already has a function, {taken}()")
 
         def register(function: Callable[..., Any]) -> Callable[..., Any]:
             self._by_class[class_] = function

@@ -147,7 +147,8 @@ def _message(cls: type, channel: Channel | None) -> Iterator[str]:
 
 def _ghost(cls: type, described: str) -> Iterator[str]:
     properties: Properties = cls.__dict__["__tickwire_properties__"]
-    types = [field_type for _, field_type, _ in properties.fields]
+    declared = properties.declared
+    types = [field_type for _, field_type, _ in declared.fields]
     # Where references are to it, its ghosts have numbers.
     number = 32 if "\ni 4:(id) " in described else 0
     bits = [
@@ -156,9 +157,9 @@ def _ghost(cls: type, described: str) -> Iterator[str]:
     size = _bits(*bits)
     kinds = {
         name: f"reference to {target if isinstance(target, str) else target.__name__}"
-        for name, target in properties.references.items()
+        for name, target in declared.references.items()
     }
-    coded = ", coded" if properties.coded else ""
+    coded = ", coded" if declared.coded else ""
     yield f"{cls.__name__}: {size}, at most {properties.capacity:,} at a time{coded}"
     rows: list[Row] = [
         (
@@ -166,7 +167,7 @@ def _ghost(cls: type, described: str) -> Iterator[str]:
             _bits(each.min_bits, each.max_bits),
             ", ".join(filter(None, (kinds.get(name, str(each)), _said(said)))),
         )
-        for name, each, said in properties.fields
+        for name, each, said in declared.fields
     ]
     if number:
         rows.append(("(id)", _bits(number, number), "for references to it, initial"))

@@ -173,7 +173,7 @@ class LanAnnouncement:
         if not isinstance(host, Peer | Server):
             raise TypeError(f"host must be a Peer or a Server, not {type(host).__name__}")
         if host.network is not None:
-            raise ValueError("host must be on a real network: on a simulated one nobody can ask")
+            raise ValueError("host must be on a real network, not on a simulated network")
         check_within("max_players", max_players, 0, 65_535, int)
         check_within("port", port, 1, 65_535, int)
         self._title = _check_title(title)

@@ -22,7 +22,7 @@ from tickwire._core import FieldType, Schema, Stream
 from tickwire._fields import (
     BARE,
     BOUNDED,
-    MUST_SAY,
+    MUST_DECLARE,
     NATURAL,
     NUMBERS,
     Bound,
@@ -87,7 +87,7 @@ def message(
     """
     names = sys._getframe(1).f_locals
     if block and frozen:
-        raise TypeError("block=True and frozen=True don't go together: a block is set when it has arrived")
+        raise TypeError("block=True and frozen=True can't be combined: a block is set when it arrives")
     options = {"frozen": frozen, "order": order, "kw_only": kw_only}
     if cls is None:
         return lambda cls: _declared(cls, names, block, channel, options)
@@ -107,7 +107,7 @@ def _declared(
     options: dict[str, bool],
 ) -> type[_T]:
     if not isinstance(cls, type):
-        raise TypeError(f"@tickwire.message goes on a class, not on {cls!r}")
+        raise TypeError(f"@tickwire.message must decorate a class, not {cls!r}")
     if issubclass(cls, Message):
         raise TypeError(
             f"{cls.__name__}: derive from Message to write serialize() yourself, "
@@ -119,7 +119,8 @@ def _declared(
     own = own_fields(cls, hints)
     if block and not block_inherited:
         if "block" in hints:
-            raise TypeError(f"{cls.__name__}.block is what block=True adds; call the field something else")
+            name = f"{cls.__name__}.block"
+            raise TypeError(f"{name} is the name that block=True adds: give the field another name")
         cls.__annotations__["block"] = bytes
         cls.block = dataclasses.field(default=b"", kw_only=True, repr=False)  # type: ignore[attr-defined]
     made: type[_T] = dataclasses.dataclass(slots=True, **options)(cls)
@@ -179,7 +180,7 @@ def check_bases(
         if field.name not in types_by_name:
             raise TypeError(
                 f"{cls.__name__}.{field.name} comes from a base class that is not a {decorator}: "
-                f"make that one with @{decorator} too"
+                f"make it with @{decorator} too"
             )
 
 
@@ -190,7 +191,7 @@ def _natural(where: str, field_type: FieldType) -> Any:
         natural = made_anew()
     except Exception as error:  # Whatever the game's own from_wire raises.
         why = f"its from_wire raised {type(error).__name__}: {error}"
-        raise TypeError(f"{where} has no natural default, as {why}; give it one") from error
+        raise TypeError(f"{where} has no natural default, because {why}: give it a default") from error
     return dataclasses.field(default_factory=made_anew) if field_type.is_mutable else natural
 
 
@@ -207,8 +208,8 @@ def resolve_hints(cls: type, names: dict[str, Any]) -> dict[str, Any]:
         return typing.get_type_hints(cls, localns=own, include_extras=True)
     except NameError as error:
         raise TypeError(
-            f"{cls.__name__}: {error} in an annotation. Names in annotations must be those of the module, "
-            "or of the function that the class statement itself stands in"
+            f"{cls.__name__}: {error} in an annotation. Names in annotations must be defined in the module, "
+            "or in the function that contains the class statement"
         ) from error
     except (TypeError, ValueError) as error:
         if str(error).startswith(f"{cls.__name__}."):
@@ -268,7 +269,7 @@ def declared_type(cls: type, where: str, hint: Any) -> FieldType:
     found = [extra for extra in extras if not isinstance(extra, Bound)]
     bounds = {extra.name: extra for extra in extras if isinstance(extra, Bound)}
     if len(found) > 1 or len(found) + len(bounds) < len(extras):
-        raise TypeError(f"{where}: {' and '.join(map(str, extras))} contradict each other; give one")
+        raise TypeError(f"{where}: {' and '.join(map(str, extras))} contradict each other; give only one")
     bounds.pop("common", None)
     try:
         made = _bounded_type(cls, where, plain, found, bounds)
@@ -322,7 +323,7 @@ def _not_for(bounds: dict[str, Bound], plain: Any) -> str:
         return f"{bounds[condition]} is for {BOUNDED[condition]}"
     if plain in (list, tuple, set, frozenset, dict):
         held = "tw.u8, tw.u8" if plain is dict else "tw.u8"
-        return f"{plain.__name__} must say what it holds, as {plain.__name__}[{held}]"
+        return f"{plain.__name__} must declare its items, such as {plain.__name__}[{held}]"
     kind = typing.get_origin(plain) or plain
     hints = {str: "takes tw.text({0}) or tw.fields.wide_text({0})", bytes: "takes tw.data({0})"}
     meant = " and ".join(f"{bound} is for {BOUNDED[name]}" for name, bound in bounds.items())
@@ -332,7 +333,7 @@ def _not_for(bounds: dict[str, Bound], plain: Any) -> str:
     if kind is dict:
         return f"{meant}; {_name(plain)} takes tw.up_to({next(iter(bounds.values())).arguments[0]})"
     if kind is int:
-        return f"{meant}; int must say {MUST_SAY[int]}"
+        return f"{meant}; int must declare {MUST_DECLARE[int]}"
     return f"{meant}, not for {_name(plain)}"
 
 
@@ -351,7 +352,7 @@ def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> 
     if gathered is not None:
         return gathered
     if plain is cls:
-        raise TypeError("a message can't hold itself: name the other by an id (tw.fields.network_id())")
+        raise TypeError("a message can't contain itself: refer to it by an id (tw.fields.network_id())")
     if isinstance(plain, type) and issubclass(plain, enum.Enum):
         return _composed.flags_of(plain) if issubclass(plain, enum.Flag) else _composed.enum_of(plain)
     schema = _schema(plain)
@@ -363,12 +364,12 @@ def _plain_type(cls: type, where: str, plain: Any, bounds: dict[str, Bound]) -> 
         return BARE[plain]
     if bounds:
         raise TypeError(_not_for(bounds, plain))
-    if (origin or plain) in MUST_SAY:
-        raise TypeError(f"{_name(plain)} must say {MUST_SAY[origin or plain]}")
+    if (origin or plain) in MUST_DECLARE:
+        raise TypeError(f"{_name(plain)} must declare {MUST_DECLARE[origin or plain]}")
     raise TypeError(
-        f"{_name(plain)} is not a type that a field can have: take a bounded int, float, str or bytes, "
-        "bool, an enum, a Literal, another message, a bounded list, tuple, set or dict of these, or say by "
-        "tw.fields.converted(...) or tw.fields.register(...) how it is sent"
+        f"{_name(plain)} is not a type that a field can have: use a bounded int, float, str or bytes, "
+        "bool, an enum, a Literal, another message, a bounded list, tuple, set or dict of these, or convert "
+        "it with tw.fields.converted(...) or tw.fields.register(...)"
     )
 
 
@@ -397,7 +398,8 @@ def _gathered_type(
     if origin is dict and "sparse" in bounds and arguments[0] is int:
         return _composed.sparse_of(item(1), *bounds.pop("sparse").arguments)
     if origin is tuple and arguments and arguments[-1] is ...:
-        raise TypeError(f"tuple[...] of any length must say {MUST_SAY[list].replace('list', 'tuple')}")
+        bound = MUST_DECLARE[list].replace("list", "tuple")
+        raise TypeError(f"tuple[...] of any length must declare {bound}")
     return None
 
 
@@ -410,7 +412,7 @@ def _union_type(cls: type, held: list[Any]) -> FieldType:
         plain, _ = unwrapped(hint)
         schema = _schema(plain)
         if plain is cls or schema is None:
-            raise TypeError(f"a union must be of classes made by @message, and {_name(plain)} is none")
+            raise TypeError(f"a union must have only classes made by @message, not {_name(plain)}")
         found.append((plain, schema))
     return _composed.union_of(found)
 

@@ -30,6 +30,8 @@ class Reference(Bound):
 
 
 if TYPE_CHECKING:
+    from tickwire._core import Properties
+
     Ref: TypeAlias = _T | None
     """A property of a ghost that is another ghost, or None: ``target: tw.Ref["Tank"] = None``.
 
@@ -84,5 +86,39 @@ def checked(where: str, target: type | str, cls: type, made: type) -> type | str
     if target is cls:
         return made
     if not issubclass(target, Ghost):
-        raise TypeError(f"{where}: tw.Ref must name a ghost class, and {target.__name__} is none")
+        raise TypeError(f"{where}: tw.Ref must name a ghost class, not {target.__name__}")
     return target
+
+
+def shown(target: type | str) -> str:
+    """What errors call a target."""
+    return target if isinstance(target, str) else "ghost" if target is Ghost else target.__name__
+
+
+def targets_of(ghosts: list[tuple[type, Properties]]) -> list[list[tuple[int, list[bool]]]]:
+    """For each class the places of its references, each with the classes that it may lead to."""
+    return [
+        [
+            (place, _fitting(f"{class_.__name__}.{name}", declared.references[name], ghosts))
+            for place, (name, *_) in enumerate(declared.fields)
+            if name in declared.references
+        ]
+        for class_, declared in ((class_, properties.declared) for class_, properties in ghosts)
+    ]
+
+
+def _fitting(where: str, target: type | str, ghosts: list[tuple[type, Properties]]) -> list[bool]:
+    if isinstance(target, str):
+        # A game may call a class Ghost, as the library calls the base of all of them.
+        fits = [
+            any(base.__name__ == target for base in class_.__mro__ if base is not Ghost)
+            for class_, _ in ghosts
+        ]
+    else:
+        fits = [issubclass(class_, target) for class_, _ in ghosts]
+    if not any(fits):
+        names = ", ".join(class_.__name__ for class_, _ in ghosts)
+        raise TypeError(
+            f"{where}: tw.Ref must name one of the protocol's ghosts ({names}), not {shown(target)}"
+        )
+    return fits

@@ -393,7 +393,7 @@ def check_pause(endpoint: Any, empty_rate: float | None, rate: float) -> float:
     if empty_rate is None:
         return 0.0
     if not isinstance(endpoint, Server):
-        raise ValueError(f"empty_rate must be None with a {type(endpoint).__name__}: only servers are empty")
+        raise ValueError(f"empty_rate must be None for a {type(endpoint).__name__}: only servers have it")
     check_number("empty_rate", empty_rate)
     if not 0 < empty_rate <= rate:
         raise ValueError(f"empty_rate must be above 0 to rate ({rate}), not {empty_rate!r}")

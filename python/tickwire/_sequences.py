@@ -62,7 +62,7 @@ class SequenceBuffer(Generic[_T]):
     ``buffer[sequence]``, ``sequence in buffer``, ``del``, ``len`` and iteration (sequences, oldest first)
     work as with a dict. ``len`` and iteration take time in proportion to the window; other operations are
     O(1). Use :meth:`insert` instead of ``buffer[sequence] = value``, because it returns False for a number
-    older than the window.
+    older than the window. Use a buffer in one thread at a time.
 
     Args:
         capacity: a power of two, 1 to 32,768.
@@ -114,13 +114,20 @@ class SequenceBuffer(Generic[_T]):
         """Stores a value for a sequence number. It replaces an old value, and drops values that leave the
         window. Returns False, and stores nothing, if the number is older than the window.
         """
+        newest, values = self._newest, self._values
+        if type(sequence) is int and sequence == newest + 1 & _LAST:
+            # The next number, as usual. The value that falls out may use the buffer while it goes.
+            self._newest, self._begun = newest + 1, True
+            values[newest + 1] = value
+            values.pop(newest + 1 - self._capacity, None)
+            return True
         full = self._full(sequence)
-        if full > self._newest:
+        if full > newest:
             self._move(full)
-        elif full <= self._newest - self._capacity:
+        elif full <= newest - self._capacity:
             return False
         self._begun = True
-        self._values[full] = value
+        values[full] = value
         return True
 
     def advance(self, sequence: int, /) -> None:
@@ -133,12 +140,9 @@ class SequenceBuffer(Generic[_T]):
 
     def _move(self, full: int) -> None:
         before, self._newest, self._begun = self._newest, full, True
+        passed = range(before - self._capacity + 1, min(full - self._capacity, before) + 1)
+        gone = [self._values.pop(number, None) for number in passed]
         # The values may use the buffer while they go.
-        if full == before + 1:
-            gone: object = self._values.pop(full - self._capacity, None)
-        else:
-            passed = range(before - self._capacity + 1, min(full - self._capacity, before) + 1)
-            gone = [self._values.pop(number, None) for number in passed]
         del gone
 
     @overload

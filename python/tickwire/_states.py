@@ -84,7 +84,7 @@ def states_of(
     save, load, check = functions
     if state is None:
         if (save is None) is not (load is None):
-            raise ValueError("save and load must be given together, or neither of them")
+            raise ValueError("save and load must be given together")
         return Copies(save, load, check, count)
     if save is not None or load is not None:
         raise ValueError("state must be None if save and load are given")

@@ -50,8 +50,17 @@ class TickwireError(Exception):
 class FieldError(TickwireError, ValueError):
     """A field's value is out of the range that the field declares."""
 
-    def __init__(self, class_name: str, field: str, value: object, bound: str) -> None:
-        super().__init__(class_name, field, value, bound)
+    def __init__(
+        self,
+        class_name: str,
+        field: str,
+        value: object,
+        bound: str,
+        ghost_class: type | None = None,
+        row: int | None = None,
+        property: str | None = None,  # noqa: A002
+    ) -> None:
+        super().__init__(class_name, field, value, bound, ghost_class, row, property)
         self.class_name = class_name
         """The message class."""
         self.field = field
@@ -60,13 +69,13 @@ class FieldError(TickwireError, ValueError):
         """The given value."""
         self.bound = bound
         """The allowed values, in words."""
-        self.ghost_class: type | None = None
+        self.ghost_class = ghost_class
         """The ghost class, if the value was in a ghost's column; otherwise None, as for :attr:`row` and
         :attr:`property`.
         """
-        self.row: int | None = None
+        self.row = row
         """The ghost's row."""
-        self.property: str | None = None
+        self.property = property
         """The property's name."""
 
     def __str__(self) -> str:

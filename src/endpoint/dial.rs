@@ -135,11 +135,9 @@ impl Dial {
                 )
             }
             Refusal::Protocol => return differences(),
-            Refusal::PrivateKey => {
-                "the server has another key: give both the same key, or neither of them one".into()
-            }
-            Refusal::OtherServer => "the connect token doesn't name the server: give the server, in \
-                                     public_addresses, the address that the token has"
+            Refusal::PrivateKey => "the server has another key: give both sides the same key, or none".into(),
+            Refusal::OtherServer => "the connect token doesn't contain the server's address: give the \
+                                     server the token's address in public_addresses"
                 .into(),
         })
     }

@@ -65,8 +65,8 @@ impl fmt::Display for RoomError {
 
 impl core::error::Error for RoomError {}
 
-const NOT_CONNECTED: &str = "the peer is not connected: wait for the event that it is, and forget its handle when its \
-                             Disconnected event comes";
+const NOT_CONNECTED: &str = "the peer is not connected: wait for its Connected event, and drop its handle \
+                             when its Disconnected event arrives";
 
 /// Implements `Display` and `Error` by the variants' own.
 macro_rules! error_of_parts {

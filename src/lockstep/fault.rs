@@ -48,7 +48,7 @@ impl fmt::Display for Fault {
             Fault::CutShort => write!(f, "a payload that ends too soon"),
             Fault::Read(error) => write!(f, "{error}"),
             Fault::Unfillable => write!(f, "a turn with more entries than players"),
-            Fault::Ahead { turn } => write!(f, "data of turn {turn}, which nobody can have reached"),
+            Fault::Ahead { turn } => write!(f, "data of turn {turn}, which no player can have reached"),
             Fault::Rewritten { turn } => write!(f, "other data for turn {turn} than before"),
             Fault::Ack { turn } => write!(f, "an ack of turn {turn}, whose data wasn't sent"),
             Fault::Forged { player } => write!(f, "data in the name of player {player}"),

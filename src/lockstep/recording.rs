@@ -249,7 +249,7 @@ impl<'a> RecordingReader<'a> {
         };
         let record = record.ok_or(forged("values out of their bounds"))?;
         if !fields.bytes.is_empty() {
-            return Err(forged("bytes behind its end"));
+            return Err(forged("bytes after its end"));
         }
         match &record {
             MatchRecord::Settings(_) if self.has_settings => return Err(forged("settings again")),

@@ -84,11 +84,11 @@ pub enum MeshFault {
 impl fmt::Display for MeshFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            MeshFault::Malformed => "bytes that are no message of peers",
-            MeshFault::NotTheMaster => "what only the master may say",
-            MeshFault::OutOfPlace => "what is not for it to say",
+            MeshFault::Malformed => "bytes that aren't a message of peers",
+            MeshFault::NotTheMaster => "a message that only the master may send",
+            MeshFault::OutOfPlace => "a message that it may not send",
             MeshFault::Impossible => "a player or a state that can't be",
-            MeshFault::Flood => "too much before it is known who says it",
+            MeshFault::Flood => "too much before its identity is known",
         })
     }
 }

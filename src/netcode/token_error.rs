@@ -43,16 +43,18 @@ impl fmt::Display for TokenError {
                 write!(f, "servers must be 1 to {MAX_SERVERS_PER_TOKEN} addresses, not {n}")
             }
             TokenError::AddressLists { public, internal } => {
-                write!(f, "internal_servers must be as many addresses as servers, {public}, not {internal}")
+                write!(
+                    f,
+                    "internal_servers must have one address for each of servers ({public}), not {internal}"
+                )
             }
             TokenError::Timeout(seconds) => {
                 write!(f, "timeout must be at most {} seconds, not {seconds}", i32::MAX)
             }
             TokenError::Length(n) => write!(f, "a connect token must be {TOKEN_BYTES} bytes, not {n}"),
-            TokenError::Version => write!(
-                f,
-                "the bytes are not a connect token of NETCODE 1.02: take those of ConnectToken.to_bytes()"
-            ),
+            TokenError::Version => {
+                write!(f, "the bytes must be a connect token (NETCODE 1.02), as from ConnectToken.to_bytes()")
+            }
             TokenError::Expiry { created, expires } => write!(
                 f,
                 "the connect token must expire after its creation at {} (unix seconds), not at {}",

@@ -11,6 +11,7 @@ use super::nat::{NatKind, NatRefusal};
 use super::topology::{Arrival, NatError, Route, Topology};
 use super::transcript::Transcript;
 use crate::rng::Rng;
+use crate::store::counters::counters;
 use crate::time::{Duration, Instant};
 
 /// Datagrams under way at a time, in the whole network: 1,000 hosts that each send 60 a second, seconds late.
@@ -19,23 +20,37 @@ pub const MAX_IN_FLIGHT: usize = 1 << 18;
 /// Datagrams a host's mailbox holds until they are received, as a socket's receive buffer does.
 pub const MAILBOX_CAPACITY: usize = 4096;
 
+counters! {
+    /// Datagrams that did not reach a host, besides those that links lose.
+    pub struct UndeliveredCounters {
+        /// Datagrams that arrived where no host is.
+        unknown_destination,
+        /// Datagrams that arrived at a full mailbox.
+        mailbox_full,
+        /// Datagrams that a partition stopped; no link counts them.
+        partitioned,
+        /// Datagrams that found no free port at their sender's box; no link counts them.
+        nat_exhausted,
+        /// Datagrams to a port of a NAT without a mapping.
+        nat_unmapped,
+        /// Datagrams that a NAT did not let in, because nothing had been sent there.
+        nat_filtered,
+    }
+}
+
 /// Counts of all datagrams of a network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetworkCounters {
     /// The links' counts; `delivered` counts datagrams that reached a mailbox.
     pub links: LinkCounters,
-    /// Datagrams that arrived where no host is.
-    pub unknown_destination: u64,
-    /// Datagrams that arrived at a full mailbox.
-    pub mailbox_full: u64,
-    /// Datagrams that a partition stopped; no link counts them.
-    pub partitioned: u64,
-    /// Datagrams that found no free port at their sender's box; no link counts them.
-    pub nat_exhausted: u64,
-    /// Datagrams to a port of a NAT without a mapping.
-    pub nat_unmapped: u64,
-    /// Datagrams that a NAT did not let in, because nothing had been sent there.
-    pub nat_filtered: u64,
+    pub undelivered: UndeliveredCounters,
+}
+
+impl NetworkCounters {
+    /// Every count under its name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.links.iter().chain(self.undelivered.iter())
+    }
 }
 
 /// A datagram under way, with the addresses that are written on it.
@@ -230,8 +245,8 @@ impl Network {
         }
         let (seen, host) = match self.topology.route(self.now, from, to) {
             Route::Link { from, host } => (from, host),
-            Route::Cut => return self.counters.partitioned += 1,
-            Route::Exhausted => return self.counters.nat_exhausted += 1,
+            Route::Cut => return self.counters.undelivered.partitioned += 1,
+            Route::Exhausted => return self.counters.undelivered.nat_exhausted += 1,
         };
         let pair = (from, host);
         if !self.directions.contains_key(&pair) {
@@ -287,8 +302,11 @@ impl Network {
     pub fn counters(&self) -> NetworkCounters {
         let mut sum = self.counters;
         self.directions.values().for_each(|direction| sum.links = sum.links + direction.link.counters());
-        sum.links.delivered -=
-            sum.unknown_destination + sum.mailbox_full + sum.nat_unmapped + sum.nat_filtered;
+        let at_the_end = &sum.undelivered;
+        sum.links.delivered -= at_the_end.unknown_destination
+            + at_the_end.mailbox_full
+            + at_the_end.nat_unmapped
+            + at_the_end.nat_filtered;
         sum
     }
 
@@ -355,13 +373,13 @@ impl Network {
     fn deliver(&mut self, Datagram { from, to, bytes }: Datagram) {
         let host = match self.topology.arrive(self.now, from, to) {
             Arrival::Host(host) => host,
-            Arrival::Nowhere => return self.counters.unknown_destination += 1,
-            Arrival::Refused(NatRefusal::Unmapped) => return self.counters.nat_unmapped += 1,
-            Arrival::Refused(NatRefusal::Filtered) => return self.counters.nat_filtered += 1,
+            Arrival::Nowhere => return self.counters.undelivered.unknown_destination += 1,
+            Arrival::Refused(NatRefusal::Unmapped) => return self.counters.undelivered.nat_unmapped += 1,
+            Arrival::Refused(NatRefusal::Filtered) => return self.counters.undelivered.nat_filtered += 1,
         };
         match self.mailboxes.get_mut(&host) {
-            None => self.counters.unknown_destination += 1,
-            Some(mailbox) if mailbox.len() >= MAILBOX_CAPACITY => self.counters.mailbox_full += 1,
+            None => self.counters.undelivered.unknown_destination += 1,
+            Some(mailbox) if mailbox.len() >= MAILBOX_CAPACITY => self.counters.undelivered.mailbox_full += 1,
             Some(mailbox) => mailbox.push_back((from, bytes)),
         }
     }

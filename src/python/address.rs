@@ -46,7 +46,7 @@ impl<'py> FromPyObject<'_, 'py> for Address {
                 Some(address) => Ok(Address(address)),
                 None => Err(PyValueError::new_err(format!(
                     "{} is not an address with a port, like '127.0.0.1:40000' or '[::1]:40000'; tickwire.resolve() looks \
-                     names up",
+                     up names, and a join code needs a rendezvous server",
                     text.repr()?
                 ))),
             };
@@ -56,7 +56,7 @@ impl<'py> FromPyObject<'_, 'py> for Address {
         {
             let Ok(host) = host.parse::<IpAddr>() else {
                 return Err(PyValueError::new_err(format!(
-                    "'{host}' is not an IP address; tickwire.resolve() looks names up"
+                    "'{host}' is not an IP address; tickwire.resolve() looks up names"
                 )));
             };
             return Ok(Address(SocketAddr::new(host, extract_port(&port)?)));
@@ -85,7 +85,11 @@ impl<'py> FromPyObject<'_, 'py> for AddressList {
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         // A str is a sequence too, of letters.
         if object.is_instance_of::<PyString>() || object.is_instance_of::<Address>() {
-            refuse!(PyTypeError, "addresses must be in a list, as [{}], not alone", object.repr()?);
+            refuse!(
+                PyTypeError,
+                "addresses must be in a list, such as [{}], not a single address",
+                object.repr()?
+            );
         }
         if object.try_iter().is_err() {
             refuse!(PyTypeError, "addresses must be in a list, not {}", object.get_type().name()?);

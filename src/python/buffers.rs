@@ -113,6 +113,19 @@ impl Drop for Raw {
     }
 }
 
+/// Copies the numbers of a buffer of one dimension. `what` says in errors what else `name` may be.
+pub(super) fn column<T: Number>(name: &str, given: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<T>> {
+    let other = match Raw::get(given, ffi::PyBUF_FULL_RO) {
+        Err(_) => class_name(given),
+        Ok(raw) => match raw.numbers(given.py())? {
+            Some(numbers) if raw.dimensions() == 1 => return Ok(numbers),
+            Some(_) => refuse!(PyValueError, "{name} must have 1 dimension, not {}", raw.dimensions()),
+            None => format!("one of format '{}'", raw.format().to_string_lossy()),
+        },
+    };
+    refuse!(PyTypeError, "{name} must be {what}, not {other}")
+}
+
 /// A type of numbers that buffers hold.
 pub(super) trait Number: Sized {
     /// Its codes in Python's `struct`, whose meaning depends on the item size too.
@@ -134,6 +147,7 @@ macro_rules! number {
     };
 }
 
+number!(u8, b"?Bbc");
 number!(i64, b"ql");
 number!(u32, b"IL");
 number!(u64, b"QL");

@@ -24,11 +24,6 @@ const MIN_BYTES_BOUND: u64 = 4096;
 /// The maximum of a file's bound: a terabyte.
 const MAX_BYTES_BOUND: u64 = 1 << 40;
 
-/// The variable by which `tickwire capture run` gives endpoints a capture file.
-const PATH_VARIABLE: &str = "TICKWIRE_CAPTURE";
-const KEYS_VARIABLE: &str = "TICKWIRE_CAPTURE_KEYS";
-const BOUND_VARIABLE: &str = "TICKWIRE_CAPTURE_MAX_BYTES";
-
 #[pyclass(frozen, module = "tickwire.capture")]
 #[derive(Debug)]
 pub(crate) struct Capture {
@@ -178,40 +173,12 @@ pub(super) fn chosen<'py>(
         Some(CaptureLike::Path(path)) => {
             Ok(Some(Bound::new(py, Capture::new(py, path, DEFAULT_MAX_BYTES, None)?)?))
         }
-        None if std::env::var_os(PATH_VARIABLE).is_some() => of_the_process(py).map(Some),
+        None if std::env::var_os("TICKWIRE_CAPTURE").is_some() => {
+            let made = py.import("tickwire.capture._process")?.call_method0("process_capture")?;
+            Ok(Some(made.cast_into()?))
+        }
         None => Ok(None),
     }
-}
-
-/// The capture of this process, which its first endpoint makes.
-fn of_the_process(py: Python<'_>) -> PyResult<Bound<'_, Capture>> {
-    static MADE: Mutex<Option<(u32, Py<Capture>)>> = Mutex::new(None);
-    let process = std::process::id();
-    let mut made = lock(&MADE);
-    if let Some((_, capture)) = made.as_ref().filter(|(maker, _)| *maker == process) {
-        return Ok(capture.bind(py).clone());
-    }
-    let path = |variable| std::env::var_os(variable).map(|path| own(PathBuf::from(path)));
-    let bound = std::env::var(BOUND_VARIABLE).ok().and_then(|bound| bound.parse().ok());
-    let capture = Capture::new(
-        py,
-        path(PATH_VARIABLE).unwrap_or_default(),
-        bound.unwrap_or(DEFAULT_MAX_BYTES),
-        path(KEYS_VARIABLE),
-    )?;
-    let capture = Bound::new(py, capture)?;
-    *made = Some((process, capture.clone().unbind()));
-    Ok(capture)
-}
-
-/// The path for this process: with its process id if another process has the plain one.
-fn own(path: PathBuf) -> PathBuf {
-    if OpenOptions::new().write(true).create_new(true).open(&path).is_ok() || !path.exists() {
-        return path;
-    }
-    let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
-    path.with_file_name(format!("{name}.{}.{extension}", std::process::id()))
 }
 
 #[pyclass(frozen, module = "tickwire._core")]
@@ -231,14 +198,7 @@ impl PacketOpener {
         Ok(PacketOpener(Mutex::new(opener)))
     }
 
-    fn open<'py>(
-        &self,
-        py: Python<'py>,
-        sender: Address,
-        receiver: Address,
-        datagram: &[u8],
-    ) -> Option<Bound<'py, PyBytes>> {
-        let opened = lock(&self.0).open(sender.0, receiver.0, datagram)?;
-        Some(PyBytes::new(py, &opened))
+    fn open(&self, sender: Address, receiver: Address, datagram: &[u8]) -> Option<Vec<u8>> {
+        lock(&self.0).open(sender.0, receiver.0, datagram)
     }
 }

@@ -43,29 +43,6 @@ impl Channel {
 /// The maximum of bytes retained for newcomers: 1 GiB.
 const MAX_RETAIN_BYTES: usize = 1 << 30;
 
-/// The settings of every kind of channel.
-struct Common<'a> {
-    name: &'a str,
-    send_queue: usize,
-    max_message_bytes: usize,
-    strict: bool,
-    weight: u32,
-}
-
-impl Common<'_> {
-    fn open(self, kind: ChannelKind) -> PyResult<Channel> {
-        let config = ChannelConfig {
-            name: self.name.to_owned(),
-            kind,
-            send_queue: self.send_queue,
-            max_message_bytes: self.max_message_bytes,
-            share: Share { strict: self.strict, weight: self.weight },
-        };
-        config.validate().map_err(value_error)?;
-        Ok(config.into())
-    }
-}
-
 fn resend(resend_time: Option<Duration>, early_copies: u8) -> PyResult<Resend> {
     match resend_time {
         None => Ok(Resend::Adaptive { early_copies }),
@@ -78,7 +55,7 @@ fn resend(resend_time: Option<Duration>, early_copies: u8) -> PyResult<Resend> {
     }
 }
 
-/// Defines the function that makes a kind of channel: by the parameters between the name and those that all kinds have.
+/// A function for each kind of channel: its own parameters and those of all channels.
 macro_rules! channel {
     ($name:ident($($(#[$check:meta])* $own:ident: $Type:ty),*) => $kind:expr, $send_queue:expr, $retain:expr) => {
         #[pyfunction]
@@ -89,31 +66,26 @@ macro_rules! channel {
             #[truth] strict: bool,
             #[within(0, u32::MAX)] weight: u32,
         ) -> PyResult<Channel> {
-            let channel = Common { name, send_queue: $send_queue, max_message_bytes, strict, weight };
-            Ok(Channel { retain: $retain, ..channel.open($kind)? })
+            let (name, kind, share) = (name.to_owned(), $kind, Share { strict, weight });
+            let config = ChannelConfig { name, kind, send_queue: $send_queue, max_message_bytes, share };
+            config.validate().map_err(value_error)?;
+            Ok(Channel { config, retain: $retain })
         }
     };
 }
 
-/// Defines the function that makes a reliable channel.
 macro_rules! reliable {
     ($name:ident, $ordered:expr) => {
-        #[pyfunction]
-        pub(crate) fn $name(
-            name: &str,
+        channel!($name(
             #[count] send_queue: usize,
             #[count] receive_window: usize,
             #[count] receive_bytes: usize,
-            #[count] max_message_bytes: usize,
             #[seconds(60.0)] resend_time: Option<Duration>,
-            #[within(1, MAX_EARLY_COPIES as u8)] early_copies: u8,
-            #[truth] strict: bool,
-            #[within(0, u32::MAX)] weight: u32,
-        ) -> PyResult<Channel> {
+            #[within(1, MAX_EARLY_COPIES as u8)] early_copies: u8
+        ) => {
             let resend = resend(resend_time, early_copies)?;
-            let kind = ChannelKind::Reliable { ordered: $ordered, receive_window, receive_bytes, resend };
-            Common { name, send_queue, max_message_bytes, strict, weight }.open(kind)
-        }
+            ChannelKind::Reliable { ordered: $ordered, receive_window, receive_bytes, resend }
+        }, send_queue, None);
     };
 }
 

@@ -77,12 +77,15 @@ impl Client {
     ) -> PyResult<Self> {
         let (destination, address) = (address, address.address);
         if address.port() == 0 {
-            return Err(PyValueError::new_err(format!("address must have a port to dial, not {address}")));
+            return Err(PyValueError::new_err(format!(
+                "address must have a port to connect to, not {address}"
+            )));
         }
         if address.ip().is_unspecified() {
             let sentence = format!(
-                "address must be where the server can be reached, not {address}, at which a server listens everywhere: \
-                 on this machine it is at 127.0.0.1 or ::1"
+                "address must be the server's own address, not {address}, which means all addresses of a \
+                 machine: \
+                 on this machine use 127.0.0.1 or ::1"
             );
             return Err(PyValueError::new_err(sentence));
         }
@@ -104,7 +107,8 @@ impl Client {
         };
         if destination.rendezvous.is_some() && reconnect.is_some() {
             return Err(PyValueError::new_err(
-                "reconnect must be None with a Code: the host may have another one by then, so ask the player for it",
+                "reconnect must be None with a Code: the host may have another code by then, so ask the \
+                 player for it",
             ));
         }
         let token = development.token(protocol.get(), network.as_ref())?;
@@ -557,7 +561,7 @@ fn claim(network: Option<&VirtualNetwork>, token: &ClaimedToken, using: TokenUse
         return Ok(());
     }
     Err(PyValueError::new_err(
-        "token must be new, and another client of this process has it or was connected with it: \
-         a token makes one connection, so have the login backend make one for each",
+        "token must be new, and another client of this process used it: \
+         a token makes one connection, so get a new token for each",
     ))
 }

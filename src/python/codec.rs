@@ -120,9 +120,9 @@ impl Class {
         let block = message.getattr(intern!(message.py(), "block"))?;
         let refuse = |refusal: Refusal| Err(refusal.raise(&self.name, "block", &block));
         match block.cast::<PyBytes>() {
-            Ok(bytes) if bytes.as_bytes().is_empty() => refuse(Refusal::Type("bytes, at least one")),
+            Ok(bytes) if bytes.as_bytes().is_empty() => refuse(Refusal::of_type("bytes, at least one")),
             Ok(bytes) => Ok(Some(bytes.as_bytes().to_vec().into())),
-            Err(_) => refuse(Refusal::Type("bytes")),
+            Err(_) => refuse(Refusal::of_type("bytes")),
         }
     }
 

@@ -87,7 +87,7 @@ impl Layout {
             & !ffi::PyBUF_STRIDES;
         let has_gaps = self.dimensions == 1 && self.strides[0] != self.item as isize;
         if has_gaps && (!wanted(ffi::PyBUF_STRIDES) || flags & without_gaps != 0) {
-            return Err(PyBufferError::new_err("a column of rows has gaps: take tolist() of it"));
+            return Err(PyBufferError::new_err("a column of rows has gaps: use its tolist()"));
         }
         let entries: isize = self.shape[..self.dimensions as usize].iter().product();
         let format = self.format.as_ptr().cast_mut();
@@ -182,6 +182,14 @@ macro_rules! columns_class {
             #[allow(clippy::too_many_arguments)] // A row.
             fn push_row(&mut self, $($name: $Entry),*) {
                 $(self.$name.push($name);)*
+            }
+        }
+
+        impl FromIterator<($($Entry,)*)> for $Table {
+            fn from_iter<I: IntoIterator<Item = ($($Entry,)*)>>(rows: I) -> Self {
+                let mut table = Self::default();
+                rows.into_iter().for_each(|($($name,)*)| table.push_row($($name),*));
+                table
             }
         }
 

@@ -1,8 +1,8 @@
 //! Field types that consist of others, of an enumeration's members, or of message classes: see `tickwire._composed`.
 
-use super::compound::{Converted, Literals};
+use super::compound::Converted;
 use super::fields::{About, FieldType, compiled};
-use super::shape::{FlagClass, Members, Nested, Shape};
+use super::shape::{FlagClass, Nested, Numbered, Shape};
 use crate::python::prelude::*;
 use crate::wire::{Kind, MAX_LENGTH};
 
@@ -76,8 +76,8 @@ pub(crate) fn member_of(
     let own = members.into_iter().map(|(_, number, member)| (number, member)).collect();
     let shape = match form {
         "flags" => Shape::Flags(FlagClass::new(class_, names.len())?),
-        "enum" => Shape::Member(Members::new(class_, own)),
-        _ => Shape::Literal(Literals::new(own)),
+        "enum" => Shape::Numbered(Numbered::new(Some(class_), own)),
+        _ => Shape::Numbered(Numbered::new(None, own)),
     };
     let kind = match form {
         "flags" => Kind::Flags { names: names.into_iter().map(|(name, _)| name).collect() },

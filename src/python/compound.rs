@@ -9,10 +9,10 @@
 use crate::python::prelude::*;
 use pyo3::types::{PyFrozenSet, PySet};
 
-use super::shape::{Nested, Shape, broken, instance_of, items};
-use crate::wire::node::{Leaf, List, Union};
+use super::shape::{Nested, Shape, broken, check_instance, parts};
+use crate::wire::node::{List, Union};
 use crate::wire::order::ItemsError;
-use crate::wire::{Node, Schema, Value};
+use crate::wire::{Node, Schema};
 
 /// How many items of a set may share a hash.
 const MAX_OF_ONE_HASH: usize = 16;
@@ -51,9 +51,7 @@ impl Converted {
         object: &Bound<'py, PyAny>,
     ) -> Result<(&Shape, Bound<'py, PyAny>), Refusal> {
         let py = object.py();
-        if !object.is_instance(self.class.bind(py)).map_err(Refusal::Raised)? {
-            return Err(instance_of(&self.class, py));
-        }
+        check_instance(object, &self.class)?;
         let converted =
             self.to_wire.bind(py).call1((object,)).map_err(|error| Refusal::to_wire(py, error))?;
         Ok((&self.item, converted))
@@ -71,54 +69,6 @@ impl Converted {
     }
 }
 
-/// The values of a literal field, with their numbers on the wire.
-#[derive(Debug)]
-pub(crate) struct Literals {
-    values: Vec<(i64, Py<PyAny>)>,
-}
-
-impl Literals {
-    pub(super) fn new(values: Vec<(i64, Py<PyAny>)>) -> Self {
-        Literals { values }
-    }
-
-    pub(super) fn value(&self, object: &Bound<'_, PyAny>) -> Result<Value<'static>, Refusal> {
-        let py = object.py();
-        if let Some((number, _)) = self.values.iter().find(|(_, value)| value.is(object)) {
-            return Ok(Value::Int(*number));
-        }
-        for (number, value) in &self.values {
-            let value = value.bind(py);
-            // 1, 1.0 and True are equal but different literals.
-            if value.get_type().is(object.get_type()) && value.eq(object).map_err(Refusal::Raised)? {
-                return Ok(Value::Int(*number));
-            }
-        }
-        let shown = self.values.iter().map(|(_, value)| Ok(value.bind(py).repr()?.to_string()));
-        let shown: Vec<String> = shown.collect::<PyResult<_>>().map_err(Refusal::Raised)?;
-        Err(Refusal::OneOf(shown.join(", ")))
-    }
-
-    pub(super) fn load<'py>(&self, py: Python<'py>, value: &Value<'_>) -> PyResult<Bound<'py, PyAny>> {
-        let number = match value {
-            Value::Int(number) => i128::from(*number),
-            Value::Uint(number) => i128::from(*number),
-            _ => return Err(broken()),
-        };
-        let found = self.values.iter().find(|(value, _)| i128::from(*value) == number);
-        found.map(|(_, value)| value.bind(py).clone()).ok_or_else(broken)
-    }
-}
-
-/// The literal that the row at `at` holds.
-pub(super) fn literal(leaf: &Leaf, body: &[u8], at: usize) -> PyResult<Value<'static>> {
-    match leaf.load(body, at) {
-        Some(Value::Int(value)) => Ok(Value::Int(value)),
-        Some(Value::Uint(value)) => Ok(Value::Uint(value)),
-        _ => Err(broken()),
-    }
-}
-
 /// Writes a tuple whose parts have fields of their own.
 pub(super) fn write_tuple<S: BitSink>(
     shapes: &[Arc<Shape>],
@@ -126,10 +76,7 @@ pub(super) fn write_tuple<S: BitSink>(
     object: &Bound<'_, PyAny>,
     sink: &mut S,
 ) -> Result<(), Refusal> {
-    let parts = items(object, "a tuple")?;
-    if parts.len() != shapes.len() {
-        return Err(Refusal::Length { length: parts.len(), count: shapes.len() });
-    }
+    let parts = parts(object, shapes.len())?;
     for (i, ((shape, field), part)) in shapes.iter().zip(schema.fields()).zip(parts.iter()).enumerate() {
         let written = shape.write(field.node(), &part, sink);
         written.map_err(|refusal| refusal.within(&format!("[{i}]"), &part))?;
@@ -162,7 +109,7 @@ pub(super) fn write_set<S: BitSink>(
     } else if let Ok(set) = object.cast::<PyFrozenSet>() {
         set.iter().collect()
     } else {
-        return Err(Refusal::Type("a set"));
+        return Err(Refusal::of_type("a set"));
     };
     let mut written = Vec::with_capacity(parts.len());
     for part in &parts {
@@ -201,7 +148,7 @@ pub(super) fn write_map<S: BitSink>(
     object: &Bound<'_, PyAny>,
     sink: &mut S,
 ) -> Result<(), Refusal> {
-    let Ok(dict) = object.cast::<PyDict>() else { return Err(Refusal::Type("a dict")) };
+    let Ok(dict) = object.cast::<PyDict>() else { return Err(Refusal::of_type("a dict")) };
     let Node::Nested(entry) = list.item() else { return Err(Refusal::Raised(broken())) };
     let [key_field, value_field] = entry.fields() else { return Err(Refusal::Raised(broken())) };
     let (mut keys, mut written) = (Vec::with_capacity(dict.len()), Vec::with_capacity(dict.len()));
@@ -266,7 +213,8 @@ fn same(error: ItemsError, parts: &[Bound<'_, PyAny>]) -> Refusal {
         ItemsError::Same(a, b) => {
             let shown =
                 |i: usize| parts.get(i).and_then(|part| part.repr().ok()).map(|shown| shown.to_string());
-            Refusal::Same(shown(a).unwrap_or_default(), shown(b).unwrap_or_default())
+            let (a, b) = (shown(a).unwrap_or_default(), shown(b).unwrap_or_default());
+            Refusal::of_bound(format!("items that differ on the wire, and {a} and {b} have the same bits"))
         }
     }
 }
@@ -280,7 +228,7 @@ pub(super) fn write_union<S: BitSink>(
 ) -> Result<(), Refusal> {
     let found = classes.iter().position(|nested| nested.class().is(object.get_type()));
     let Some((number, nested)) = found.and_then(|number| Some((number, classes.get(number)?))) else {
-        return Err(Refusal::OneOf(names(classes, object.py())));
+        return Err(Refusal::of_bound(format!("one of {}", names(classes, object.py()))));
     };
     union.write_variant(number, sink)?;
     nested.write(object, sink)

@@ -57,15 +57,13 @@ pub(crate) fn value_error(error: impl Display) -> PyErr {
 
 /// The exception for a client that is gone.
 pub(crate) fn stale_client() -> PyErr {
-    StaleClientError::new_err(
-        "the client is not connected any more: forget its handle when its Disconnected event arrives",
-    )
+    StaleClientError::new_err("the client has left: drop its handle when its Disconnected event arrives")
 }
 
 /// The exception for a connection that isn't up.
 pub(crate) fn not_connected() -> PyErr {
     NotConnectedError::new_err(
-        "the connection is not up: wait for its Connected event, or ask disconnect_reason why not",
+        "the client is not connected: wait for its Connected event, or check disconnect_reason",
     )
 }
 

@@ -27,7 +27,7 @@ pub(super) fn goodbye(
     let detail = reason.as_deref().map(Detail::new).transpose().map_err(value_error)?;
     if detail.is_some() && protocol.core.yojimbo().is_some() {
         return Err(value_error(
-            "reason must be None in yojimbo's framing, which sends none: send a message and linger",
+            "reason must be None with yojimbo's framing, which can't send it: send a message and linger",
         ));
     }
     Ok(Goodbye { linger, detail })

@@ -5,6 +5,7 @@
 
 use crate::python::prelude::*;
 
+use super::buffers::column;
 use super::columns::{Keeper, Layout, view};
 use crate::endpoint::{self, Goodbye};
 use crate::transport::{Attribute, Column};
@@ -84,30 +85,12 @@ impl Candidates {
 
 /// Asks a priority hook for scores; None when it leaves the order as it is.
 pub(super) fn ask_priority(hook: &Bound<'_, PyAny>, candidates: Candidates) -> PyResult<Option<Vec<f32>>> {
-    let py = hook.py();
     let given = exit::call(hook, (candidates,), None)?;
     if given.is_none() {
         return Ok(None);
     }
-    let wrong = |what: String| {
-        PyTypeError::new_err(format!(
-            "the priority hook must return None or a buffer of float32 (format 'f'), a score for each candidate, \
-             not {what}"
-        ))
-    };
-    let Ok(raw) = Raw::get(&given, ffi::PyBUF_FULL_RO) else {
-        return Err(wrong(class_name(&given)));
-    };
-    let Some(scores) = raw.numbers::<f32>(py)? else {
-        return Err(wrong(format!("one of format '{}'", raw.format().to_string_lossy())));
-    };
-    if raw.dimensions() != 1 {
-        return Err(PyValueError::new_err(format!(
-            "the priority hook must return scores of 1 dimension, not {}",
-            raw.dimensions()
-        )));
-    }
-    Ok(Some(scores))
+    let what = "None or a buffer of float32 (format 'f'), a score for each candidate";
+    column("the priority hook's answer", &given, what).map(Some)
 }
 
 // --- admission -------------------------------------------------------------------------------------------
@@ -143,7 +126,7 @@ fn ask_admission(
     let wrong = |what: &Bound<'_, PyAny>| {
         let class = class_name(what);
         PyTypeError::new_err(format!(
-            "the admission hook must return None or the clients it refuses, by handle or id, not {class}"
+            "the admission hook must return None or the clients to refuse, as handles or ids, not {class}"
         ))
     };
     let reasons = answer.cast::<PyMapping>().ok();
@@ -151,7 +134,7 @@ fn ask_admission(
         let Some(reasons) = reasons else { return Ok(Goodbye::default()) };
         let reason: Option<Bound<'_, PyString>> = reasons.get_item(item)?.extract().map_err(|_| {
             PyTypeError::new_err(
-                "the admission hook's mapping must have a text or None for each client it refuses",
+                "the admission hook's mapping must have a text or None for each refused client",
             )
         })?;
         goodbye(protocol, 0.0, reason.as_ref().map(Bound::as_any))

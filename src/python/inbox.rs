@@ -5,14 +5,8 @@
 
 use crate::python::prelude::*;
 
-use super::arrays::{Received, declared};
-use super::calls::{Arrived, Desk, Role, Taken};
-use super::chunks::ReceivedChunk;
-use super::ghosts::call_all;
-use crate::transport::chunks::ChunkEvent;
-use crate::transport::{Notification, OpaqueBody, PacketNotification};
-use crate::wire::Encoded;
-use crate::{endpoint, session};
+use super::arrays::Received;
+use super::calls::Desk;
 
 columns_class! {
     Notifications of NotificationTable {
@@ -31,40 +25,20 @@ columns_class! {
     }
 }
 
-impl FromIterator<(PeerHandle, PacketNotification)> for Packets {
-    fn from_iter<I: IntoIterator<Item = (PeerHandle, PacketNotification)>>(notifications: I) -> Self {
-        let mut columns = Packets::default();
-        for (peer, notification) in notifications {
-            columns.push_row(peer.slot, notification.sequence as u16, notification.delivered);
-        }
-        columns
-    }
-}
-
-impl FromIterator<(PeerHandle, Notification)> for NotificationTable {
-    fn from_iter<I: IntoIterator<Item = (PeerHandle, Notification)>>(notifications: I) -> Self {
-        let mut columns = NotificationTable::default();
-        for (peer, notification) in notifications {
-            columns.push_row(peer.slot, notification.channel, notification.tag, notification.delivered);
-        }
-        columns
-    }
-}
-
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Inbox {
-    lists: Lists<List>,
-    notifications: Option<Arc<NotificationTable>>,
-    packets: Option<Arc<Packets>>,
-    columns: Vec<Columns>,
+    pub(super) lists: Lists<List>,
+    pub(super) notifications: Option<Arc<NotificationTable>>,
+    pub(super) packets: Option<Arc<Packets>>,
+    pub(super) columns: Vec<Columns>,
     /// Whether it is a server's, whose messages have senders.
-    has_senders: bool,
+    pub(super) has_senders: bool,
     /// None if the protocol has none.
-    calls: Option<Calls>,
+    pub(super) calls: Option<Calls>,
 }
 
 /// The calls that came with an inbox.
-struct Calls {
+pub(super) struct Calls {
     /// The endpoint's waiting calls.
     desk: Weak<Desk>,
     /// The tick that they belong to.
@@ -75,7 +49,7 @@ struct Calls {
 }
 
 impl Calls {
-    fn new(py: Python<'_>, (desk, tick): (Weak<Desk>, u64), messages: &[Py<PyAny>]) -> Self {
+    pub(super) fn new(py: Python<'_>, (desk, tick): (Weak<Desk>, u64), messages: &[Py<PyAny>]) -> Self {
         let mut order = HashMap::new();
         if desk.upgrade().is_some_and(|desk| desk.has_calls(tick)) {
             let arrived = messages.iter().enumerate().rev();
@@ -97,23 +71,23 @@ impl Calls {
 }
 
 /// The lists of an inbox, by number.
-type Lists<T> = [T; 8];
+pub(super) type Lists<T> = [T; 8];
 
 pub(super) const EVENTS: usize = 0;
-const MESSAGES: usize = 1;
-const LATEST: usize = 2;
-const PAYLOADS: usize = 3;
-const MISSED: usize = 4;
-const CHUNKS: usize = 5;
-const CHUNK_FAILURES: usize = 6;
-const GHOSTS: usize = 7;
+pub(super) const MESSAGES: usize = 1;
+pub(super) const LATEST: usize = 2;
+pub(super) const PAYLOADS: usize = 3;
+pub(super) const MISSED: usize = 4;
+pub(super) const CHUNKS: usize = 5;
+pub(super) const CHUNK_FAILURES: usize = 6;
+pub(super) const GHOSTS: usize = 7;
 
 /// A list of an inbox, made when it has something or the game looks at it: most ticks have only one kind of things.
-struct List(OnceLock<Py<PyList>>);
+pub(super) struct List(pub(super) OnceLock<Py<PyList>>);
 
 impl List {
     /// Takes these objects.
-    fn of(py: Python<'_>, objects: &mut Vec<Py<PyAny>>) -> PyResult<Self> {
+    pub(super) fn of(py: Python<'_>, objects: &mut Vec<Py<PyAny>>) -> PyResult<Self> {
         if objects.is_empty() {
             return Ok(List(OnceLock::new()));
         }
@@ -131,10 +105,10 @@ impl List {
 }
 
 /// The messages of a class that comes as columns.
-struct Columns {
-    class: Py<PyAny>,
-    schema: Py<Schema>,
-    rows: Arc<Received>,
+pub(super) struct Columns {
+    pub(super) class: Py<PyAny>,
+    pub(super) schema: Py<Schema>,
+    pub(super) rows: Arc<Received>,
 }
 
 #[pymethods]
@@ -265,297 +239,6 @@ impl Everything {
     traverses!(self.inbox);
 }
 
-/// Received data that wasn't handed over yet.
-#[derive(Default)]
-pub(super) struct Pending {
-    pub(super) lists: Lists<Vec<Py<PyAny>>>,
-    /// The numbers of the ghost classes that come as columns.
-    ghost_columns: Vec<usize>,
-    /// The core's tick.
-    pub(super) tick: session::Tick,
-    /// The first record without an object.
-    next: usize,
-    /// The message classes that come as columns, in the order of the tables.
-    columns: Vec<(Py<PyAny>, Py<Schema>)>,
-    packet_notifications: bool,
-    /// Whether it is a server's.
-    pub(super) has_senders: bool,
-    pub(super) calls: Taken,
-}
-
-impl Pending {
-    /// Empty; messages of `columns` will come as columns, and packet notifications if they were asked for.
-    pub(super) fn new(
-        protocol: &Protocol,
-        columns: &[Bound<'_, PyAny>],
-        packet_notifications: bool,
-    ) -> PyResult<Self> {
-        let mut pending = Pending { packet_notifications, ..Pending::default() };
-        let mut types = Vec::new();
-        for class in columns {
-            if let Some(place) = protocol.ghosts.iter().position(|(ghost, _)| ghost.is(class)) {
-                pending.ghost_columns.push(place);
-                continue;
-            }
-            pending.columns.push((class.clone().unbind(), declared(class)?.unbind()));
-            let number = protocol.number_of_class(class)?;
-            if protocol.class_of(number).has_block() {
-                return Err(PyValueError::new_err(format!(
-                    "columns must be classes without a block, and {} has one: leave it out",
-                    class.repr()?
-                )));
-            }
-            types.push(number);
-        }
-        if let Some(twice) = (1..types.len()).find(|place| types[..*place].contains(&types[*place])) {
-            return Err(PyValueError::new_err(format!(
-                "columns must be different classes, and {} appears twice",
-                columns[twice].repr()?
-            )));
-        }
-        pending.tick.inbox = endpoint::Inbox::with_tables(protocol.core.clone(), &types);
-        Ok(pending)
-    }
-
-    /// Makes objects of the chunks and messages of a tick. `sender` finds the object of a peer, which a client doesn't name,
-    /// or None for a stranger, whose data are dropped.
-    ///
-    /// # Errors
-    /// As of `make_messages`.
-    pub(super) fn make_received<'py>(
-        &mut self,
-        py: Python<'py>,
-        endpoint: &Endpoint,
-        sender: impl Fn(PeerHandle) -> Option<Option<Py<PyAny>>>,
-    ) -> PyResult<()> {
-        self.make_chunks(py, &sender)?;
-        let mut refused = Vec::new();
-        // Messages of one peer are adjacent.
-        let mut last: Option<(PeerHandle, Option<Option<Bound<'py, PyAny>>>)> = None;
-        let made = self.make_messages(py, endpoint, &mut refused, |peer, what| {
-            if last.as_ref().is_none_or(|(of, _)| *of != peer) {
-                last = Some((peer, sender(peer).map(|it| it.map(|it| it.into_bound(py)))));
-            }
-            let Some((_, Some(sender))) = &last else { return Ok(None) };
-            Ok(Some(match (sender, what) {
-                (None, [alone]) => alone.clone().unbind(),
-                (None, what) => PyTuple::new(py, what)?.into_any().unbind(),
-                (Some(sender), [message]) => PyTuple::new(py, [sender, message])?.into_any().unbind(),
-                (Some(sender), what) => {
-                    PyTuple::new(py, [core::slice::from_ref(sender), what].concat())?.into_any().unbind()
-                }
-            }))
-        });
-        endpoint.refuse(&refused);
-        made
-    }
-
-    /// Makes objects of all records. `wrap` adds the sender to a message, in the form in which it is handed
-    /// over; None drops it. Clients whose messages are refused are added to `refused`, with the reason; what else they
-    /// sent is dropped.
-    ///
-    /// # Errors
-    /// An exception of the game's code that ends the program. Call again to go on after the message at fault.
-    fn make_messages<'py>(
-        &mut self,
-        py: Python<'py>,
-        endpoint: &Endpoint,
-        refused: &mut Vec<(PeerHandle, String)>,
-        mut wrap: impl FnMut(PeerHandle, &[Bound<'py, PyAny>]) -> PyResult<Option<Py<PyAny>>>,
-    ) -> PyResult<()> {
-        let Pending { lists, tick, next, calls, .. } = self;
-        let [_, messages, latest, payloads, missed, ..] = lists;
-        let records = &mut tick.inbox;
-        let protocol = endpoint.protocol.get();
-        for gap in records.take_gaps() {
-            let what = [gap.channel.into_bound_py_any(py)?, gap.missed.into_bound_py_any(py)?];
-            missed.extend(wrap(gap.peer, &what)?);
-        }
-        while let Some(record) = records.records().get(*next) {
-            *next += 1;
-            if refused.iter().any(|(client, _)| *client == record.peer) {
-                continue;
-            }
-            let channel = || record.channel.into_bound_py_any(py);
-            if record.missed > 0 {
-                missed.extend(wrap(record.peer, &[channel()?, record.missed.into_bound_py_any(py)?])?);
-            }
-            let kind = protocol.core.channels()[usize::from(record.channel)].kind;
-            if kind.is_payload() {
-                let data = payload_bytes(OpaqueBody::read(records.body(record)));
-                payloads.extend(wrap(record.peer, &[channel()?, PyBytes::new(py, &data).into_any()])?);
-                continue;
-            }
-            let role = protocol.calls.role(record.message_type);
-            let body = (records.body(record), record.block.as_deref().map(Vec::as_slice));
-            let message = match endpoint.admit_message(py, role, record, body)? {
-                Ok(Some(message)) => message,
-                Ok(None) => continue,
-                Err(why) => {
-                    refused.push((record.peer, why));
-                    continue;
-                }
-            };
-            if let Role::Call(call) = role {
-                let item = wrap(record.peer, &[message])?;
-                let (place, peer) = (messages.len(), record.peer);
-                calls.calls.extend(item.map(|item| Arrived { place, call, peer, item }));
-            } else if role != Role::Message {
-                calls.replies.push((record.peer, role, message.unbind()));
-            } else if let ChannelKind::Latest { .. } = kind {
-                latest.extend(wrap(record.peer, &[record.key.into_bound_py_any(py)?, message])?);
-            } else {
-                messages.extend(wrap(record.peer, &[message])?);
-            }
-        }
-        records.clear();
-        if !refused.is_empty() {
-            records.keep_rows(|client| !refused.iter().any(|(refused, _)| *refused == client));
-        }
-        *next = 0;
-        Ok(())
-    }
-
-    /// Updates a client's world, and makes objects of its events.
-    pub(super) fn make_ghosts(&mut self, py: Python<'_>, endpoint: &Endpoint) -> PyResult<()> {
-        let called = endpoint.population.take_news(
-            py,
-            &endpoint.state,
-            &self.ghost_columns,
-            &mut self.lists[GHOSTS],
-        )?;
-        if called.is_empty() {
-            return Ok(());
-        }
-        endpoint.clocked(py, "ghosts", || call_all(py, &called))
-    }
-
-    fn make_chunks(
-        &mut self,
-        py: Python<'_>,
-        sender: impl Fn(PeerHandle) -> Option<Option<Py<PyAny>>>,
-    ) -> PyResult<()> {
-        for (client, event) in self.tick.chunks.drain(..) {
-            let Some(client) = sender(client) else { continue };
-            match event {
-                ChunkEvent::Received { offer, stored } => {
-                    self.lists[CHUNKS]
-                        .push(Py::new(py, ReceivedChunk::new(client, offer, stored))?.into_any());
-                }
-                ChunkEvent::NotReceived { offer, failure } => {
-                    let told = (&*offer.label, failure.to_string());
-                    let told = match client {
-                        Some(client) => (client, told.0, told.1).into_py_any(py)?,
-                        None => told.into_py_any(py)?,
-                    };
-                    self.lists[CHUNK_FAILURES].push(told);
-                }
-                // Transfers note the ends of ours, and the core has answered the offers.
-                ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. } | ChunkEvent::Offered(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Hands everything over.
-    pub(super) fn take(&mut self, py: Python<'_>, calls: Option<(Weak<Desk>, u64)>) -> PyResult<Inbox> {
-        let mut columns = Vec::new();
-        if !self.columns.is_empty() {
-            let (tables, arena) = self.tick.inbox.take_tables();
-            let arena = Arc::new(arena);
-            columns.extend(self.columns.iter().zip(tables).map(|((class, schema), table)| {
-                let rows = Arc::new(Received::new(schema.get(), table, arena.clone()));
-                Columns { class: class.clone_ref(py), schema: schema.clone_ref(py), rows }
-            }));
-        }
-        let calls = calls.map(|calls| Calls::new(py, calls, &self.lists[MESSAGES]));
-        let mut lists = [const { List(OnceLock::new()) }; 8];
-        for (list, objects) in lists.iter_mut().zip(&mut self.lists) {
-            *list = List::of(py, objects)?;
-        }
-        let notifications = &mut self.tick.notifications;
-        Ok(Inbox {
-            lists,
-            notifications: (!notifications.is_empty()).then(|| Arc::new(notifications.drain(..).collect())),
-            packets: self
-                .packet_notifications
-                .then(|| Arc::new(self.tick.packet_notifications.drain(..).collect())),
-            columns,
-            has_senders: self.has_senders,
-            calls,
-        })
-    }
-
-    /// Whether the last tick was handed over completely.
-    pub(super) fn is_empty(&self) -> bool {
-        self.lists.iter().all(|objects| objects.is_empty()) && self.calls.is_empty() && self.tick.is_empty()
-    }
-}
-
-holds!(Pending: lists, calls, columns);
 holds!(Calls: order);
 holds!(Columns: class);
 holds!(List: 0);
-
-impl Endpoint {
-    /// Ends the connections of peers whose messages a class refuses. The next tick has their last events.
-    pub(super) fn refuse(&self, peers: &[(PeerHandle, String)]) {
-        if peers.is_empty() {
-            return;
-        }
-        // If the game has closed the endpoint meanwhile, the connections are gone anyway.
-        let _ = self.with(|core, driver| {
-            driver.transmit(|now, out| {
-                peers.iter().for_each(|(peer, why)| core.refuse_message(now, *peer, why, out));
-            });
-        });
-    }
-
-    /// Makes the object of a message that arrived. None if it comes too often; an error of the peer's is the reason to
-    /// disconnect it.
-    fn admit_message<'py>(
-        &self,
-        py: Python<'py>,
-        role: Role,
-        record: &endpoint::Record,
-        (body, block): (&[u8], Option<&[u8]>),
-    ) -> PyResult<Result<Option<Bound<'py, PyAny>>, String>> {
-        if let (Role::Call(place), Some(desk)) = (role, &self.desk) {
-            match desk.admit(record.peer, place, record.received_at) {
-                Ok(true) => {}
-                Ok(false) => return Ok(Ok(None)),
-                Err(why) => return Ok(Err(why)),
-            }
-        }
-        let factory = if role == Role::Message { self.factory.as_ref() } else { None };
-        let (protocol, number) = (self.protocol.get(), record.message_type);
-        match protocol.decode_message(py, number, body, block, factory) {
-            Ok(message) => Ok(Ok(Some(message))),
-            Err(error) => Ok(Err(self.judge(py, protocol.class_of(number).name(), error)?)),
-        }
-    }
-}
-
-/// The bits of a payload as bytes, the last one padded with zero bits.
-fn payload_bytes(body: OpaqueBody<'_>) -> Vec<u8> {
-    let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
-    let mut data = Vec::with_capacity(body.bits.div_ceil(8));
-    while let left @ 1.. = reader.remaining_bits() {
-        // The reader has as many bits as it says.
-        let Ok(bits) = reader.bits(left.min(8) as u32) else { break };
-        data.push(bits as u8);
-    }
-    data
-}
-
-/// Bytes as a payload's bits.
-pub(super) fn payload(data: &[u8]) -> Encoded {
-    let mut writer = BitWriter::with_buffer(Vec::with_capacity(data.len() + 8));
-    let words = data.chunks(8);
-    words.for_each(|word| {
-        let mut bytes = [0; 8];
-        bytes[..word.len()].copy_from_slice(word);
-        writer.bits(u64::from_le_bytes(bytes), word.len() as u32 * 8);
-    });
-    writer.encoded()
-}

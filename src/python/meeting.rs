@@ -51,7 +51,7 @@ impl RendezvousServer {
                 let complaint = format!("relay must be an address that peers can send to, not {}", relay.0);
                 return Err(PyValueError::new_err(complaint));
             }
-            _ => return Err(value_error("relay and relay_key must be given together, or neither of them")),
+            _ => return Err(value_error("relay and relay_key must be given together")),
         };
         let config = RendezvousServerConfig { relay, max_games, ..RendezvousServerConfig::default() };
         let network: Option<VirtualNetwork> = network.map(|network| network.get().0.clone());

@@ -9,7 +9,6 @@ use super::conditions::MAX_DELAY_SECONDS;
 use super::protocol::seconds;
 use crate::driver::files::hex;
 use crate::netsim::NatKind;
-use crate::netsim::network::NetworkCounters;
 use crate::time::UnixSeconds;
 
 /// A year: more virtual time at once is a mistake.
@@ -51,6 +50,7 @@ impl SimulatedNetwork {
         transcript: String = hex(&self.0.transcript());
         now: f64 = self.0.now().as_secs_f64();
         unix: u64 = self.0.unix().0;
+        counters: PyResult<Bound<'py, PyDict>> = counts(py, self.0.counters().iter());
     }
 
     fn advance(&self, #[seconds(MAX_STEP)] seconds: Duration) {
@@ -129,31 +129,8 @@ impl SimulatedNetwork {
             .then_some(())
             .ok_or_else(|| PyValueError::new_err(format!("there is no NAT at {public} on this network")))
     }
-
-    #[getter]
-    fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let NetworkCounters {
-            links,
-            unknown_destination,
-            mailbox_full,
-            partitioned,
-            nat_exhausted,
-            nat_unmapped,
-            nat_filtered,
-        } = self.0.counters();
-        let others = [
-            ("unknown_destination", unknown_destination),
-            ("mailbox_full", mailbox_full),
-            ("partitioned", partitioned),
-            ("nat_exhausted", nat_exhausted),
-            ("nat_unmapped", nat_unmapped),
-            ("nat_filtered", nat_filtered),
-        ];
-        counts(py, links.iter().chain(others))
-    }
 }
 
-/// An IP address without a port.
 fn host(text: &str) -> PyResult<IpAddr> {
     text.parse().map_err(|_| PyValueError::new_err(format!("'{text}' is not an IP address")))
 }

@@ -55,11 +55,11 @@ impl Protocol {
         #[truth] peers: bool,
         yojimbo: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        if let Some(class) = messages.filter(|messages| messages.is_instance_of::<PyType>()) {
-            let class = class.cast::<PyType>()?.name()?;
+        if let Some(Ok(class)) = messages.map(|given| given.cast::<PyType>()) {
+            let class = class.name()?;
             refuse!(
                 PyTypeError,
-                "messages must be a list of message classes, as [{class}], not a class alone"
+                "messages must be a list of message classes, such as [{class}], not a single class"
             );
         }
         let messages = listed("messages", messages, "a list of message classes")?;
@@ -73,14 +73,7 @@ impl Protocol {
         check_names(&channels)?;
         let (framing, fold_hash) = framing_of(yojimbo, &classes)?;
         let (time, input_class) = time::about(inputs, tick_rate)?.unzip();
-        if let Some(rate) = time.as_ref().map(|time| time.rate) {
-            for (_, properties) in &mut ghosts {
-                *properties = Py::new(py, properties.get().at_rate(rate.into()))?;
-            }
-        }
-        let cores = ghosts.iter().map(|(_, properties)| properties.get().class.clone());
-        let ghost_classes = if ghosts.is_empty() { None } else { Some(Classes::new(cores)) };
-        let ghost_classes = ghost_classes.transpose().map_err(value_error)?.map(Arc::new);
+        let ghost_classes = cores_of(py, &mut ghosts, time.as_ref().map(|time| time.rate))?;
         let layers = (ghost_classes.as_deref(), time, peers);
         let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
         let core = core_of(&classes, configs, framing, layers)?;
@@ -286,8 +279,8 @@ impl Protocol {
         }
         if message.is_instance_of::<ClientHandle>() {
             return UnregisteredMessageError::new_err(
-                "message must be a message, not a ClientHandle: servers say send(client, message), clients and rooms have \
-                 nobody to name and say send(message) and broadcast(message)",
+                "message must be a message, not a ClientHandle: a server calls send(client, message), a \
+                 client send(message), and a room broadcast(message)",
             );
         }
         let kind = message.get_type();
@@ -300,7 +293,7 @@ impl Protocol {
         let names: Vec<&str> = self.classes.iter().take(MAX_SHOWN).map(Class::name).collect();
         let more = if self.classes.len() > MAX_SHOWN { ", ..." } else { "" };
         UnregisteredMessageError::new_err(format!(
-            "{shown} is not among the protocol's messages ({}{more}): add it there, on both sides",
+            "{shown} is not among the protocol's messages ({}{more}): add it to the list, on both sides",
             names.join(", ")
         ))
     }
@@ -342,8 +335,8 @@ fn framing_of(profile: Option<&Bound<'_, PyAny>>, classes: &[Class]) -> PyResult
         return match blocks.next() {
             None => Ok((Framing::Native, false)),
             Some((_, class)) => Err(PyTypeError::new_err(format!(
-                "{} has a block, which only yojimbo carries: give yojimbo=tickwire.yojimbo.Profile(), or declare it \
-                 without",
+                "{} has a block, which needs yojimbo=tickwire.yojimbo.Profile(): give it, or declare the \
+                 message without a block",
                 class.name()
             ))),
         };
@@ -403,6 +396,24 @@ fn ghost_classes(given: &[Bound<'_, PyAny>]) -> PyResult<Vec<(Py<PyType>, Py<Pro
         classes.push((class.cast::<PyType>()?.clone().unbind(), properties.unbind()));
     }
     Ok(classes)
+}
+
+/// The core's classes, with their rules at the protocol's tick rate.
+fn cores_of(
+    py: Python<'_>,
+    ghosts: &mut [(Py<PyType>, Py<Properties>)],
+    rate: Option<u32>,
+) -> PyResult<Option<Arc<Classes>>> {
+    if ghosts.is_empty() {
+        return Ok(None);
+    }
+    if let Some(rate) = rate {
+        for (_, properties) in &mut *ghosts {
+            *properties = Py::new(py, properties.get().at_rate(py, rate.into()))?;
+        }
+    }
+    let cores = ghosts.iter().map(|(_, properties)| properties.get().class.clone());
+    Classes::new(cores).map(|classes| Some(Arc::new(classes))).map_err(value_error)
 }
 
 fn named(channels: &[Py<Channel>], name: &str) -> Option<usize> {

@@ -244,7 +244,7 @@ impl Reconnecting {
 
     /// An attempt failed before it asked a server.
     fn fail(&self, client: &Client, py: Python<'_>, now: Instant, error: PyErr) -> PyResult<()> {
-        log(py, Level::Warning, || format!("{} can't dial again: {error}", client.endpoint.described()));
+        log(py, Level::Warning, || format!("{} can't reconnect: {error}", client.endpoint.described()));
         let attempt = lock(&self.policy).note_failure(now);
         let last = lock(&self.last).clone();
         let (Some(attempt), Some(last)) = (attempt, last) else { return self.give_up(py) };
@@ -278,7 +278,7 @@ fn announce(
     let delay = delay.as_secs_f64();
     let reason = reason.into_pyobject(py)?;
     log(py, Level::Info, || {
-        format!("{} dials again in {delay:.1} s, attempt {number}: {reason}", client.endpoint.described())
+        format!("{} reconnects in {delay:.1} s, attempt {number}: {reason}", client.endpoint.described())
     });
     let class = CLASS.import(py, "tickwire._connection", "Reconnecting")?;
     let error = error.map(|error| error.into_value(py));

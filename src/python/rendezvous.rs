@@ -78,7 +78,7 @@ fn parse(code: &Bound<'_, PyAny>, name: &'static str) -> PyResult<LobbyCode> {
 fn sendable(address: SocketAddr, name: &str) -> PyResult<SocketAddr> {
     if address.port() == 0 || address.ip().is_unspecified() {
         return Err(value_error(format!(
-            "{name} must be a rendezvous server's, with its port, not {address}"
+            "{name} must be the address of a rendezvous server with its port, not {address}"
         )));
     }
     Ok(address)
@@ -105,7 +105,7 @@ impl Rendezvous {
         match self.address {
             Some(server) => sendable(server.0, "address").map(drop),
             None if title.is_empty() => Ok(()),
-            None => Err(value_error("title must be '' without the address of a server that lists the game")),
+            None => Err(value_error("title must be '' without the address of a rendezvous server")),
         }
     }
 

@@ -19,10 +19,10 @@ pub(crate) struct Schema {
 
 /// The Python part of a field; the core has the rest.
 #[derive(Debug)]
-struct Attribute {
-    name: Py<PyString>,
+pub(super) struct Attribute {
+    pub(super) name: Py<PyString>,
     shape: Arc<Shape>,
-    field_type: Py<FieldType>,
+    pub(super) field_type: Py<FieldType>,
 }
 
 #[pymethods]
@@ -58,6 +58,11 @@ impl Schema {
 
 impl Schema {
     /// The Python shape of the field at `index`.
+    pub(super) fn attribute(&self, index: usize) -> &Attribute {
+        &self.attributes[index]
+    }
+
+    #[inline]
     pub(super) fn shape(&self, index: usize) -> &Shape {
         &self.attributes[index].shape
     }

@@ -8,7 +8,7 @@ use crate::python::prelude::*;
 
 use super::arrays::{Batch, Rows};
 use super::checks;
-use super::inbox::payload;
+use super::pending::payload;
 
 /// A member of `tickwire._connection.SendResult`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,7 +49,7 @@ pub(super) fn listen(
 pub(super) fn check_network(is_threaded: bool, network: Option<&VirtualNetwork>) -> PyResult<()> {
     if is_threaded && network.is_some() {
         return Err(value_error(
-            "driver must be 'polled' on a simulated network: a thread would not see its time",
+            "driver must be 'polled' on a simulated network, because a thread doesn't run in virtual time",
         ));
     }
     Ok(())

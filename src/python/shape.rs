@@ -5,7 +5,7 @@
 
 use crate::python::prelude::*;
 
-use super::compound::{self, Converted, Literals};
+use super::compound::{self, Converted};
 use super::slots::Slots;
 use super::value::{Takes, float, integer, to_python};
 use crate::wire::node::Leaf;
@@ -17,8 +17,8 @@ use crate::wire::{Node, Value};
 pub(crate) enum Shape {
     /// An object of a builtin type.
     Plain(Takes),
-    /// A member of an enumeration.
-    Member(Members),
+    /// A member of an enumeration, or one of several values.
+    Numbered(Numbered),
     /// A flag of a class of flags.
     Flags(FlagClass),
     /// A tuple of this many floats.
@@ -39,8 +39,6 @@ pub(crate) enum Shape {
     Set { item: Arc<Shape>, frozen: bool },
     /// A dict by key.
     Map((Arc<Shape>, Arc<Shape>)),
-    /// One of several values.
-    Literal(Literals),
     /// An object of one of several message classes.
     Union(Vec<Nested>),
     /// An object of a type of the game's own.
@@ -49,14 +47,16 @@ pub(crate) enum Shape {
     Nested(Nested),
 }
 
-/// The members of an enumeration, with the integers that stand for them.
+/// Objects with the integers that stand for them: members of an enumeration, or literals.
 #[derive(Debug)]
-pub(crate) struct Members {
-    class: Py<PyType>,
-    /// In rising order of the integers.
-    members: Vec<(i64, Py<PyAny>)>,
-    /// By the member's address, which `members` keeps alive.
-    by_member: HashMap<usize, i64>,
+pub(crate) struct Numbered {
+    /// An enumeration, whose members alone are equal to themselves.
+    class: Option<Py<PyType>>,
+    values: Vec<(i64, Py<PyAny>)>,
+    /// The objects' places, by the integer.
+    places: HashMap<i64, usize>,
+    /// By the object's address, which `values` keeps alive.
+    by_object: HashMap<usize, i64>,
 }
 
 /// A class derived from `enum.Flag`.
@@ -77,23 +77,42 @@ pub(crate) struct Nested {
 /// Up to this many bits, all combinations of flags are made in advance.
 const KNOWN_FLAG_BITS: usize = 8;
 
-impl Members {
-    /// Members with the integers that stand for them, in any order.
-    pub(super) fn new(class: &Bound<'_, PyType>, mut members: Vec<(i64, Py<PyAny>)>) -> Self {
-        members.sort_by_key(|(value, _)| *value);
-        let by_member = members.iter().map(|(value, member)| (member.as_ptr() as usize, *value)).collect();
-        Members { class: class.clone().unbind(), members, by_member }
+impl Numbered {
+    pub(super) fn new(class: Option<&Bound<'_, PyType>>, values: Vec<(i64, Py<PyAny>)>) -> Self {
+        let places = values.iter().enumerate().map(|(place, (number, _))| (*number, place)).collect();
+        let by_object = values.iter().map(|(number, value)| (value.as_ptr() as usize, *number)).collect();
+        Numbered { class: class.map(|class| class.clone().unbind()), values, places, by_object }
     }
 
-    fn value(&self, object: &Bound<'_, PyAny>) -> Result<i64, Refusal> {
-        let found = self.by_member.get(&(object.as_ptr() as usize));
-        found.copied().ok_or_else(|| instance_of(&self.class, object.py()))
+    fn number(&self, object: &Bound<'_, PyAny>) -> Result<i64, Refusal> {
+        let py = object.py();
+        if let Some(number) = self.by_object.get(&(object.as_ptr() as usize)) {
+            return Ok(*number);
+        }
+        if let Some(class) = &self.class {
+            return Err(instance_of(class, py));
+        }
+        for (number, value) in &self.values {
+            let value = value.bind(py);
+            // 1, 1.0 and True are equal but different literals.
+            if value.get_type().is(object.get_type()) && value.eq(object).map_err(Refusal::Raised)? {
+                return Ok(*number);
+            }
+        }
+        let shown = self.values.iter().map(|(_, value)| Ok(value.bind(py).repr()?.to_string()));
+        let shown: Vec<String> = shown.collect::<PyResult<_>>().map_err(Refusal::Raised)?;
+        Err(Refusal::of_bound(format!("one of {}", shown.join(", "))))
     }
 
-    fn member<'py>(&self, py: Python<'py>, value: i128) -> PyResult<Bound<'py, PyAny>> {
-        let found = self.members.binary_search_by_key(&value, |(value, _)| (*value).into());
-        let member = found.ok().and_then(|place| self.members.get(place));
-        member.map(|(_, member)| member.bind(py).clone()).ok_or_else(broken)
+    fn object<'py>(&self, py: Python<'py>, number: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+        let number = match number {
+            Value::Int(number) => Some(number),
+            Value::Uint(number) => i64::try_from(number).ok(),
+            _ => None,
+        };
+        let place = number.and_then(|number| self.places.get(&number));
+        let found = place.and_then(|place| self.values.get(*place));
+        found.map(|(_, object)| object.bind(py).clone()).ok_or_else(broken)
     }
 }
 
@@ -106,9 +125,7 @@ impl FlagClass {
 
     fn value(&self, object: &Bound<'_, PyAny>) -> Result<Value<'static>, Refusal> {
         let py = object.py();
-        if !object.is_instance(self.class.bind(py)).map_err(Refusal::Raised)? {
-            return Err(instance_of(&self.class, py));
-        }
+        check_instance(object, &self.class)?;
         let value = object.getattr(intern!(py, "value")).map_err(Refusal::Raised)?;
         integer(&value).map(Value::Int128)
     }
@@ -200,8 +217,7 @@ impl Shape {
     ) -> Result<Value<'a>, Refusal> {
         Ok(match self {
             Shape::Plain(takes) => takes.value(object)?,
-            Shape::Member(members) => Value::Int(members.value(object)?),
-            Shape::Literal(literals) => literals.value(object)?,
+            Shape::Numbered(numbered) => Value::Int(numbered.number(object)?),
             Shape::Flags(class) => class.value(object)?,
             Shape::Floats(count) => {
                 let floats = &mut floats[..*count];
@@ -247,10 +263,7 @@ impl Shape {
                 Ok(())
             }
             (Shape::Nested(nested), Node::Nested(_)) => {
-                let py = object.py();
-                if !object.is_instance(nested.slots.class().bind(py)).map_err(Refusal::Raised)? {
-                    return Err(instance_of(nested.slots.class(), py));
-                }
+                check_instance(object, nested.class())?;
                 nested.write(object, sink)
             }
             (Shape::Tuple(shapes), Node::Nested(schema)) => {
@@ -284,11 +297,7 @@ impl Shape {
                     Ok(py.None().into_bound(py))
                 }
             }
-            (Shape::Member(members), Node::Leaf(leaf)) => match value(leaf, body, at)? {
-                Value::Int(value) => members.member(py, value.into()),
-                Value::Uint(value) => members.member(py, value.into()),
-                _ => Err(broken()),
-            },
+            (Shape::Numbered(numbered), Node::Leaf(leaf)) => numbered.object(py, value(leaf, body, at)?),
             (Shape::Flags(class), Node::Leaf(leaf)) => class.flags(py, value(leaf, body, at)?),
             (Shape::Transform, Node::Leaf(leaf)) => transform(py, value(leaf, body, at)?),
             _ => self.load_parts::<CONVERT>(py, node, body, at),
@@ -304,9 +313,6 @@ impl Shape {
     ) -> PyResult<Bound<'py, PyAny>> {
         match (self, node) {
             (Shape::Converted(converted), node) => converted.load::<CONVERT>(py, node, body, at),
-            (Shape::Literal(literals), Node::Leaf(leaf)) => {
-                literals.load(py, &compound::literal(leaf, body, at)?)
-            }
             (Shape::List(shape), Node::List(list)) => {
                 Ok(compound::load_items::<CONVERT>(py, shape, list, body, at)?.into_any())
             }
@@ -350,9 +356,24 @@ pub(super) fn broken() -> PyErr {
 }
 
 #[cold]
-pub(super) fn instance_of(class: &Py<PyType>, py: Python<'_>) -> Refusal {
+fn instance_of(class: &Py<PyType>, py: Python<'_>) -> Refusal {
     let name = class.bind(py).name().map_or_else(|_| "message".into(), |name| name.to_string());
-    Refusal::Instance(name)
+    Refusal::of_type(format!("a {name}"))
+}
+
+pub(super) fn check_instance(object: &Bound<'_, PyAny>, class: &Py<PyType>) -> Result<(), Refusal> {
+    let is_instance = object.is_instance(class.bind(object.py())).map_err(Refusal::Raised)?;
+    if is_instance { Ok(()) } else { Err(instance_of(class, object.py())) }
+}
+
+/// The parts of a tuple of fixed length.
+pub(super) fn parts<'py>(object: &Bound<'py, PyAny>, count: usize) -> Result<Bound<'py, PyTuple>, Refusal> {
+    let parts = items(object, "a tuple")?;
+    if parts.len() != count {
+        let bound = format!("a tuple of {count}, not {}", parts.len());
+        return Err(Refusal::of_bound(bound));
+    }
+    Ok(parts)
 }
 
 /// A copy of a list's or tuple's objects: their own code may change the list.
@@ -363,12 +384,12 @@ pub(super) fn items<'py>(
     if let Ok(tuple) = object.cast::<PyTuple>() {
         return Ok(tuple.clone());
     }
-    object.cast::<PyList>().map(|list| list.to_tuple()).map_err(|_| Refusal::Type(expected))
+    object.cast::<PyList>().map(|list| list.to_tuple()).map_err(|_| Refusal::of_type(expected))
 }
 
 /// The slots of a dict with their objects, in slot order.
 fn entries<'py>(object: &Bound<'py, PyAny>) -> Result<Vec<(i128, Bound<'py, PyAny>)>, Refusal> {
-    let Ok(dict) = object.cast::<PyDict>() else { return Err(Refusal::Type("a dict")) };
+    let Ok(dict) = object.cast::<PyDict>() else { return Err(Refusal::of_type("a dict")) };
     let mut entries = Vec::with_capacity(dict.len());
     for entry in dict.items() {
         let entry = entry.cast_into::<PyTuple>().map_err(|_| Refusal::Raised(broken()))?;
@@ -384,7 +405,7 @@ fn entries<'py>(object: &Bound<'py, PyAny>) -> Result<Vec<(i128, Bound<'py, PyAn
 /// Takes exactly `floats.len()` floats from a tuple, a list or another sequence.
 fn fill(floats: &mut [f64], object: &Bound<'_, PyAny>) -> Result<(), Refusal> {
     let count = floats.len();
-    let wrong = |length| Refusal::Components { length, count };
+    let wrong = |length| wrong_count(length, count);
     if let Ok(tuple) = object.cast::<PyTuple>() {
         if tuple.len() != count {
             return Err(wrong(Some(tuple.len())));
@@ -403,6 +424,14 @@ fn fill(floats: &mut [f64], object: &Bound<'_, PyAny>) -> Result<(), Refusal> {
     if found.next().is_some() { Err(wrong(None)) } else { Ok(()) }
 }
 
+#[cold]
+fn wrong_count(length: Option<usize>, count: usize) -> Refusal {
+    match length {
+        Some(length) => Refusal::of_bound(format!("{count} numbers, not {length}")),
+        None => Refusal::of_type(format!("a tuple of {count} numbers")),
+    }
+}
+
 fn component(object: &Bound<'_, PyAny>, i: usize) -> Result<f64, Refusal> {
     float(object).map_err(|refusal| refusal.within(&format!("[{i}]"), object))
 }
@@ -412,7 +441,7 @@ fn fill_transform(numbers: &mut [f64; NUMBERS], object: &Bound<'_, PyAny>) -> Re
     let expected = "a Transform";
     let parts = items(object, expected)?;
     if parts.len() != 3 {
-        return Err(Refusal::Type(expected));
+        return Err(Refusal::of_type(expected));
     }
     let (translation, rest) = numbers.split_at_mut(3);
     let (rotation, scale) = rest.split_at_mut(4);

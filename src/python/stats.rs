@@ -125,18 +125,12 @@ columns_class! {
 
 impl SnapshotColumns {
     pub(super) fn push(&mut self, slot: u32, channel: u8, counts: &transport::ChannelStats) {
+        let transport::ChannelStats { queued, sent, resent, delivered, lost, received, dropped, .. } =
+            *counts;
+        let (latency, bytes) = (milliseconds(counts.latency) as f32, counts.bytes_sent);
+        let queued = queued as u64;
         self.push_row(
-            slot,
-            channel,
-            counts.queued as u64,
-            counts.sent,
-            counts.resent,
-            counts.delivered,
-            counts.lost,
-            counts.received,
-            counts.dropped,
-            counts.bytes_sent,
-            milliseconds(counts.latency) as f32,
+            slot, channel, queued, sent, resent, delivered, lost, received, dropped, bytes, latency,
         );
     }
 }

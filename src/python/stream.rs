@@ -172,7 +172,7 @@ impl Stream {
 }
 
 fn over() -> PyErr {
-    PyRuntimeError::new_err("this stream is over: it lives only while serialize() runs")
+    PyRuntimeError::new_err("the stream can be used only while serialize() runs")
 }
 
 macro_rules! passing {
@@ -330,13 +330,13 @@ fn unsigned(object: &Bound<'_, PyAny>) -> Result<u128, Refusal> {
 pub(super) fn data(object: &Bound<'_, PyAny>) -> Result<Vec<u8>, Refusal> {
     match Takes::Data.value(object)? {
         Value::Data(data) => Ok(data.to_vec()),
-        _ => Err(Refusal::Type("bytes")),
+        _ => Err(Refusal::of_type("bytes")),
     }
 }
 
 fn text(object: &Bound<'_, PyAny>) -> Result<String, Refusal> {
     match Takes::Text.value(object)? {
         Value::Text(text) => Ok(text.to_owned()),
-        _ => Err(Refusal::Type("a str")),
+        _ => Err(Refusal::of_type("a str")),
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn about(
     let Some(rate) = rate else {
         return match inputs {
             Some(_) => Err(PyValueError::new_err(
-                "tick_rate must be given with inputs: how many ticks a second the server makes, as tick_rate=60",
+                "tick_rate must be given with inputs: the server's ticks per second, such as tick_rate=60",
             )),
             None => Ok(None),
         };
@@ -47,12 +47,12 @@ pub(super) fn about(
     let bits = schema.max_bits();
     if bits > MAX_INPUT_BITS {
         return Err(PyValueError::new_err(format!(
-            "inputs must take at most {} bytes, as a packet has several, and {name} may take {}",
+            "inputs must take at most {} bytes, because a packet has several, and {name} may take {}",
             MAX_INPUT_BITS / 8,
             bits.div_ceil(8)
         )));
     }
-    let input = Some((name, std::sync::Arc::new(schema)));
+    let input = Some((name, Arc::new(schema)));
     Ok(Some((ServerTime { rate, input }, Some(class))))
 }
 
@@ -114,7 +114,7 @@ pub(super) fn seen_by(state: &mut State, peer: PeerHandle) -> PyResult<Option<f6
     let timing = state.carrier.session.timing().inputs().filter(|timing| timing.has_inputs());
     let timing = timing.ok_or_else(|| {
         PyValueError::new_err(
-            "seen must be given, as the protocol has no inputs that would say it: rewind(client, seen=tick), or \
+            "seen must be given, because the protocol has no inputs that report it: rewind(client, seen=tick), or \
              Protocol(..., inputs=Move, tick_rate=60) on both sides",
         )
     })?;
@@ -373,13 +373,12 @@ impl Inputs {
 
     fn columns(&self) -> PyResult<InputColumns> {
         self.asked(|timing| {
-            let mut table = InputTable::default();
-            for taken in timing.taken() {
-                let (is_here, view) = (taken.state == InputState::Here, taken.view.unwrap_or_default());
-                let (slot, client, present) = (taken.peer.slot, taken.peer.number(), taken.body.is_some());
-                table.push_row(slot, client, is_here, present, (view >> 8) as u32, view as u8);
-            }
-            Ok(InputColumns(std::sync::Arc::new(table)))
+            let rows = timing.taken().iter().map(|it| {
+                let (is_here, view) = (it.state == InputState::Here, it.view.unwrap_or_default());
+                let (slot, client, present) = (it.peer.slot, it.peer.number(), it.body.is_some());
+                (slot, client, is_here, present, (view >> 8) as u32, view as u8)
+            });
+            Ok(InputColumns(Arc::new(rows.collect())))
         })
     }
 

@@ -12,10 +12,10 @@ use crate::time::UnixSeconds;
 const LATEST: u64 = 253_402_300_799;
 
 #[pyfunction]
-pub(crate) fn generate_key(py: Python<'_>) -> Bound<'_, PyBytes> {
+pub(crate) fn generate_key() -> [u8; 32] {
     let mut key = [0; 32];
     OsEntropy.fill(&mut key);
-    PyBytes::new(py, &key)
+    key
 }
 
 #[pyclass(frozen, module = "tickwire")]
@@ -42,7 +42,7 @@ impl ConnectToken {
         };
         let public = servers.sockets();
         if let Some(nowhere) = public.iter().find(|address| address.port() == 0) {
-            refuse!(PyValueError, "servers must have ports to dial, and {nowhere} has none");
+            refuse!(PyValueError, "servers must have ports to connect to, and {nowhere} has none");
         }
         let internal = internal_servers.map(|servers| servers.sockets());
         if let Some(internal) = internal.as_ref().filter(|internal| internal.len() != public.len()) {
@@ -70,8 +70,8 @@ impl ConnectToken {
         netcode::ConnectToken::from_bytes(data).map(ConnectToken).map_err(value_error)
     }
 
-    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &self.0.to_bytes())
+    fn to_bytes(&self) -> Vec<u8> {
+        self.0.to_bytes().to_vec()
     }
 
     properties! {
@@ -109,7 +109,8 @@ pub(super) fn extract_key(key: &Bound<'_, PyAny>) -> PyResult<Key> {
     let bytes = match bytes("key", key) {
         Err(_) if key.is_instance_of::<PyString>() => {
             return Err(PyTypeError::new_err(
-                "key must be 32 bytes, as of tickwire.generate_key(), not str: bytes.fromhex() reads hex digits",
+                "key must be 32 bytes, such as from tickwire.generate_key(), not str: bytes.fromhex() \
+                 reads hex digits",
             ));
         }
         bytes => bytes?,

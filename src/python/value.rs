@@ -3,6 +3,8 @@
 //! Promises: an object is converted as its field asks, or refused with a reason; exact builtin types take a
 //! fast path. Integers are objects with `__index__`, floats objects with `__float__`.
 
+use std::borrow::Cow;
+
 use crate::python::prelude::*;
 
 use crate::wire::{Kind, Value};
@@ -51,14 +53,17 @@ impl Takes {
                 Err(_) => wide_int(object),
             },
             Takes::Float => Ok(Value::Float(float(object)?)),
-            Takes::Bool => object.extract().map(Value::Bool).map_err(|_| Refusal::Type("True or False")),
+            Takes::Bool => object.extract().map(Value::Bool).map_err(|_| Refusal::of_type("True or False")),
             Takes::Text => match object.cast::<PyString>() {
-                Ok(text) => text.to_str().map(Value::Text).map_err(|_| Refusal::Surrogates),
-                Err(_) => Err(Refusal::Type("a str")),
+                Ok(text) => text
+                    .to_str()
+                    .map(Value::Text)
+                    .map_err(|_| Refusal::of_bound("text without lone surrogates")),
+                Err(_) => Err(Refusal::of_type("a str")),
             },
             Takes::Data => match object.cast::<PyBytes>() {
                 Ok(data) => Ok(Value::Data(data.as_bytes())),
-                Err(_) => Err(Refusal::Type("bytes")),
+                Err(_) => Err(Refusal::of_type("bytes")),
             },
         }
     }
@@ -70,8 +75,8 @@ pub(super) fn float(object: &Bound<'_, PyAny>) -> Result<f64, Refusal> {
         return Ok(float.value());
     }
     object.extract().map_err(|error: PyErr| match () {
-        () if error.is_instance_of::<PyTypeError>(object.py()) => Refusal::Type("a float"),
-        () if error.is_instance_of::<PyOverflowError>(object.py()) => Refusal::Beyond,
+        () if error.is_instance_of::<PyTypeError>(object.py()) => Refusal::of_type("a float"),
+        () if error.is_instance_of::<PyOverflowError>(object.py()) => Refusal::beyond(),
         () => Refusal::Raised(error),
     })
 }
@@ -84,7 +89,7 @@ pub(super) fn integer(object: &Bound<'_, PyAny>) -> Result<i128, Refusal> {
     }
     match wide_int(object)? {
         Value::Int128(value) => Ok(value),
-        _ => Err(Refusal::Beyond),
+        _ => Err(Refusal::beyond()),
     }
 }
 
@@ -94,7 +99,7 @@ fn wide_int<'a>(object: &Bound<'_, PyAny>) -> Result<Value<'a>, Refusal> {
     let py = object.py();
     match object.extract::<i128>() {
         Ok(value) => return Ok(Value::Int128(value)),
-        Err(error) if error.is_instance_of::<PyTypeError>(py) => return Err(Refusal::Type("an int")),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => return Err(Refusal::of_type("an int")),
         Err(error) if error.is_instance_of::<PyOverflowError>(py) => {}
         Err(error) => return Err(Refusal::Raised(error)),
     }
@@ -104,44 +109,27 @@ fn wide_int<'a>(object: &Bound<'_, PyAny>) -> Result<Value<'a>, Refusal> {
         Err(error)
             if error.is_instance_of::<PyOverflowError>(py) || error.is_instance_of::<PyValueError>(py) =>
         {
-            Err(Refusal::Beyond)
+            Err(Refusal::beyond())
         }
         Err(error) => Err(Refusal::Raised(error)),
     }
 }
 
-/// Why a field refuses an object.
+/// Why an object can't be written.
 #[derive(Debug)]
 pub(super) enum Refusal {
-    /// The wrong type; holds the right one in words.
-    Type(&'static str),
-    /// Not an object of the class with this name.
-    Instance(String),
-    /// Not a vector of this many numbers.
-    Components {
-        /// The vector's length, where known.
-        length: Option<usize>,
-        count: usize,
-    },
-    /// A part of the value is refused, not the whole.
+    /// The type that it must have.
+    Type(Cow<'static, str>),
+    /// The bound that it must keep.
+    Bound(Cow<'static, str>),
+    /// One of the parts of the object is refused.
     Within {
-        /// The part, as it is written after the field's name.
+        /// Where the part is, as in Python.
         path: String,
         part: Py<PyAny>,
         refusal: Box<Refusal>,
     },
-    /// The right type, out of the field's bounds.
     Value(ValueError),
-    /// A number beyond the range of every field.
-    Beyond,
-    /// Text with half of a surrogate pair, which has no encoding.
-    Surrogates,
-    /// None of these values, in words.
-    OneOf(String),
-    /// A tuple of another length.
-    Length { length: usize, count: usize },
-    /// Two items of a set, or two keys of a dict, that are equal on the wire.
-    Same(String, String),
     /// The game's `to_wire` raised.
     ToWire(PyErr),
     /// The object's own code raised.
@@ -155,6 +143,21 @@ impl From<ValueError> for Refusal {
 }
 
 impl Refusal {
+    #[cold]
+    pub(super) fn of_type(expected: impl Into<Cow<'static, str>>) -> Self {
+        Refusal::Type(expected.into())
+    }
+
+    #[cold]
+    pub(super) fn of_bound(bound: impl Into<Cow<'static, str>>) -> Self {
+        Refusal::Bound(bound.into())
+    }
+
+    #[cold]
+    fn beyond() -> Self {
+        Self::of_bound("a number of at most 128 bits")
+    }
+
     /// An exception of `to_wire`. One that ends programs, such as `KeyboardInterrupt`, is passed on instead.
     #[cold]
     pub(super) fn to_wire(py: Python<'_>, error: PyErr) -> Self {
@@ -185,74 +188,26 @@ impl Refusal {
                 refusal.raise(class, &format!("{field}{path}"), part.bind(object.py()))
             }
             Refusal::Type(expected) => FieldTypeError::new_err(args(expected.into())),
-            Refusal::Instance(class) => FieldTypeError::new_err(args(format!("a {class}"))),
-            Refusal::OneOf(these) => FieldError::new_err(args(format!("one of {these}"))),
-            Refusal::Length { length, count } => {
-                FieldError::new_err(args(format!("a tuple of {count}, and this one has {length}")))
-            }
-            Refusal::Same(a, b) => FieldError::new_err(args(format!(
-                "items that differ on the wire, and {a} and {b} are the same there"
-            ))),
+            Refusal::Bound(bound) => FieldError::new_err(args(bound.into())),
             Refusal::ToWire(error) => {
                 let py = object.py();
                 let kind = error.get_type(py).name().map_or_else(|_| "error".into(), |name| name.to_string());
                 let said = error.value(py).str().map_or_else(|_| String::new(), |said| said.to_string());
-                let raised =
-                    FieldError::new_err(args(format!("what to_wire takes, and it raised {kind}: {said}")));
+                let raised = FieldError::new_err(args(format!(
+                    "an object that to_wire accepts, and it raised {kind}: {said}"
+                )));
                 raised.set_cause(py, Some(error));
                 raised
-            }
-            Refusal::Components { length: None, count } => {
-                FieldTypeError::new_err(args(format!("a tuple of {count} numbers")))
-            }
-            Refusal::Components { length: Some(length), count } => {
-                FieldError::new_err(args(format!("{count} numbers, and these are {length}")))
             }
             // One of many numbers: say which.
             Refusal::Value(
                 error @ (ValueError::FloatOutOfRange { value, .. } | ValueError::NotFinite { value }),
             ) if object.extract::<f64>().is_err() => {
-                FieldError::new_err(args(format!("{}, and {value} is not", bound(&error))))
+                FieldError::new_err(args(format!("{}, and {value} is not", error.bound())))
             }
-            Refusal::Value(error) => FieldError::new_err(args(bound(&error))),
-            Refusal::Beyond => FieldError::new_err(args("a number of at most 128 bits".into())),
-            Refusal::Surrogates => FieldError::new_err(args("text without lone surrogates".into())),
+            Refusal::Value(error) => FieldError::new_err(args(error.bound())),
         }
     }
-}
-
-/// A field's bound in words.
-pub(super) fn bound(error: &ValueError) -> String {
-    match error {
-        ValueError::Type { expected, .. } => (*expected).into(),
-        ValueError::OutOfRange { lo, hi, .. } => format!("{lo} to {hi}"),
-        ValueError::AboveRange { hi, .. } => format!("at most {hi}"),
-        ValueError::Negative { .. } => format!("0 to {}", u128::MAX),
-        ValueError::FloatOutOfRange { lo, hi, .. } => format!("{} to {}", short(*lo), short(*hi)),
-        ValueError::NotFinite { .. } => "a finite number".into(),
-        ValueError::TooLong { length, max, unit } => format!("at most {max} {unit}, and these are {length}"),
-        ValueError::Length { length, count } => format!("exactly {count} bytes, and these are {length}"),
-        ValueError::InteriorNul { at } => format!("text without NUL, and byte {at} is one"),
-        ValueError::NotIncreasing { previous, .. } => format!("above {previous}"),
-        ValueError::NotAMember { .. } => "a member of the enumeration".into(),
-        ValueError::NoDirection => "of a length above 0".into(),
-        ValueError::Components { length, count } => format!("{count} numbers, and these are {length}"),
-        ValueError::OutsideArena { count, bytes, arena, .. } if *count as usize != *bytes => {
-            format!(
-                "an offset and a count within the arena of {arena} bytes, and {count} of these are {bytes} bytes"
-            )
-        }
-        ValueError::OutsideArena { arena, .. } => format!("an offset and bytes within the arena of {arena}"),
-        ValueError::NotRising => "items in their order, each once".into(),
-        ValueError::NotUtf8 => "text in UTF-8".into(),
-        ValueError::Row => "a row of the schema".into(),
-    }
-}
-
-/// A float in the fewest digits that identify it; a single's digits if it is one.
-fn short(value: f64) -> String {
-    let single = value as f32;
-    if f64::from(single) == value { single.to_string() } else { value.to_string() }
 }
 
 /// A value as a Python object.

@@ -111,14 +111,14 @@ impl Rule {
             Rule::Step => Ok(()),
             Rule::Angle { turn, .. } if numbers == Some(1) && turn.is_finite() && *turn > 0.0 => Ok(()),
             Rule::Angle { .. } => {
-                wrong("tw.world.angular must be of one number, on a circle of finite length")
+                wrong("tw.world.angular must be for one number, on a circle of finite length")
             }
             Rule::Slerp if natural == Rule::Slerp => Ok(()),
-            Rule::Slerp => wrong("tw.world.slerp must be of a quaternion"),
+            Rule::Slerp => wrong("tw.world.slerp must be for a quaternion"),
             Rule::Direction if natural == Rule::Direction => Ok(()),
             Rule::Transform if natural == Rule::Transform => Ok(()),
             Rule::Linear if matches!(natural, Rule::Slerp | Rule::Direction | Rule::Transform) => wrong(
-                "tw.world.linear must be of numbers that don't turn: leave it out, or say tw.world.step",
+                "tw.world.linear must be for numbers that aren't angles: leave it out, or use tw.world.step",
             ),
             Rule::Linear if numbers.is_some() => Ok(()),
             Rule::Linear | Rule::Direction | Rule::Transform => wrong("its rule must be tw.world.step"),
@@ -127,7 +127,7 @@ impl Rule {
                 let theirs = other.and_then(|other| numbers_of(other.field().node()));
                 let is_number = natural == Rule::Linear || natural == Rule::Step && numbers.is_some();
                 if !is_number {
-                    return wrong("what has a velocity must be a number or a vector");
+                    return wrong("a property with a velocity must be a number or a vector");
                 }
                 if velocity.property == property || theirs != numbers {
                     return wrong("its velocity must be another property with as many numbers");
@@ -290,7 +290,7 @@ mod tests {
         assert_eq!(check(Rule::Hermite(velocity), 0), Ok(()));
         assert_eq!(check(Rule::Linear, 4), Ok(()));
         let text = |error: Result<(), String>| error.unwrap_err();
-        assert_eq!(text(check(Rule::Slerp, 0)), "place: tw.world.slerp must be of a quaternion");
+        assert_eq!(text(check(Rule::Slerp, 0)), "place: tw.world.slerp must be for a quaternion");
         assert_eq!(text(check(Rule::Linear, 5)), "name: its rule must be tw.world.step");
         let own = "speed: its velocity must be another property with as many numbers";
         assert_eq!(text(check(Rule::Hermite(velocity), 1)), own);

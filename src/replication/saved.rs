@@ -75,7 +75,7 @@ impl fmt::Display for BadWorld {
             BadWorld::Ids { class } => {
                 write!(f, "the saved world has a client with ids of {class} that are out of order or unknown")
             }
-            BadWorld::Trailing => write!(f, "the saved world has bytes behind its end"),
+            BadWorld::Trailing => write!(f, "the saved world has bytes after its end"),
         }
     }
 }

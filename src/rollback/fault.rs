@@ -34,9 +34,9 @@ impl fmt::Display for Fault {
             Fault::ForgedAck => "an ack of inputs that were never sent",
             Fault::Gap => "inputs with a gap before them",
             Fault::FarAhead => "an input for a frame that the peer can't have reached",
-            Fault::NotAnInput => "bits that are no input",
+            Fault::NotAnInput => "bits that aren't an input",
             Fault::NoChange => "a change of an input that changes nothing",
-            Fault::NotItsPlayer => "inputs of a player that the peer may not speak for",
+            Fault::NotItsPlayer => "inputs of a player that the peer doesn't control",
             Fault::Trailing => "bits after the end",
             Fault::Unknown => "a player that the game doesn't have",
         };

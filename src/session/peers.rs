@@ -412,7 +412,7 @@ impl PeerPart {
         let sent = host.send(now, handle, channel, message, SendOptions::default());
         if sent.is_err() && host.is_connected(handle) {
             // It acks nothing, and messages to it must arrive.
-            host.refuse_payload(now, handle, FEATURE, "it takes nothing of what it is told", out);
+            host.refuse_payload(now, handle, FEATURE, "the peer stopped acknowledging lobby messages", out);
         }
     }
 

@@ -71,11 +71,11 @@ pub enum InputFault {
 impl fmt::Display for InputFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            InputFault::Forged => write!(f, "a payload that is not the peer's to write"),
+            InputFault::Forged => write!(f, "a payload that the peer may not send"),
             InputFault::Read(error) => write!(f, "{error}"),
-            InputFault::Count { count } => write!(f, "{count} inputs, and {MAX_INPUTS} are the most"),
+            InputFault::Count { count } => write!(f, "{count} inputs, more than the maximum of {MAX_INPUTS}"),
             InputFault::NoInputs => write!(f, "inputs that the protocol doesn't have"),
-            InputFault::Trailing { bits } => write!(f, "{bits} bits behind the end"),
+            InputFault::Trailing { bits } => write!(f, "{bits} bits after the end"),
         }
     }
 }

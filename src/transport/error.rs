@@ -119,14 +119,14 @@ impl fmt::Display for SendError {
             SendError::Full { capacity } => {
                 write!(
                     f,
-                    "{capacity} messages wait to be sent or acked already, as many as send_queue allows: \
+                    "{capacity} messages already wait to be sent or acked, the maximum (send_queue): \
                      try again in a later tick, or disconnect a peer that can't keep up"
                 )
             }
             SendError::TickFull { capacity } => write!(
                 f,
-                "{capacity} messages of one tick wait to be sent already, as many as send_queue allows: send fewer a tick, \
-                 or allow more"
+                "{capacity} messages of this tick already wait, the maximum (send_queue): send fewer per \
+                 tick, or raise send_queue"
             ),
             SendError::TooLarge { bytes, max_bytes } => {
                 write!(f, "the message must take at most {max_bytes} bytes, the channel's max_message_bytes, not {bytes}")

@@ -87,7 +87,7 @@ impl fmt::Display for ReadError {
             ReadError::BeyondLastStep { step, last } => {
                 write!(f, "the quantized float's step must be 0 to {last}, not {step}")
             }
-            ReadError::Padding => write!(f, "the padding of an align is not zero"),
+            ReadError::Padding => write!(f, "the padding before a byte boundary is not zero"),
             ReadError::Utf8 => write!(f, "the string is not well-formed UTF-8"),
             ReadError::InteriorNul => write!(f, "the string has a NUL inside"),
             ReadError::CodeUnit { group } => {
@@ -106,7 +106,7 @@ impl fmt::Display for ReadError {
             ReadError::NotFinite => write!(f, "the float is not a finite number"),
             ReadError::NotShortest => write!(f, "the value has a shorter form than the one written"),
             ReadError::NotRising => {
-                write!(f, "the items of a set or its keys must be in their order, each once")
+                write!(f, "the items of a set or its keys must be in rising order without duplicates")
             }
             ReadError::Unknown { number } => write!(f, "the number {number} names no variant"),
             ReadError::Invalid { part } => write!(f, "the {part} is not a valid one"),
@@ -186,40 +186,62 @@ pub enum ValueError {
     Row,
 }
 
-impl fmt::Display for ValueError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl ValueError {
+    /// The bound in words: the value must be this.
+    pub fn bound(&self) -> String {
         match self {
-            ValueError::Type { expected, found } => write!(f, "value is {found}, not {expected}"),
-            ValueError::OutOfRange { value, lo, hi } => write!(f, "value {value} is not in {lo}..={hi}"),
-            ValueError::AboveRange { value, hi } => write!(f, "value {value} is above {hi}"),
-            ValueError::Negative { value } => write!(f, "value {value} is below 0"),
-            ValueError::FloatOutOfRange { value, lo, hi } => {
-                write!(f, "value {value} is not in {lo}..={hi}")
-            }
-            ValueError::NotFinite { value } => write!(f, "value {value} is not a finite number"),
+            ValueError::Type { expected, .. } => (*expected).into(),
+            ValueError::OutOfRange { lo, hi, .. } => format!("{lo} to {hi}"),
+            ValueError::AboveRange { hi, .. } => format!("at most {hi}"),
+            ValueError::Negative { .. } => format!("0 to {}", u128::MAX),
+            ValueError::FloatOutOfRange { lo, hi, .. } => format!("{} to {}", short(*lo), short(*hi)),
+            ValueError::NotFinite { .. } => "a finite number".into(),
             ValueError::TooLong { length, max, unit } => {
-                write!(f, "value has {length} {unit}, more than {max}")
+                format!("at most {max} {unit}, not {length}")
             }
-            ValueError::Length { length, count } => {
-                write!(f, "value has {length} bytes, not {count}")
+            ValueError::Length { length, count } => format!("exactly {count} bytes, not {length}"),
+            ValueError::InteriorNul { at } => format!("text without NUL, and byte {at} is NUL"),
+            ValueError::NotIncreasing { previous, .. } => format!("above {previous}"),
+            ValueError::NotAMember { .. } => "a member of the enumeration".into(),
+            ValueError::NoDirection => "a direction with a length above 0".into(),
+            ValueError::Components { length, count } => format!("{count} numbers, not {length}"),
+            ValueError::OutsideArena { count, bytes, arena, .. } if *count as usize != *bytes => {
+                format!(
+                    "an offset and a count within the arena of {arena} bytes, and {count} of these are {bytes} bytes"
+                )
             }
-            ValueError::InteriorNul { at } => write!(f, "value has a NUL at byte {at}"),
-            ValueError::NotIncreasing { previous, current } => {
-                write!(f, "value {current} is not above {previous}")
+            ValueError::OutsideArena { arena, .. } => {
+                format!("an offset and bytes within the arena of {arena}")
             }
-            ValueError::NotAMember { value } => write!(f, "value {value} is not one of the enumeration's"),
-            ValueError::NoDirection => write!(f, "value has length 0 and so no direction"),
-            ValueError::Components { length, count } => {
-                write!(f, "value has {length} numbers, not {count}")
-            }
-            ValueError::OutsideArena { offset, bytes, arena, .. } => {
-                write!(f, "{bytes} bytes at {offset} are not within the arena's {arena}")
-            }
-            ValueError::NotRising => write!(f, "items must be in their order, each once"),
-            ValueError::NotUtf8 => write!(f, "text must be UTF-8"),
-            ValueError::Row => write!(f, "the row's bytes don't hold what its schema says"),
+            ValueError::NotRising => "items in rising order without duplicates".into(),
+            ValueError::NotUtf8 => "text in UTF-8".into(),
+            ValueError::Row => "a row of the schema".into(),
         }
     }
+}
+
+impl fmt::Display for ValueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "value must be {}", self.bound())?;
+        match self {
+            ValueError::OutOfRange { value, .. }
+            | ValueError::Negative { value }
+            | ValueError::NotAMember { value } => write!(f, ", not {value}"),
+            ValueError::AboveRange { value, .. } => write!(f, ", not {value}"),
+            ValueError::NotIncreasing { current, .. } => write!(f, ", not {current}"),
+            ValueError::Type { found, .. } => write!(f, ", not {found}"),
+            ValueError::FloatOutOfRange { value, .. } | ValueError::NotFinite { value } => {
+                write!(f, ", not {value}")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A float in the fewest digits that identify it; a single's digits if it is one.
+fn short(value: f64) -> String {
+    let single = value as f32;
+    if f64::from(single) == value { single.to_string() } else { value.to_string() }
 }
 
 impl core::error::Error for ValueError {}
@@ -304,8 +326,8 @@ impl fmt::Display for ParameterError {
             ParameterError::FixedRange { lo, hi, fraction_bits } => {
                 write!(
                     f,
-                    "values must take at most 53 bits, which a float carries exactly, and {lo} to {hi} with \
-                     {fraction_bits} fraction bits take more"
+                    "values must have at most 53 bits, which a float holds exactly, and {lo} to {hi} with \
+                     {fraction_bits} fraction bits have more"
                 )
             }
             ParameterError::Length { max } => {
@@ -314,7 +336,8 @@ impl fmt::Display for ParameterError {
             ParameterError::Steps { lo, hi, resolution } => {
                 write!(
                     f,
-                    "the range must be finite and of 1 to 2^32 - 1 steps that floats tell apart, not {lo} to {hi} in \
+                    "the range must be finite and have 1 to 2^32 - 1 steps that floats can distinguish, \
+                     not {lo} to {hi} in \
                      steps of {resolution}"
                 )
             }
@@ -354,7 +377,7 @@ impl ParameterError {
                 f,
                 "items of a set and keys of a dict must be whole numbers, bool, enums, text or bytes, or tuples of these"
             ),
-            ParameterError::Variants => write!(f, "a union must be of 2 to {} messages", super::MAX_LENGTH),
+            ParameterError::Variants => write!(f, "a union must have 2 to {} messages", super::MAX_LENGTH),
             ParameterError::NoSlots => write!(f, "a sparse array must have at least one slot"),
             ParameterError::Spread { bytes } => {
                 write!(
@@ -401,8 +424,7 @@ impl fmt::Display for SchemaError {
             }
             SchemaError::TooManyProperties { count } => write!(
                 f,
-                "what is sent by property must have at most {} fields, not {count}: declare some of them as a message \
-                 that is one field",
+                "there must be at most {} properties, not {count}: combine some into a message",
                 super::MAX_PROPERTIES
             ),
         }

@@ -174,6 +174,11 @@ class Player(Actor):
     def __str__(self) -> str:
         return f"player {self.number}"
 
+    @property
+    def drifts(self) -> bool:
+        """Whether its frames are longer than ticks: some inputs are late until the lead has grown."""
+        return 0.99 < self.rate / self.game.tick_rate < 1.0
+
     def settled(self, seconds: float = 3.0) -> bool:
         """Whether the connection is up for so long that all estimates have converged."""
         return self.link is not None and self.game.network.now - self.since >= seconds

@@ -39,7 +39,7 @@ def test_refuses_what_is_not_an_address(text: str) -> None:
 
 
 def test_refuses_bad_parts() -> None:
-    with pytest.raises(ValueError, match=r"tickwire.resolve\(\) looks names up"):
+    with pytest.raises(ValueError, match=r"tickwire.resolve\(\) looks up names"):
         tw.Address(("localhost", 1))
     with pytest.raises(ValueError, match="port must be 0 to 65535, not 65536"):
         tw.Address(("127.0.0.1", 65536))

@@ -220,7 +220,7 @@ def test_no_more_wait_than_may_and_none_for_long() -> None:
     [
         (lambda: None, r"fire.tank = None \(NoneType\): must be a live Tank"),
         (lambda: 7, r"fire.tank = 7 \(int\): must be a live Tank"),
-        (lambda: Tank("plain"), "this Tank is in no world yet"),
+        (lambda: Tank("plain"), "this Tank isn't in a world yet"),
     ],
 )
 def test_what_is_no_ghost_of_the_world_is_named(wrong: Any, sentence: str) -> None:

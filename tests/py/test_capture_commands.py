@@ -134,7 +134,7 @@ def test_a_dissector_is_printed_or_written(capsys: pytest.CaptureFixture[str]) -
         (["dissector", "-o", "no/t.lua"], "No such file or directory: 'no/t.lua'"),
         (["replay", "a.pcapng", "game", "--keys", "a.keys"], "'game' is not of the form module:protocol"),
         (["replay", "nothing", "p:protocol", "--keys", "a.keys"], "No such file or directory: 'nothing'"),
-        (["replay", "a.pcapng", "p:protocol", "--keys", "wrong.key"], "has a private key alone"),
+        (["replay", "a.pcapng", "p:protocol", "--keys", "wrong.key"], "has only a private key"),
         (
             ["replay", "a.pcapng", "p:protocol", "--keys", "a.keys", "--address", "nowhere"],
             "'nowhere' is not an address",

@@ -212,10 +212,10 @@ def test_what_can_not_be_replayed_is_said_in_a_sentence(session: dict[str, Any],
         Replay(path, keys=keys, address="127.0.0.1:1")
     alone = tmp_path / "key"
     alone.write_text("ab" * 32)
-    with pytest.raises(KeysError, match="has a private key alone: a replay needs the file"):
+    with pytest.raises(KeysError, match="has only a private key: a replay needs the file"):
         Replay(path, keys=alone)
     alone.write_text("no key")
-    with pytest.raises(KeysError, match="has no keys: it must be what"):
+    with pytest.raises(KeysError, match="has no keys: it must be a file from"):
         Replay(path, keys=alone)
     with pytest.raises(FileNotFoundError):
         Replay(tmp_path / "nothing", keys=keys, address="127.0.0.1:40000")

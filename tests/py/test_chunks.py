@@ -31,10 +31,7 @@ LOSSY = tw.Conditions(latency=0.05, jitter=0.01, loss=0.02, duplicate=0.01)
 SLICE = 1152
 
 
-TOO_LARGE = (
-    "the receiver takes no chunk of this size: give it more memory for chunks, or a directory; "
-    "a server has neither unless told"
-)
+TOO_LARGE = "the receiver accepts no chunk of this size: give it more memory for chunks, or a directory; a server has neither by default"
 
 
 def content(seed: int, size: int) -> bytes:
@@ -312,9 +309,11 @@ def test_a_file_that_changes_while_it_is_sent_fails(tmp_path: Path) -> None:
     transfer = pair.to_client(source)
     source.write_bytes(bytes(300 * KIB - 1) + b"!")
     pair.until(lambda: transfer.over)
-    assert transfer.error == "what arrived is not what was offered: its hash differs"
+    assert transfer.error == "the chunk that arrived is not the offered chunk: its hash differs"
     assert pair.at_client.chunks == []
-    assert pair.at_client.chunk_failures == [("", "what arrived is not what was offered: its hash differs")]
+    assert pair.at_client.chunk_failures == [
+        ("", "the chunk that arrived is not the offered chunk: its hash differs")
+    ]
 
 
 # --- what is refused ---
@@ -380,9 +379,9 @@ def test_a_full_queue_is_told_as_for_messages(strict: bool) -> None:
 
 def test_without_a_channel_of_chunks_none_can_be_sent() -> None:
     _, server, client = connected_pair(make_protocol())
-    with pytest.raises(tw.errors.ChannelError, match="no channel of chunks"):
+    with pytest.raises(tw.errors.ChannelError, match="no channel for chunks"):
         client.send_chunk(b"")
-    with pytest.raises(tw.errors.ChannelError, match="no channel of chunks"):
+    with pytest.raises(tw.errors.ChannelError, match="no channel for chunks"):
         server.send_chunk(server.clients[0], b"")
 
 
@@ -402,11 +401,11 @@ def test_a_protocol_has_one_channel_of_chunks_at_most() -> None:
         ),
         (
             {"file_limit": 5},
-            r"file_limit \(5\) bounds the files of a directory",
+            r"file_limit \(5\) needs a directory",
         ),
         (
             {"directory_limit": 5},
-            r"directory_limit \(5\) bounds the files of a directory",
+            r"directory_limit \(5\) needs a directory",
         ),
         (
             {"directory": "x", "directory_limit": -1},
@@ -726,7 +725,7 @@ def test_chunks_end_with_their_connection() -> None:
     gone = pair.handle
     pair.client.close()
     advance(pair.network, pair.server, seconds=1)
-    assert cut_off.error == "the connection ended before it was through"
+    assert cut_off.error == "the connection ended before the chunk was complete"
     missed = pair.server.send_chunk(gone, chunk)
     assert (missed.over, missed.error, missed.client) == (True, "the client is gone", gone)
     assert (missed.bytes_done, missed.hash, missed.time_left) == (0, chunk.hash, None)
@@ -741,7 +740,7 @@ def test_a_server_keeps_what_a_client_was_sending() -> None:
     handle = pair.handle
     pair.client.close()
     [failed] = advance(pair.network, pair.server, seconds=1)
-    assert failed.chunk_failures == [(handle, "replay", "the connection ended before it was through")]
+    assert failed.chunk_failures == [(handle, "replay", "the connection ended before the chunk was complete")]
     pair.client = pair.dial()
     pair.until(lambda: pair.client.connected and bool(pair.server.clients))
     transfer = pair.client.send_chunk(data)
@@ -841,7 +840,7 @@ def test_transfers_are_over_when_their_endpoint_is(drop: bool) -> None:
         with pytest.raises(tw.errors.ClosedError):
             pair.server.send_chunk(handle, b"")
         assert pair.client.incoming_chunks() == []
-    assert transfer.error == "the connection ended before it was through"
+    assert transfer.error == "the connection ended before the chunk was complete"
     assert (transfer.over, transfer.done, transfer.bytes_done) == (True, False, done)
     assert not transfer.cancel()
     assert not incoming.cancel()

@@ -199,7 +199,7 @@ def test_a_full_server_lets_nobody_look_for_it() -> None:
     net.run(2)
     late = net.connect(None)
     net.run(1)
-    assert net.ended(late) == (tw.DisconnectReason.SERVER_FULL, "the game with this code has all its players")
+    assert net.ended(late) == (tw.DisconnectReason.SERVER_FULL, "the game with this code is full")
     net.clients[0].close()
     net.run(1)
     next_one = net.connect(None)
@@ -242,7 +242,8 @@ def test_a_rendezvous_server_that_is_full_is_named() -> None:
             pass
     assert second.code is None
     assert (
-        second.code_error == "the rendezvous server has its maximum of games, or of games from this network"
+        second.code_error
+        == "the rendezvous server has the maximum number of games, or of games from this network"
     )
 
 

@@ -39,7 +39,7 @@ def dial(
         (
             {},
             {"key": KEY},
-            "the server has another key: give both the same key, or neither of them one",
+            "the server has another key: give both sides the same key, or none",
         ),
     ],
 )

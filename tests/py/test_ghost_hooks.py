@@ -221,9 +221,9 @@ def test_weights_of_a_function_say_who_goes_first() -> None:
         (
             array.array("f", [1.0]),
             ValueError,
-            "the priority hook of Tank must return 60 weights, a row each, not 1",
+            "the priority hook of Tank must return 60 weights, one per row, not 1",
         ),
-        (array.array("f", [float("nan")] * 60), ValueError, "that of row 0 is NaN"),
+        (array.array("f", [float("nan")] * 60), ValueError, "the weight of row 0 is NaN"),
         (
             array.array("d", [1.0] * 60),
             TypeError,

@@ -231,7 +231,7 @@ def test_what_may_not_stand_there_is_refused() -> None:
         scene.world.spawn(Tank(target=7))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"must be a ghost or None"):
         tank.anything = "tree"
-    with pytest.raises(tw.errors.GhostError, match="a ghost of this world, not one that is in no world yet"):
+    with pytest.raises(tw.errors.GhostError, match="not one that isn't in a world yet"):
         tank.target = Tank()
     with pytest.raises(tw.errors.GhostError, match="a ghost of this world, not one of another world"):
         tank.target = other.world.spawn(Tank)

@@ -136,5 +136,5 @@ def test_what_is_no_class_or_taken_is_refused() -> None:
     @handlers.on(Chat)
     def said(message: Chat) -> None: ...
 
-    with pytest.raises(ValueError, match="Chat has a function already, .*said"):
+    with pytest.raises(ValueError, match="Chat already has a function, .*said"):
         handlers.on(Chat)

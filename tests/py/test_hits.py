@@ -116,7 +116,7 @@ def test_who_says_nothing_is_judged_by_the_newest_tick() -> None:
     assert server.world.judgements.unsaid == 1
     scene = Scene()
     scene.run(0.1)
-    with pytest.raises(ValueError, match="seen must be given, as the protocol has no inputs"):
+    with pytest.raises(ValueError, match="seen must be given, because the protocol has no inputs"):
         scene.world.rewind(scene.player)
 
 
@@ -186,7 +186,7 @@ def test_claims_are_held_in_bounds_and_counted() -> None:
     judgements = scene.world.judgements
     assert judgements.too_old >= 1
     assert judgements.future >= 1
-    with pytest.raises(tw.errors.GhostError, match="a rewound world is of one tick"):
+    with pytest.raises(tw.errors.GhostError, match="a rewound world shows only one tick"):
         scene.world.rewind_to(now)._view.at(3)
 
 
@@ -196,13 +196,13 @@ def test_what_is_remembered_is_said_first() -> None:
     scene.world.spawn(Tank)
     scene.run(0.3)
     assert scene.world.past_bytes == 0
-    with pytest.raises(tw.errors.GhostError, match="must remember something"):
+    with pytest.raises(tw.errors.GhostError, match="must have a record"):
         scene.world.rewind_to(3)
     for seconds in (-1, 5, math.nan):
         with pytest.raises(ValueError, match="seconds must be 0 to 250 ticks"):
             scene.world.remember(seconds)
     scene.world.remember(1)
-    with pytest.raises(tw.errors.GhostError, match="must remember something"):
+    with pytest.raises(tw.errors.GhostError, match="must have a record"):
         scene.world.rewind_to(3)
     scene.run(0.1)
     with scene.world.rewind_to(3) as past:

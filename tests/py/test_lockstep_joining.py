@@ -348,7 +348,7 @@ def test_arrays_that_cannot_be_compared_are_named(array: Any, error: str) -> Non
 
 
 def test_snapshots_that_no_reader_takes_are_refused() -> None:
-    with pytest.raises(ValueError, match="save must give at most 67108828 bytes"):
+    with pytest.raises(ValueError, match="save must return at most 67108828 bytes"):
         tw._core.recording_snapshot(0, bytes([1] * 32), bytes(67_108_829))
 
 
@@ -461,5 +461,5 @@ def test_a_world_needs_a_channel_of_chunks(name: str) -> None:
         with peer.tick() as inbox:
             started = next((event for event in inbox.events if isinstance(event, tw.peers.Started)), None)
     saving = tw.lockstep.Saving(bytes, print, **{name: True})
-    with pytest.raises(ValueError, match=f"{name} must be False if the protocol has no channel of chunks"):
+    with pytest.raises(ValueError, match=f"{name} must be False if the protocol has no channel for chunks"):
         tw.lockstep.Lockstep(peer, started, COMMANDS, saving=saving)

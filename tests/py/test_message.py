@@ -89,12 +89,12 @@ def declare(**annotations: Any) -> None:
 @pytest.mark.parametrize(
     ("field", "complaint"),
     [
-        ((int,), r"Bad.x: int must say how many bits .* or which range"),
-        ((str,), r"Bad.x: str must say how long it may be \(tw.text"),
-        ((bytes,), r"Bad.x: bytes must say how long it may be \(tw.data"),
-        ((Annotated[int, "health"],), r"Bad.x: int must say how many bits"),
-        ((set[int],), r"Bad.x: set\[int\] must say how many items it has at most"),
-        ((u8 | None | str,), r"Bad.x: a union must be of classes made by @message, and int is none"),
+        ((int,), r"Bad.x: int must declare its bits .* or its range"),
+        ((str,), r"Bad.x: str must declare its length \(tw.text"),
+        ((bytes,), r"Bad.x: bytes must declare its length \(tw.data"),
+        ((Annotated[int, "health"],), r"Bad.x: int must declare its bits"),
+        ((set[int],), r"Bad.x: set\[int\] must declare its maximum length"),
+        ((u8 | None | str,), r"Bad.x: a union must have only classes made by @message, not int"),
         ((Annotated[str, tw.bits(4)],), r"Bad.x: bits\(4\) is for int, not for str"),
         ((Annotated[u8, tw.bits(4)],), r"Bad.x: bits\(8\) and bits\(4\) contradict each other"),
         ((tw.bits(4),), r"Bad.x: write Annotated\[int, tw.bits\(4\)\]: bits\(4\) alone is not a type"),
@@ -140,7 +140,7 @@ def test_a_field_of_a_plain_base_class_is_refused() -> None:
 
 
 def test_decorating_the_wrong_thing_is_refused() -> None:
-    with pytest.raises(TypeError, match="goes on a class"):
+    with pytest.raises(TypeError, match="must decorate a class"):
         tw.message(5)
     with pytest.raises(TypeError, match="Both: derive from Message"):
 

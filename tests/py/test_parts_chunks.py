@@ -235,7 +235,7 @@ def test_calls_that_make_no_sense_are_named() -> None:
     with pytest.raises(tw.errors.MessageTooLargeError, match="at most 262144 bytes, not 262145"):
         sender.send(bytes(262_145))
     sender.send(b"x")
-    with pytest.raises(tw.errors.ChannelFullError, match="1 chunks are waiting already"):
+    with pytest.raises(tw.errors.ChannelFullError, match="1 chunks are already waiting"):
         sender.send(b"x")
     with pytest.raises(ValueError, match="bytes_per_second must be .* not NaN"):
         sender.set_bytes_per_second(float("nan"))

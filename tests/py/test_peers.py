@@ -124,9 +124,9 @@ def test_one_player_is_spoken_to_alone() -> None:
     heard = [messages for messages in game.messages if messages]
     assert heard == [[(0, "psst")]]
     assert ann.stats(to).rtt_ms > 50
-    with pytest.raises(ValueError, match="this is the peer's own"):
+    with pytest.raises(ValueError, match="not the peer's own"):
         ann.send(ann.players[0], Chat("to myself"))
-    with pytest.raises(ValueError, match="is another peer's"):
+    with pytest.raises(ValueError, match="belongs to another peer"):
         ann.send(game.peers[1].players[1], Chat("whose?"))
     to.data = "kept"
     assert ann.players[1].data == "kept"
@@ -294,7 +294,7 @@ def test_mistakes_name_what_is_wrong() -> None:
         tw.peers.Peer.host(PROTOCOL, name="n" * 33, network=network)
     with pytest.raises(ValueError, match="timeout must be 1 to 60 between peers, not 61"):
         tw.peers.Peer.host(PROTOCOL, tuning=tw.Tuning(timeout=61), network=network)
-    with pytest.raises(ValueError, match="address must be where a player can be reached"):
+    with pytest.raises(ValueError, match="address must be a player's address"):
         tw.peers.Peer.join("10.0.0.1:0", PROTOCOL, network=network)
     with pytest.raises(TypeError, match="unexpected keyword argument 'wrong'"):
         tw.peers.Peer.host(PROTOCOL, wrong=1, network=network)  # type: ignore[call-arg]

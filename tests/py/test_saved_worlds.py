@@ -311,7 +311,7 @@ def test_bytes_that_are_no_world_are_refused() -> None:
         other.world.load(saved)
     with pytest.raises(TypeError):
         full_server("text")  # type: ignore[arg-type]
-    with pytest.raises(tw.errors.BadWorldError, match="behind its end"):
+    with pytest.raises(tw.errors.BadWorldError, match="after its end"):
         full_server(with_sum(saved[:-8] + b"\0"))
     for n in range(len(saved)):
         with pytest.raises(tw.errors.BadWorldError):

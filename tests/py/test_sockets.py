@@ -206,7 +206,7 @@ def test_bad_arguments_are_named(protocol: tw.Protocol) -> None:
             lambda: tw.Client(protocol, token),
             "token must be for the client's protocol, whose id is 0x7469636b, not for 0x1",
         ),
-        (lambda: tw.Client.connect("127.0.0.1:0", protocol), "address must have a port to dial"),
+        (lambda: tw.Client.connect("127.0.0.1:0", protocol), "address must have a port to connect to"),
         (
             lambda: tw.Client.connect("127.0.0.1:5", protocol, tuning=tw.Tuning(timeout=0)),
             "timeout must be 1 to",
@@ -232,7 +232,7 @@ def test_development_mode_warns_beyond_loopback(protocol: tw.Protocol) -> None:
         server = tw.Server("0.0.0.0:0", protocol)
     with pytest.warns(UserWarning, match="in development mode"):
         tw.Client.connect("192.0.2.1:5", protocol)
-    with pytest.warns(UserWarning, match="connect tokens can't name a server at 0.0.0.0:0"):
+    with pytest.warns(UserWarning, match="connect tokens can't contain the address 0.0.0.0:0"):
         tw.Server("0.0.0.0:0", protocol, key=KEY)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

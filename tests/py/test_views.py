@@ -338,7 +338,7 @@ def test_dead_reckoning_sends_what_clients_can_not_know() -> None:
 
 
 def test_rules_are_declared_with_properties() -> None:
-    with pytest.raises(ValueError, match=r"^Wrong\.health: tw.world.slerp must be of a quaternion$"):
+    with pytest.raises(ValueError, match=r"^Wrong\.health: tw.world.slerp must be for a quaternion$"):
 
         @tw.ghost
         class Wrong:
@@ -376,7 +376,7 @@ def test_rules_are_declared_with_properties() -> None:
     class Better(Compass):
         name: Annotated[str, tw.text(9)] = ""
 
-    assert Better.__tickwire_properties__.rules == {"needle": ("angular", None, -180, 180)}  # type: ignore[attr-defined]
+    assert Better.__tickwire_properties__.declared.rules == {"needle": ("angular", None, -180, 180)}  # type: ignore[attr-defined]
 
 
 def test_views_refuse_what_is_no_tick_or_class() -> None:
@@ -397,7 +397,7 @@ def test_views_refuse_what_is_no_tick_or_class() -> None:
     for call in (view.arrays, view.objects, view.shown):
         with pytest.raises(tw.errors.GhostError, match="not among the protocol's ghosts"):
             call(Stranger)
-    with pytest.raises(tw.errors.GhostError, match="in no world yet"):
+    with pytest.raises(tw.errors.GhostError, match="isn't in a world yet"):
         view.ghost(Tank())
     with pytest.raises(tw.errors.GhostError, match="another world"):
         view.ghost(scene.world.objects(Tank)[0])

@@ -157,7 +157,7 @@ def test_mistakes_are_named() -> None:
         Simulation(make_protocol(), rate=0)
     world = Simulation(make_protocol())
     network = world.network
-    with pytest.raises(ValueError, match="there is no server to dial"):
+    with pytest.raises(ValueError, match="there is no server to connect to"):
         world.client()
     server = world.server()
     with pytest.raises(ValueError, match="kind must be one of full-cone, restricted, .* not 'cone'"):

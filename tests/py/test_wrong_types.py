@@ -366,7 +366,7 @@ def is_named(place: Place, said: str) -> bool:
     if place.owner in VALUES:
         names.append(r"(stream|BitWriter|BitMeasure)\.\w+ =")
     if place.name == "class_":
-        names.append("has no rows|is delivered as objects|class|one of the protocol's ghost classes")
+        names.append("be sent as rows|is delivered as objects|class|one of the protocol's ghost classes")
     if place.owner == "World" and place.name == "ghost":
         names.append("the protocol's ghost classes")
     if place.name == "message":

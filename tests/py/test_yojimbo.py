@@ -364,9 +364,7 @@ def test_a_server_that_does_not_read_loses_nobody() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(
-        TypeError, match=r"Blob has a block, which only yojimbo carries: give yojimbo=tickwire"
-    ):
+    with pytest.raises(TypeError, match=r"Blob has a block, which needs yojimbo=tickwire"):
         make_protocol(yojimbo=None)
     with pytest.raises(TypeError, match="yojimbo must be a Profile or None, not str"):
         make_protocol(yojimbo="yes")

@@ -39,19 +39,19 @@ fn those_behind_a_box_are_seen_as_its_ports_and_are_answered_there() {
         .add_nat(ip("203.0.113.1"), &[ip("10.0.0.2"), ip("10.0.0.3")], NatKind::PortRestricted, LIFETIME)
         .unwrap();
     assert_eq!(arrives(&mut network, server, player, player), None, "there is no such address outside");
-    assert_eq!(network.counters().unknown_destination, 1);
+    assert_eq!(network.counters().undelivered.unknown_destination, 1);
 
     let seen = arrives(&mut network, player, server, server).unwrap();
     assert_eq!(seen.ip(), ip("203.0.113.1"));
     assert_eq!(arrives(&mut network, server, seen, player), Some(address(server)));
     assert_eq!(arrives(&mut network, "198.51.100.9:1", seen, player), None);
-    assert_eq!(network.counters().nat_filtered, 1);
+    assert_eq!(network.counters().undelivered.nat_filtered, 1);
 
     let inside = arrives(&mut network, player, "10.0.0.3:5000", "10.0.0.3:5000");
     assert_eq!(inside, Some(address(player)), "within, addresses are what they are");
     network.advance(network.now() + LIFETIME);
     assert_eq!(arrives(&mut network, server, seen, player), None);
-    assert_eq!(network.counters().nat_unmapped, 1);
+    assert_eq!(network.counters().undelivered.nat_unmapped, 1);
     let counters = network.counters();
     assert_eq!((counters.links.sent, counters.links.delivered), (6, 3));
 }
@@ -123,7 +123,7 @@ fn parts_of_a_network_do_not_reach_each_other_until_it_heals() {
     assert_eq!(arrives(&mut network, b, a, a), None);
     assert_eq!(arrives(&mut network, a, c, c), Some(address(a)));
     assert_eq!(arrives(&mut network, c, b, b), Some(address(c)));
-    assert_eq!((network.counters().partitioned, network.counters().links.sent), (2, 3));
+    assert_eq!((network.counters().undelivered.partitioned, network.counters().links.sent), (2, 3));
 
     assert!(network.move_host(address(b), address("10.9.9.9:1")));
     assert_eq!(arrives(&mut network, a, "10.9.9.9:1", "10.9.9.9:1"), None, "moving doesn't help");
@@ -143,7 +143,10 @@ fn a_host_that_moves_keeps_its_mail_and_nothing_more_comes_to_the_old_address() 
     assert!(network.move_host(address(b), address(elsewhere)));
     network.advance(Instant::from_millis(20));
     assert_eq!(network.receive(address(elsewhere)), Some((address(a), b"here".to_vec())));
-    assert_eq!((network.receive(address(elsewhere)), network.counters().unknown_destination), (None, 1));
+    assert_eq!(
+        (network.receive(address(elsewhere)), network.counters().undelivered.unknown_destination),
+        (None, 1)
+    );
     assert_eq!(arrives(&mut network, elsewhere, a, a), Some(address(elsewhere)));
 }
 

@@ -50,7 +50,7 @@ def read_keys(path: str | PathLike[str]) -> list[EndpointKeys]:
         found = []
     if not found:
         raise KeysError(
-            f"{path} has no keys: it must be what Capture(keys=...) wrote, or a private key in 64 hex digits"
+            f"{path} has no keys: it must be a file from Capture(keys=...), or a private key in 64 hex digits"
         )
     return found
 

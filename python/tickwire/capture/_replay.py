@@ -112,9 +112,7 @@ class Replay:
 def _chosen(keys: list[EndpointKeys], path: str, address: Address | None) -> EndpointKeys:
     known = [one for one in keys if one.address is not None]
     if not known:
-        raise KeysError(
-            f"{path} has a private key alone: a replay needs the file that Capture(keys=...) wrote"
-        )
+        raise KeysError(f"{path} has only a private key: a replay needs the file from Capture(keys=...)")
     chosen = [one for one in known if address in (None, one.address)]
     names = ", ".join(f"{one.role} {one.address}" for one in known)
     if not chosen:

@@ -97,7 +97,7 @@ class Lockstep:
         for name, wanted in (("joining", saving.joining), ("heal", saving.heal)):
             if wanted and all(channel.kind != "chunks" for channel in peer.protocol.channels):
                 raise ValueError(
-                    f"{name} must be False if the protocol has no channel of chunks, on which the world "
+                    f"{name} must be False if the protocol has no channel for chunks, on which the world "
                     "is sent, not True: add tw.chunks() to its channels"
                 )
         if objects is not None and not isinstance(objects, Mapping):

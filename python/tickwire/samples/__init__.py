@@ -1,4 +1,4 @@
-"""Programs to run and to read, each about as long as its subject needs.
+"""Sample programs to run and to read.
 
 - ``python -m tickwire.samples.echo``: the shortest server and client
 - ``python -m tickwire.samples.chat``: a text interface in a terminal, reliable messages
@@ -10,5 +10,5 @@
 - ``python -m tickwire.samples.crowd``: ten thousand wanderers as columns of ghosts
 - ``python -m tickwire.samples.login``: a login backend over HTTP that hands out connect tokens
 
-Most need ``pip install '.[samples]'`` in a checkout, and say so if it is missing.
+Most need ``pip install '.[samples]'`` in a checkout, and report it if packages are missing.
 """

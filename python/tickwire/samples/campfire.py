@@ -15,12 +15,12 @@ from tickwire.samples import command
 RATE = 20
 FULL = 100.0
 BURNS = 6.0
-"""What a second takes of the fire, and a log gives."""
+"""The fuel that the fire loses in a second, and gains from a log."""
 
 
 @tw.ghost
 class Fire:
-    """What the players keep alive."""
+    """The fire that the players keep alive."""
 
     heat: tw.f32 = FULL
     seconds: tw.f32 = 0
@@ -32,7 +32,7 @@ class Camper:
 
     name: Annotated[str, tw.text(32), tw.initial] = ""
     logs: Annotated[int, tw.u32] = 0
-    """How many logs it brought."""
+    """The number of logs that the player brought."""
 
 
 @tw.call(tw.to_server, rate=2, burst=4)
@@ -47,7 +47,7 @@ PROTOCOL: tw.Protocol[Any] = tw.Protocol(
 
 
 class Game:
-    """The world, on the host. It goes on with the ghosts that an earlier host has left."""
+    """The world, on the host. It continues with the ghosts of an earlier host."""
 
     def __init__(self, server: tw.Server[Any], peer: tw.peers.Peer[Any]) -> None:
         self.server, self.world, self.peer = server, server.world, peer
@@ -55,7 +55,7 @@ class Game:
         server.implement(bring, self._burn_log)
 
     def tick(self) -> None:
-        """A twentieth of a second."""
+        """Runs a tick, a twentieth of a second."""
         with self.server.tick() as inbox:
             for client, what in inbox:
                 if isinstance(what, tw.Connected) and self.camper_of(client) is None:
@@ -68,7 +68,7 @@ class Game:
             self.fire.heat = max(self.fire.heat - BURNS / RATE, 0.0)
 
     def camper_of(self, client: tw.ClientHandle) -> Camper | None:
-        """A player's camper."""
+        """Returns a player's camper."""
         campers = self.world.objects(Camper)
         return next((camper for camper in campers if self.world.owner(camper) == client), None)
 
@@ -83,7 +83,7 @@ class Game:
 
 
 class Camp:
-    """A player's side, and the game while that player hosts."""
+    """A player's side, and the game while this player is the host."""
 
     def __init__(self, peer: tw.peers.Peer[Any]) -> None:
         self.peer, self.client = peer, peer.client
@@ -91,7 +91,7 @@ class Camp:
         self.news, self.over = "looking for the fire", False
 
     def tick(self, brings: bool) -> None:
-        """A twentieth of a second, in which the player may bring a log."""
+        """Runs a tick, a twentieth of a second, in which the player may bring a log."""
         with self.peer.tick() as inbox:
             for _, what in inbox:
                 self._hear(what)
@@ -123,7 +123,7 @@ class Camp:
         return next(iter(self.client.world.objects(Fire)), None)
 
     def line(self) -> str:
-        """What there is to see, in a line."""
+        """The state of the camp, in a line."""
         fire, camper, host = self.fire(), self.client.world.mine(Camper), self.peer.master
         if fire is None:
             return self.news
@@ -134,7 +134,7 @@ class Camp:
 
 
 def play(parsed: argparse.Namespace) -> None:
-    """Says a line a second, and brings a log now and then."""
+    """Prints a line a second, and brings a log now and then."""
     with ExitStack() as stack:
         with command.opening_game():
             if parsed.join is None:
@@ -155,7 +155,7 @@ def play(parsed: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line. Returns the exit code."""
     text = "A fire that players keep: stop the one who hosts it, and another one goes on."
     parser = command.Parser(prog="python -m tickwire.samples.campfire", description=text)
     join = "the address of any player who is there: sit down at that player's fire"

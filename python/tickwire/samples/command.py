@@ -1,4 +1,4 @@
-"""Shared by the samples: options, keys, and a sentence instead of a traceback when something is wrong."""
+"""Common code of the samples: options, keys, and error sentences instead of tracebacks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tickwire._interrupts import exit_code
 from tickwire._pace import paced as paced
 
 DEFAULT = tw.Address("127.0.0.1:40000")
-"""Where servers listen, and clients look for them."""
+"""The default address of servers, for servers and clients."""
 NETWORKS = ("none", "3g", "4g", "wifi-bad", "transatlantic", "satellite")
 # Seconds: patience with a server that doesn't answer. Short, as the samples' servers are usually near.
 TIMEOUT = 5
@@ -32,11 +32,11 @@ T = TypeVar("T")
 
 
 class SampleError(Exception):
-    """The sample can't go on. The text is a sentence that says what to do."""
+    """The sample can't continue. The text is a sentence that says what to do."""
 
 
 def run(parser: Parser, arguments: Sequence[str] | None) -> int:
-    """Parses the command line and runs what its ``run`` default names; returns the exit code."""
+    """Parses the command line and runs the chosen command (its default ``run``). Returns the exit code."""
     parsed = parser.parse_args(arguments)
     try:
         return exit_code(lambda: parsed.run(parsed))
@@ -46,7 +46,7 @@ def run(parser: Parser, arguments: Sequence[str] | None) -> int:
 
 
 def add_server_options(parser: argparse.ArgumentParser, default: tw.Address = DEFAULT) -> None:
-    """``--listen`` and ``--key``."""
+    """Adds ``--listen`` and ``--key``."""
     address = argument(tw.Address)
     text = f"where to listen ({default}); with 0.0.0.0 everyone who can reach this machine may come"
     parser.add_argument("--listen", metavar="ADDRESS", type=address, default=default, help=text)
@@ -54,7 +54,7 @@ def add_server_options(parser: argparse.ArgumentParser, default: tw.Address = DE
 
 
 def add_client_options(parser: argparse.ArgumentParser) -> None:
-    """The server's address and ``--key``."""
+    """Adds the server's address and ``--key``."""
     text = f"the server, like {DEFAULT} (the default) or play.example.org:{DEFAULT.port}"
     look_up = argument(_look_up)
     parser.add_argument("address", metavar="ADDRESS", type=look_up, nargs="?", default=DEFAULT, help=text)
@@ -62,7 +62,7 @@ def add_client_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_network_option(parser: argparse.ArgumentParser, default: str = "none") -> None:
-    """``--network``: a bad network by its name."""
+    """Adds ``--network``: a simulated bad network, by name."""
     text = f"the network to play over: {', '.join(NETWORKS)} ({default})"
     parser.add_argument("--network", choices=NETWORKS, metavar="KIND", default=default, help=text)
 
@@ -73,7 +73,7 @@ def _add_key_option(parser: argparse.ArgumentParser) -> None:
 
 
 def open_server(parsed: argparse.Namespace, protocol: tw.Protocol, **settings: Any) -> tw.Server:
-    """The server that the options ask for."""
+    """Makes the server for the options."""
     try:
         return tw.Server(parsed.listen, protocol, key=parsed.key, **settings)
     except OSError as error:
@@ -81,7 +81,9 @@ def open_server(parsed: argparse.Namespace, protocol: tw.Protocol, **settings: A
 
 
 def local_address(server: tw.Server) -> tw.Address:
-    """Where clients in the same program find a server: everywhere is nowhere to dial."""
+    """The address of a server for clients in the same program. Clients can't connect to an address such as
+    0.0.0.0.
+    """
     address = server.address
     if address.host not in ("0.0.0.0", "::"):
         return address
@@ -94,14 +96,14 @@ def fetch_token(
     """Asks a web application for a token.
 
     Args:
-        kind: what it is called, in sentences.
-        url: where it is, in sentences.
+        kind: the application's name in error sentences.
+        url: the application's URL in error sentences.
         asked: the request.
-        timeout: seconds that it may take.
-        refused: makes the sentence of a refusal from its status and its text.
+        timeout: seconds in which the application must answer.
+        refused: a function that makes the error sentence from a refusal's status and text.
 
     Raises:
-        SampleError: there is no token; the text says why.
+        SampleError: no token was returned; the text says why.
     """
     try:
         with urllib.request.urlopen(asked, timeout=timeout) as answer:
@@ -120,7 +122,7 @@ def fetch_token(
 def local_clients(
     parsed: argparse.Namespace, protocol: tw.Protocol, stack: ExitStack, conditions: tw.Conditions
 ) -> Iterator[tw.Client]:
-    """As many clients of ``parsed.address`` as ``--bots`` asks for, over a network of their own."""
+    """Makes the ``--bots`` clients of ``parsed.address``, each over its own simulated network."""
     for number in range(parsed.bots):
         debugging = tw.testing.Debugging(conditions=conditions, seed=number)
         client = tw.Client.connect(
@@ -136,8 +138,9 @@ def add_game(
     join: Callable[[argparse.Namespace], None],
     max_players: int,
 ) -> list[str]:
-    """The commands of a game with a window: ``play``, ``host`` (also ``--host``), ``serve`` and ``join``.
-    Gives the arguments to parse."""
+    """Adds the commands of a game with a window: ``play``, ``host`` (also ``--host``), ``serve`` and
+    ``join``. Returns the arguments to parse.
+    """
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if arguments[:1] == ["--host"]:
         arguments[0] = "host"
@@ -189,7 +192,7 @@ def cannot_listen(error: OSError) -> str:
 
 @contextmanager
 def opening_game() -> Iterator[None]:
-    """What keeps a peer from hosting or joining, as a sentence."""
+    """A context manager that turns errors of hosting or joining into sentences."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -197,7 +200,7 @@ def opening_game() -> Iterator[None]:
 
 
 def add_peer_options(parser: argparse.ArgumentParser, host: str, join: str) -> None:
-    """``--host`` and ``--join`` of a game of peers, with these texts, and ``--seconds``."""
+    """Adds ``--host`` and ``--join`` with these help texts, and ``--seconds``, for a game between peers."""
     address, seconds, everywhere = argument(tw.Address), number(float, 0.1, 1_000_000), "0.0.0.0:40000"
     text = f"{host} ({everywhere}, also without any option)"
     parser.add_argument("--host", type=address, default=everywhere, metavar="ADDRESS", help=text)
@@ -213,7 +216,7 @@ def dial(
     tuning: tw.Tuning = DIAL,
     client_id: int | None = None,
 ) -> Iterator[tw.Client]:
-    """A client of the server, over the network that the options ask for. It is not connected yet."""
+    """Makes a client of the server, over the network of the options. It isn't connected yet."""
     if parsed.network == "none":
         client = tw.Client.connect(
             parsed.address,
@@ -233,7 +236,9 @@ def dial(
 
 
 def open_proxy(parsed: argparse.Namespace) -> tw.testing.Proxy:
-    """The network that the options ask for: a proxy in front of the server, with bad conditions both ways."""
+    """Opens the network of the options: a proxy in front of the server, with bad conditions in both
+    directions.
+    """
     up, down = conditions(parsed.network)
     listen = "[::1]:0" if parsed.address.is_ipv6 else "127.0.0.1:0"
     return tw.testing.Proxy(listen, to=parsed.address, up=up, down=down)
@@ -248,8 +253,9 @@ def dial_through(
     client_id: int | None = None,
     give_up_after: float | None = None,
 ) -> tw.Client:
-    """A client of the server behind the proxy. It is not connected yet. With ``give_up_after`` it dials again
-    for this many seconds."""
+    """Makes a client of the server behind the proxy. It isn't connected yet. With ``give_up_after``, it
+    reconnects for this many seconds.
+    """
 
     number = secrets.randbits(64) if client_id is None else client_id
 
@@ -275,12 +281,12 @@ def dial_through(
 
 
 def conditions(network: str) -> tuple[tw.Conditions, tw.Conditions]:
-    """The conditions of ``--network``: up and down."""
+    """The conditions of ``--network``, up and down."""
     return (tw.Conditions(), tw.Conditions()) if network == "none" else tw.Conditions.preset(network)
 
 
 def disconnected(reason: tw.DisconnectReason, address: object, words: str | None = None) -> SampleError:
-    """The end of a connection as a sentence that says what to do, with the other side's words."""
+    """The end of a connection as a sentence that says what to do, with the other side's text."""
     match reason:
         case (
             tw.DisconnectReason.REQUEST_TIMED_OUT
@@ -303,7 +309,7 @@ def disconnected(reason: tw.DisconnectReason, address: object, words: str | None
 
 
 def extra(name: str) -> ModuleType:
-    """A module that doesn't come with Tickwire itself."""
+    """Imports a module that isn't part of Tickwire."""
     try:
         return importlib.import_module(name)
     except ImportError:
@@ -312,7 +318,7 @@ def extra(name: str) -> ModuleType:
 
 
 def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """An argument type whose ValueErrors and OSErrors argparse prints as sentences."""
+    """Makes an argument type whose ValueErrors and OSErrors argparse prints as sentences."""
 
     def convert(text: str) -> T:
         try:
@@ -326,7 +332,7 @@ def argument(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def number(kind: Callable[[str], float], low: float, high: float) -> Callable[[str], float]:
-    """An argument type: a number from ``low`` to ``high``."""
+    """Makes an argument type for numbers from ``low`` to ``high``."""
 
     def parse(text: str) -> float:
         try:

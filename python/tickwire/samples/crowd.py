@@ -1,10 +1,11 @@
-"""A crowd: ten thousand wanderers as columns of ghosts, of which every client gets the near ones::
+"""A crowd of ten thousand wanderers as columns of ghosts. Each client gets the wanderers nearby::
 
     python -m tickwire.samples.crowd serve
     python -m tickwire.samples.crowd watch --network wifi-bad
 
-Arrows move the window of a client over the field. With ``--headless`` it has none, drifts, and sums up in the
-end what arrived. ``serve --seconds 10 --watchers 3`` does all of it in one program.
+Arrow keys move a client's window over the field. With ``--headless``, the client has no window: its view
+drifts, and it prints a summary at the end. ``serve --seconds 10 --watchers 3`` runs server and clients in
+one program.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 TICKS_PER_SECOND = 30
 FIELD = 4000.0
-"""The field goes from minus this to this, along both axes."""
+"""Half the width of the field, along both axes."""
 SIGHT = 400.0
-"""How far a client sees."""
+"""The distance that a client sees."""
 MAX_WATCHERS = 64
 COATS = [
     (235, 120, 100),
@@ -44,7 +45,7 @@ COATS = [
 
 @tw.ghost(capacity=50_000)
 class Wanderer:
-    """A wanderer who walks, and turns now and then."""
+    """A wanderer, which walks and turns now and then."""
 
     position: Annotated[tw.Vec2, tw.vec2(-FIELD, FIELD, 1 / 32)] = (0.0, 0.0)
     heading: Annotated[float, tw.angle(0, 360, 1.0)] = 0.0
@@ -53,7 +54,7 @@ class Wanderer:
 
 @tw.ghost(capacity=1)
 class Census:
-    """What the server knows of its crowd."""
+    """The server's figures about the crowd."""
 
     wanderers: tw.u32 = 0
     tick_ms: Annotated[float, tw.quantized(0, 1000, 0.1)] = 0.0
@@ -61,7 +62,7 @@ class Census:
 
 @tw.message
 class Look:
-    """Where a client looks from now on."""
+    """The place at which a client looks from now on."""
 
     at: Annotated[tw.Vec2, tw.vec2(-FIELD, FIELD, 1.0)]
 
@@ -89,11 +90,11 @@ class Crowd:
         self._wanderers["coat"] = self._random.integers(0, 8, count)
         self._speed = self._random.uniform(10, 60, count)
         self.seconds: list[float] = []
-        """What each tick took, the flush included."""
+        """The seconds that each tick took, including the flush."""
         self._census = server.world.spawn(Census(count))
 
     def tick(self) -> None:
-        """Takes in where clients look, and moves everybody."""
+        """Handles the clients' messages, and moves all wanderers."""
         begun_at = perf_counter()
         with self._server.tick() as inbox:
             for client, _, look in inbox.latest:
@@ -126,11 +127,11 @@ class Watcher:
     at: tuple[float, float] = (0.0, 0.0)
     ended: tw.DisconnectReason | None = None
     seen: set[int] = field(default_factory=set[int])
-    """The rows in which there was ever somebody."""
+    """The rows in which there ever was a wanderer."""
     ticks_with_news: int = 0
 
     def tick(self, steer: tuple[float, float] = (1.0, 0.0)) -> None:
-        """Takes what arrived, and drifts on."""
+        """Receives, and drifts on."""
         with self.client.tick() as inbox:
             for event in inbox.events:
                 if isinstance(event, tw.Disconnected):
@@ -145,7 +146,7 @@ class Watcher:
                 self.client.send(Look(self.at))
 
     def figures(self) -> list[str]:
-        """What the window says: how many there are, and what they cost."""
+        """The figures for the window: the number of wanderers, and their cost."""
         if not self.client.connected:
             return ["connecting"]
         stats, wanderers = self.client.stats, self.client.world.arrays(Wanderer)
@@ -170,7 +171,7 @@ class Watcher:
 
 
 def serve(parsed: argparse.Namespace) -> None:
-    """A dedicated server until Ctrl-C, perhaps with watchers without a window."""
+    """Runs a dedicated server until Ctrl-C, possibly with watchers without windows."""
     command.extra("numpy")
     with command.open_server(parsed, PROTOCOL, max_clients=MAX_WATCHERS) as server, ExitStack() as clients:
         print(f"{parsed.wanderers:,} wanderers on {server.address}; Ctrl-C ends it.", flush=True)
@@ -192,7 +193,7 @@ def serve(parsed: argparse.Namespace) -> None:
 
 
 def watch(parsed: argparse.Namespace) -> None:
-    """A window onto the crowd of a server elsewhere, or a summary of what would be seen there."""
+    """Shows a server's crowd in a window, or prints a summary of what arrives."""
     with command.dial(parsed, PROTOCOL, tuning=tw.Tuning(columns=[Wanderer])) as client:
         watcher = Watcher(client)
         window = None if parsed.headless else Window()
@@ -206,7 +207,7 @@ def watch(parsed: argparse.Namespace) -> None:
 
 
 class Window:
-    """Shows the wanderers nearby. Arrows steer, Escape leaves.
+    """A window with the wanderers nearby. Arrow keys move the view; Escape ends.
 
     Raises:
         SampleError: there is no display.
@@ -221,7 +222,7 @@ class Window:
         self.screen = Screen("Tickwire crowd", self.SIZE, self.SIZE)
 
     def steer(self) -> tuple[float, float]:
-        """Where the pressed keys steer."""
+        """The direction of the pressed keys."""
         pressed, key = self._pygame.key.get_pressed(), self._pygame
         return (
             float(pressed[key.K_RIGHT] - pressed[key.K_LEFT]),
@@ -229,7 +230,7 @@ class Window:
         )
 
     def draw(self, watcher: Watcher) -> bool:
-        """Draws the wanderers nearby; returns false if the player leaves."""
+        """Draws the wanderers nearby. Returns False if the player leaves."""
         from tickwire.samples.screen import BACKGROUND, FAINT, INK
 
         pygame, screen = self._pygame, self.screen
@@ -251,7 +252,7 @@ class Window:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line. Returns the exit code."""
     prog = "python -m tickwire.samples.crowd"
     parser = command.Parser(
         prog=prog, description="Thousands of wanderers, of which everybody sees those that are near."

@@ -1,4 +1,6 @@
-"""``python -m tickwire.samples.duel``: two fighters, no server; rollback hides the network between them."""
+"""``python -m tickwire.samples.duel``: two fighters without a server. Rollback hides the network between
+them.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +25,19 @@ KEYS = "arrows: move, jump twice   X: punch   C: block   T: taunt"
 # The rules count in whole numbers: a sixteenth of a pixel is the same on every machine, a float may not be.
 UNIT, WIDTH, HEIGHT, FLOOR = 16, 800, 450, 300
 EDGES = (170, 630)
-"""Between them is the floor; who falls off it loses the round."""
+"""The ends of the floor. A fighter who falls off loses the round."""
 X, Y, SPEED_X, SPEED_Y, DAMAGE, JUMPS, PRESSED, SWING, STUN, GUARD, WINS, FIELDS = range(12)
 PAUSE, SIZE = 2 * FIELDS, 2 * FIELDS + 1
-"""Frames until the round begins stand after both fighters; ``SIZE`` is the length of the state."""
+"""The index in the state of the frames until the round begins, after both fighters; and the length of the
+state.
+"""
 SPEED, LEAP, GRAVITY, REACH, GRIP, DRIFT = 4 * UNIT, 10 * UNIT, 9, 60 * UNIT, 12, 4
 SWING_FRAMES, HIT_FRAME, STUN_FRAMES, DEPTH, NEEDED = 22, 16, 14, 220 * UNIT, 5
 
 
 @tw.message
 class Taunt:
-    """A taunt between blows: the peers' own messages travel beside the game."""
+    """A taunt. Peers can send messages in addition to the rollback game."""
 
     number: tw.u8
 
@@ -42,14 +46,14 @@ PROTOCOL = tw.Protocol(0x6475656C, [Taunt], peers=True)
 
 
 def begin(state: array[int]) -> None:
-    """Both fighters on the floor, unhurt, a second before the round."""
+    """Returns the first state: both fighters unhurt on the floor, a second before the round."""
     for player, x in enumerate((300, 500)):
         state[player * FIELDS : player * FIELDS + WINS] = array("i", [x * UNIT] + [0] * (WINS - 1))
     state[PAUSE] = RATE
 
 
 def step(state: array[int], inputs: Sequence[int]) -> None:
-    """One frame: depends on nothing but the state and the inputs."""
+    """Runs one frame. It depends only on the state and the inputs."""
     if state[PAUSE]:
         state[PAUSE] -= 1
         return
@@ -67,7 +71,7 @@ def step(state: array[int], inputs: Sequence[int]) -> None:
 
 
 def _steer(state: array[int], own: int, pressed: int) -> None:
-    """What the keys of a fighter do."""
+    """Moves a fighter by its keys."""
     stands, stun = state[own + JUMPS] == 2, state[own + STUN]
     state[own + GUARD] = int(bool(pressed & BLOCK) and stands and not stun)
     free = not stun and not state[own + GUARD]
@@ -94,7 +98,7 @@ def _move(state: array[int], own: int) -> None:
 
 
 def _strike(state: array[int], own: int, other: int) -> None:
-    """A blow throws the other one the farther, the more blows there were."""
+    """Strikes the other fighter. Each blow throws it farther than the last."""
     state[own + SWING] = max(0, state[own + SWING] - 1)
     if state[own + SWING] != HIT_FRAME or not in_reach(state):
         return
@@ -156,16 +160,16 @@ class Duel:
 
     @property
     def pace(self) -> float:
-        """Frames a second: fewer while this player is ahead of the other."""
+        """The frames per second. They are fewer while this player is ahead of the other player."""
         return RATE if self.rollback is None else self.rollback.pace
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the fight stands still because nothing arrives from the other player."""
+        """Whether the fight is paused because nothing arrives from the other player."""
         return self._waited > RATE // 2
 
     def figures(self) -> str:
-        """What the network does, and what hides it."""
+        """The figures about the network and rollback."""
         others = [player for player in self.peer.players if player != self.peer.me]
         if self.rollback is None or not others:
             return ""
@@ -178,7 +182,7 @@ class Duel:
 
 
 class Bot:
-    """A bot that plays not too well."""
+    """A bot that plays moderately well."""
 
     def __init__(self, duel: Duel, seed: int = 1) -> None:
         self._duel, self._random, self._pressed = duel, random.Random(seed), 0
@@ -210,7 +214,7 @@ class Window:
         self.screen = Screen("Tickwire duel", WIDTH, HEIGHT)
 
     def draw(self, duel: Duel) -> None:
-        """Draws both fighters, the floor, and how the network does."""
+        """Draws both fighters, the floor, and the figures about the network."""
         import pygame
 
         from tickwire.samples.screen import BACKGROUND, FAINT, INK, PANEL, RED
@@ -260,7 +264,7 @@ class Window:
 
 
 def play(parsed: argparse.Namespace) -> None:
-    """Opens a window, and with ``--bot`` plays an opponent in the same program."""
+    """Opens a window; with ``--bot``, also runs an opponent in the same program."""
     pygame = command.extra("pygame")
     network = parsed.network or ("wifi-bad" if parsed.bot else "none")
     settings: dict[str, Any] = {"debugging": tw.testing.Debugging(conditions=command.conditions(network)[0])}
@@ -298,7 +302,7 @@ def play(parsed: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line. Returns the exit code."""
     text = f"Two fighters; who falls off the floor loses the round. {KEYS.replace('   ', ', ')}."
     parser = command.Parser(prog="python -m tickwire.samples.duel", description=text)
     command.add_peer_options(parser, "wait for the other player there", "the other player's address")

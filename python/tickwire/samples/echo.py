@@ -1,9 +1,9 @@
-"""Echo: the shortest server and client. Run each in a terminal of its own::
+"""Echo: the shortest server and client. Run each in its own terminal::
 
     python -m tickwire.samples.echo serve
     python -m tickwire.samples.echo ping --network wifi-bad
 
-It shows how long a message takes there and back, and how many are lost.
+It shows the round trip time of messages, and how many are lost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TICKS_PER_SECOND = 250
 
 
 def serve(parsed: argparse.Namespace) -> None:
-    """Sends every message back to the client that it came from."""
+    """Sends each message back to the client that sent it."""
     with command.open_server(parsed, PROTOCOL) as server:
         print(f"Echoing on {server.address}; Ctrl-C ends it.", flush=True)
         with tw.run(server, TICKS_PER_SECOND) as ticks:
@@ -42,7 +42,7 @@ def serve(parsed: argparse.Namespace) -> None:
 
 
 def ping(parsed: argparse.Namespace) -> int:
-    """Sends pings, waits for their echoes, and sums up."""
+    """Sends pings, waits for their echoes, and prints a summary."""
     times: list[float] = []
     with command.dial(parsed, PROTOCOL) as client, tw.run(client, TICKS_PER_SECOND) as ticks:
         sent, begun_at = 0, 0.0
@@ -72,7 +72,7 @@ def ping(parsed: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line. Returns the exit code."""
     prog = "python -m tickwire.samples.echo"
     parser = command.Parser(prog=prog, description="A server that sends back what it gets.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

@@ -1,4 +1,4 @@
-"""File drop: files as chunks, with a progress bar. Run each in a terminal of its own::
+"""File drop: files as chunks, with a progress bar. Run each in its own terminal::
 
     python -m tickwire.samples.filedrop serve --folder inbox
     python -m tickwire.samples.filedrop send world.zip --network 4g
@@ -25,7 +25,7 @@ MAX_NAME = 64  # the bytes that a chunk's label takes
 
 @tw.message
 class Saved:
-    """To the sender: the name that its file was given."""
+    """The name of the saved file; sent to the file's sender."""
 
     name: Annotated[str, tw.text(2 * MAX_NAME)]
 
@@ -39,7 +39,7 @@ SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 
 
 def serve(parsed: argparse.Namespace) -> None:
-    """Takes files into a folder until Ctrl-C."""
+    """Receives files into a folder until Ctrl-C."""
     folder, parts = parsed.folder, parsed.folder / ".part"
     try:
         parts.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def serve(parsed: argparse.Namespace) -> None:
 
 
 def take(server: tw.Server, inbox: tw.Inbox[tuple[tw.ClientHandle, object]], folder: Path) -> None:
-    """Keeps received files, and notifies their senders."""
+    """Saves received files, and notifies their senders."""
     kept: dict[Path, Path] = {}  # several clients may send the same file at once
     for chunk in inbox.chunks:
         assert chunk.path is not None
@@ -72,7 +72,7 @@ def take(server: tw.Server, inbox: tw.Inbox[tuple[tw.ClientHandle, object]], fol
 
 
 def keep(came: Path, folder: Path, name: str) -> Path:
-    """Moves a file into the folder, under a name that none has there."""
+    """Moves a file into the folder, under an unused name."""
     wanted = Path(name)
     target, number = folder / wanted, 2
     while target.exists():
@@ -82,12 +82,12 @@ def keep(came: Path, folder: Path, name: str) -> Path:
 
 
 def safe_name(label: str) -> str:
-    """A safe file name from the sender's label, which is not to be trusted."""
+    """Makes a safe file name from the sender's label, because the label can be any text."""
     return "".join(letter if letter in SAFE else "_" for letter in label).strip(" .") or "unnamed"
 
 
 def send(parsed: argparse.Namespace) -> None:
-    """Sends a file, and shows how far it is."""
+    """Sends a file, and shows the progress."""
     command.extra("rich")
     name = parsed.file.name
     try:
@@ -130,7 +130,9 @@ def send(parsed: argparse.Namespace) -> None:
 
 
 def client_id(chunk: tw.transfer.Chunk) -> int:
-    """The same for the same file from the same machine: the server keeps partial files under it."""
+    """A client id that is the same for the same file from the same machine. The server resumes partial
+    files by this id.
+    """
     # By its name: some machines, containers above all, have no other number that stays.
     machine = socket.gethostname().encode()
     return int.from_bytes(hashlib.sha256(chunk.hash + machine).digest()[:8], "little")
@@ -162,7 +164,7 @@ def _progress(name: str) -> Iterator[Callable[[tw.transfer.Transfer], None]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line. Returns the exit code."""
     prog = "python -m tickwire.samples.filedrop"
     parser = command.Parser(prog=prog, description="Sends files to a folder elsewhere.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

@@ -57,12 +57,12 @@ class Screen:
         return events
 
     def write(self, text: str, at: tuple[float, float], ink: Color = INK, anchor: str = "topleft") -> None:
-        """Writes a line of text with its ``anchor`` at a place."""
+        """Writes a line of text with its ``anchor`` (such as a corner) at a place."""
         image = self._font.render(text, True, ink)
         self.surface.blit(image, image.get_rect(**{anchor: at}))
 
     def write_lines(self, texts: Sequence[str], at: tuple[float, float], ink: Color = INK) -> float:
-        """Writes lines below each other; returns where the next one goes."""
+        """Writes several lines. Returns the place of the next line."""
         for row, text in enumerate(texts):
             self.write(text, (at[0], at[1] + row * LINE), ink)
         return at[1] + len(texts) * LINE
@@ -84,7 +84,7 @@ class Screen:
 
 
 def faded(ink: Color, part: float) -> Color:
-    """A color that has gone ``part`` of the way to the background."""
+    """Mixes a color with the background, in the share ``part``."""
     red, green, blue = (round(a + (b - a) * part) for a, b in zip(ink, BACKGROUND, strict=True))
     return red, green, blue
 

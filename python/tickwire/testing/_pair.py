@@ -90,4 +90,4 @@ def connected_pair(
         advance(network, server, client, seconds=0.1)
         if client.connected and server.clients:
             return network, server, client
-    raise RuntimeError(f"not connected after 10 virtual seconds, but {client.state}")
+    raise RuntimeError(f"not connected after 10 virtual seconds: the state is {client.state}")

@@ -120,7 +120,7 @@ class Simulation(Generic[_P]):
         """
         if server is None:
             if not self.servers:
-                raise ValueError("there is no server to dial: make one first, or give its address")
+                raise ValueError("there is no server to connect to: make one first, or give its address")
             server = self.servers[0]
         self._players += 1
         number = self._players

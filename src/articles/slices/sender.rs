@@ -67,13 +67,14 @@ impl fmt::Display for ChunkSendError {
             }
             ChunkSendError::TooLargeForBurst { bytes, bound } => write!(
                 f,
-                "a chunk with burst must be at most {bound} bytes, not {bytes}: more would overflow the buffers of the \
-                 routers on its way"
+                "a chunk with burst must be at most {bound} bytes, not {bytes}: more would overflow \
+                 routers' buffers on the path"
             ),
             ChunkSendError::Full { bound } => {
                 write!(
                     f,
-                    "{bound} chunks are waiting already, the most that max_queued allows: send more when some are over"
+                    "{bound} chunks are already waiting, the maximum (max_queued): send more when some \
+                     have arrived"
                 )
             }
         }

@@ -60,7 +60,7 @@ fn what_finds_no_host_or_a_full_mailbox_is_counted() {
     (0..MAILBOX_CAPACITY + 5).for_each(|_| network.send(host(0), host(0), b"self"));
     network.advance(Instant::ZERO);
     let counters = network.counters();
-    assert_eq!((counters.unknown_destination, counters.mailbox_full), (1, 5));
+    assert_eq!((counters.undelivered.unknown_destination, counters.undelivered.mailbox_full), (1, 5));
     assert_eq!(counters.links.delivered, MAILBOX_CAPACITY as u64);
     network.remove_host(host(0));
     assert_eq!(network.receive(host(0)), None);
@@ -140,7 +140,10 @@ fn links_are_forgotten_with_their_hosts_once_nothing_is_under_way() {
     assert_eq!(network.receive(host(2)), Some((host(0), b"goodbye".to_vec())));
     assert_eq!(network.links(), 0);
     let counters = network.counters();
-    assert_eq!((counters.links.sent, counters.links.delivered, counters.unknown_destination), (3, 2, 1));
+    assert_eq!(
+        (counters.links.sent, counters.links.delivered, counters.undelivered.unknown_destination),
+        (3, 2, 1)
+    );
 
     // Senders that are no hosts, and addresses where none is, leave nothing behind.
     network.set_conditions(None, Some(host(9)), Conditions::perfect().loss(1.0)).unwrap();
@@ -203,5 +206,5 @@ fn hundreds_of_hosts_play_the_same_game_twice() {
     assert_eq!((digest, counters), play(8));
     assert_ne!(digest, play(9).0);
     assert_eq!(counters.links.sent, 200 * 1800);
-    assert_eq!((counters.mailbox_full, counters.unknown_destination), (0, 0));
+    assert_eq!((counters.undelivered.mailbox_full, counters.undelivered.unknown_destination), (0, 0));
 }

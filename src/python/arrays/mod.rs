@@ -12,7 +12,7 @@ mod send;
 mod taken;
 
 pub(super) use received::Received;
-pub(super) use row_type::{RowTypes, cell_format, numpy};
+pub(super) use row_type::{RowTypes, format as cell_format, numpy};
 pub(crate) use rows::Rows as ReceivedRows;
 pub(crate) use send::Batch;
 pub(super) use send::{Recipients, Rows};
@@ -33,7 +33,7 @@ pub(super) fn declared<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Sc
     own.and_then(|own| own.cast_into::<Schema>().ok()).ok_or_else(|| {
         let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
         PyTypeError::new_err(format!(
-            "{shown} has no rows: only classes made by @tickwire.message have, by their fields"
+            "{shown} can't be sent as rows: only classes made by @tickwire.message can"
         ))
     })
 }
@@ -42,7 +42,9 @@ pub(super) fn declared<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Sc
 fn with_rows<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Schema>> {
     let schema = declared(class)?;
     match schema.get().core.row_size() {
-        0 => Err(PyTypeError::new_err(format!("{} has no fields, and so no rows", schema.get().name()))),
+        0 => {
+            Err(PyTypeError::new_err(format!("{} must have fields to be sent as rows", schema.get().name())))
+        }
         _ => Ok(schema),
     }
 }
@@ -50,7 +52,7 @@ fn with_rows<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Schema>> {
 #[pyfunction]
 pub(crate) fn dtype<'py>(class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let schema = with_rows(class_)?;
-    schema.get().rows.dtype(class_.py(), &schema.get().core)
+    schema.get().rows.dtype(class_.py(), &schema.get().core, false)
 }
 
 #[pyfunction]

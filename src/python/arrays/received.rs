@@ -33,7 +33,7 @@ impl Received {
     /// The messages of one class that arrived in a tick.
     pub(in crate::python) fn new(schema: &Schema, table: Table, arena: Arc<Vec<u8>>) -> Self {
         let (stride, count) = (table.stride(), table.count());
-        let format = schema.rows.headed_format(&schema.core);
+        let format = schema.rows.format(&schema.core, true);
         Received { rows: table.into_rows(), stride, count, format, arena, headed: true }
     }
 
@@ -51,9 +51,7 @@ impl Received {
             return Ok(Bound::new(py, Rows::new(this.clone(), schema.clone().unbind()))?.into_any());
         };
         let (view, schema) = (view(py, this.clone(), this.layout())?, schema.get());
-        let types = &schema.rows;
-        let dtype =
-            if this.headed { types.headed(py, &schema.core)? } else { types.dtype(py, &schema.core)? };
+        let dtype = schema.rows.dtype(py, &schema.core, this.headed)?;
         let shape = PyTuple::new(py, [this.count])?;
         ndarray.bind(py).call1((shape, dtype, view))
     }
@@ -67,7 +65,7 @@ pub(super) fn array<'py>(
     arena: Vec<u8>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let core = &schema.get().core;
-    let (format, stride) = (schema.get().rows.format(core), core.row_size());
+    let (format, stride) = (schema.get().rows.format(core, false), core.row_size());
     let received = Received { rows, stride, count, format, arena: Arc::new(arena), headed: false };
     Received::array(&Arc::new(received), schema)
 }

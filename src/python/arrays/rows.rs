@@ -4,7 +4,7 @@
 //! game's own types come unconverted, as in NumPy's arrays.
 
 use crate::python::prelude::*;
-use pyo3::types::PySlice;
+use pyo3::types::PyRange;
 
 use super::received::Received;
 use super::row_type::head_names;
@@ -139,11 +139,8 @@ impl Rows {
         if let Some(numbers) = self.numbers(py, *which)? {
             return Ok(numbers);
         }
-        let list = PyList::empty(py);
-        for row in 0..self.received.count {
-            list.append(self.cell(py, *which, row)?)?;
-        }
-        Ok(list.into_any())
+        let cells = (0..self.received.count).map(|row| self.cell(py, *which, row));
+        cells.collect::<PyResult<Vec<_>>>()?.into_bound_py_any(py)
     }
 }
 
@@ -162,30 +159,28 @@ impl Rows {
             return self.column(py, name.to_str()?);
         }
         let columns = self.columns();
-        if let Ok(slice) = key.cast::<PySlice>() {
-            let indices = slice.indices(count as isize)?;
-            let rows = PyList::empty(py);
-            for i in 0..indices.slicelength as isize {
-                rows.append(self.row(py, &columns, (indices.start + i * indices.step) as usize)?)?;
+        let row = |row: Bound<'py, PyAny>| self.row(py, &columns, row.extract()?);
+        // A range knows what an index or a slice stands for.
+        match PyRange::new(py, 0, count as isize)?.get_item(key) {
+            Ok(found) if found.is_instance_of::<PyRange>() => {
+                let rows = found.try_iter()?.map(|found| row(found?));
+                rows.collect::<PyResult<Vec<_>>>()?.into_bound_py_any(py)
             }
-            return Ok(rows.into_any());
-        }
-        let Ok(index) = key.extract::<isize>() else {
-            let class = key.get_type().name()?;
-            refuse!(PyTypeError, "rows must be indexed by int, slice or str, not {class}");
-        };
-        let row = if index < 0 { index + count as isize } else { index };
-        match usize::try_from(row) {
-            Ok(row) if row < count => self.row(py, &columns, row),
-            _ => Err(PyIndexError::new_err(format!("row {index} of {count}"))),
+            Ok(found) => row(found),
+            Err(error) if error.is_instance_of::<PyIndexError>(py) => {
+                refuse!(PyIndexError, "row {key} of {count}")
+            }
+            Err(_) => {
+                refuse!(PyTypeError, "rows must be indexed by int, slice or str, not {}", class_name(key))
+            }
         }
     }
 
     fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
-        let builtins = py.import(intern!(py, "builtins"))?;
-        let rows = builtins.getattr(intern!(py, "range"))?.call1((slf.len()?,))?;
-        builtins.getattr(intern!(py, "map"))?.call1((slf.getattr(intern!(py, "__getitem__"))?, rows))
+        let rows = PyRange::new(py, 0, slf.get().received.count as isize)?;
+        let map = py.import(intern!(py, "builtins"))?.getattr(intern!(py, "map"))?;
+        map.call1((slf.getattr(intern!(py, "__getitem__"))?, rows))
     }
 
     fn __repr__(&self) -> String {

@@ -4,20 +4,8 @@ use crate::python::prelude::*;
 
 use super::{declared, taken, with_rows};
 use crate::endpoint;
-use crate::python::buffers::Number;
+use crate::python::buffers::column;
 use crate::wire;
-
-/// The numbers of a buffer; None if it isn't one, or has another type.
-fn numbers<T: Number>(name: &str, given: &Bound<'_, PyAny>) -> PyResult<Option<Vec<T>>> {
-    let Ok(raw) = Raw::get(given, ffi::PyBUF_FULL_RO) else { return Ok(None) };
-    let numbers = raw.numbers(given.py())?;
-    match raw.dimensions() {
-        dimensions if dimensions != 1 && numbers.is_some() => {
-            Err(PyValueError::new_err(format!("{name} must have 1 dimension, not {dimensions}")))
-        }
-        _ => Ok(numbers),
-    }
-}
 
 /// A number for all rows, or one for each.
 #[derive(Debug)]
@@ -32,10 +20,7 @@ impl PerRow {
         if given.is_instance_of::<PyInt>() {
             return Ok(PerRow::One(bounded(name, given, 0, u32::MAX)?));
         }
-        let Some(each) = numbers::<u32>(name, given)? else {
-            let class = given.get_type().name()?;
-            refuse!(PyTypeError, "{name} must be an int or a buffer of uint32, not {class}");
-        };
+        let each: Vec<u32> = column(name, given, "an int or a buffer of uint32")?;
         if each.len() != count {
             refuse!(PyValueError, "{name} must have {count} numbers, one for each row, not {}", each.len());
         }
@@ -173,7 +158,12 @@ impl Recipients {
         given: &Bound<'_, PyAny>,
         own: impl Fn(&ClientHandle) -> Option<endpoint::PeerHandle>,
     ) -> PyResult<Self> {
-        if let Some(numbers) = numbers::<u64>("clients", given)? {
+        if let Ok(raw) = Raw::get(given, ffi::PyBUF_FULL_RO)
+            && let Some(numbers) = raw.numbers::<u64>(given.py())?
+        {
+            if raw.dimensions() != 1 {
+                refuse!(PyValueError, "clients must have 1 dimension, not {}", raw.dimensions());
+            }
             let handles = numbers.into_iter().map(|number| Some(endpoint::PeerHandle::from_number(number)));
             return Ok(Recipients(handles.collect()));
         }

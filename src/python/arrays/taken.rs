@@ -3,7 +3,7 @@
 use crate::python::prelude::*;
 
 use super::MAX_BYTES;
-use crate::python::value::{bound, to_python};
+use crate::python::value::to_python;
 use crate::wire::Value;
 use crate::wire::rows::{RowError, Rows};
 
@@ -14,36 +14,7 @@ pub(super) fn take(
     arena: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Rows> {
     let py = rows.py();
-    let (name, core) = (schema.get().name(), &schema.get().core);
-    let (raw, count) = if let Ok(dtype) = rows.getattr(intern!(py, "dtype")) {
-        let expected = schema.get().rows.dtype(py, core)?;
-        if !dtype.is(&expected) && !dtype.eq(&expected)? {
-            return Err(PyTypeError::new_err(format!(
-                "rows must be of tickwire.columns.dtype({name}), which is {expected}, not of {dtype}"
-            )));
-        }
-        let raw = Raw::get(rows, ffi::PyBUF_STRIDED_RO)?;
-        // Only arrays are sure to describe themselves truthfully.
-        if raw.item_size() != core.row_size() {
-            return Err(PyTypeError::new_err(format!(
-                "rows of {name} must take {} bytes each, not {}",
-                core.row_size(),
-                raw.item_size()
-            )));
-        }
-        let count = raw.items();
-        (raw, count)
-    } else {
-        let Ok(raw) = Raw::get(rows, ffi::PyBUF_FULL_RO) else {
-            let class = rows.get_type().name()?;
-            refuse!(PyTypeError, "rows must be an array or a buffer, not {class}");
-        };
-        let count = count_of(&raw, name, core)?;
-        (raw, count)
-    };
-    if raw.dimensions() != 1 {
-        refuse!(PyValueError, "rows must have 1 dimension, a row for each message, not {}", raw.dimensions());
-    }
+    let (raw, count) = rows_of(schema, rows)?;
     if let Some(arena) = arena {
         check_arena(schema.get(), arena)?;
     }
@@ -70,6 +41,38 @@ pub(super) fn take(
     Ok(Rows::new(bytes, arena_bytes, count))
 }
 
+/// The buffer of rows, and their number.
+fn rows_of(schema: &Bound<'_, Schema>, rows: &Bound<'_, PyAny>) -> PyResult<(Raw, usize)> {
+    let py = rows.py();
+    let (name, core) = (schema.get().name(), &schema.get().core);
+    let (raw, count) = if let Ok(dtype) = rows.getattr(intern!(py, "dtype")) {
+        let expected = schema.get().rows.dtype(py, core, false)?;
+        if !dtype.is(&expected) && !dtype.eq(&expected)? {
+            return Err(PyTypeError::new_err(format!(
+                "rows must be of tickwire.columns.dtype({name}), which is {expected}, not of {dtype}"
+            )));
+        }
+        let raw = Raw::get(rows, ffi::PyBUF_STRIDED_RO)?;
+        // Only arrays are sure to describe themselves truthfully.
+        let (own, given) = (core.row_size(), raw.item_size());
+        if own != given {
+            refuse!(PyTypeError, "rows of {name} must take {own} bytes each, not {given}");
+        }
+        let count = raw.items();
+        (raw, count)
+    } else {
+        let Ok(raw) = Raw::get(rows, ffi::PyBUF_FULL_RO) else {
+            refuse!(PyTypeError, "rows must be an array or a buffer, not {}", class_name(rows));
+        };
+        let count = count_of(&raw, name, core)?;
+        (raw, count)
+    };
+    if raw.dimensions() != 1 {
+        refuse!(PyValueError, "rows must have 1 dimension, a row for each message, not {}", raw.dimensions());
+    }
+    Ok((raw, count))
+}
+
 /// Refuses an array whose items are neither bytes nor of a type that the class's lists hold.
 fn check_arena(schema: &Schema, arena: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = arena.py();
@@ -93,7 +96,7 @@ fn check_arena(schema: &Schema, arena: &Bound<'_, PyAny>) -> PyResult<()> {
     let or = if shown.is_empty() {
         String::new()
     } else {
-        format!(", or what its lists hold: {}", shown.join(" or "))
+        format!(" or {}, the type of its lists", shown.join(" or "))
     };
     Err(PyTypeError::new_err(format!("arena of {} must be bytes{or}, not of {dtype}", schema.name())))
 }
@@ -140,7 +143,7 @@ pub(super) fn raise(py: Python<'_>, schema: &Schema, rows: &Rows, refused: &RowE
         None => cell.into_py_any(py),
     };
     match value {
-        Ok(value) => FieldError::new_err((schema.name().to_owned(), field, value, bound(&refused.error))),
+        Ok(value) => FieldError::new_err((schema.name().to_owned(), field, value, refused.error.bound())),
         Err(error) => error,
     }
 }

@@ -119,7 +119,7 @@ pub(in crate::python) fn with_calls<'py>(
             }
             let declared = Declared::new(call, ghosts)?;
             if made.declared.iter().any(|other| other.call.is(call)) {
-                refuse!(PyTypeError, "calls must be different, and {} is there twice", declared.name);
+                refuse!(PyTypeError, "calls must be different, and {} appears twice", declared.name);
             }
             classes.push((declared.message.bind(py).clone().into_any(), Role::Call(place)));
             if let Some(reply) = &declared.reply {
@@ -239,7 +239,7 @@ impl Calls {
         let (runs, other) =
             if declared.runs_on_server() { ("the server", "clients") } else { ("clients", "the server") };
         Err(PyValueError::new_err(format!(
-            "{} runs on {runs} and is called by {other}: declare another call for the other way",
+            "{} runs on {runs} and is called by {other}: declare another call for the other direction",
             declared.name
         )))
     }
@@ -250,7 +250,7 @@ impl Calls {
         let has_none = kind.is_payload() || matches!(kind, ChannelKind::Latest { .. } | ChannelKind::Chunks);
         let Some(declared) = found.filter(|_| has_none) else { return Ok(()) };
         Err(PyValueError::new_err(format!(
-            "{}: its channel must deliver every message, and this is a {} channel: name another by \
+            "{}: its channel must deliver every message, and this is a {} channel: choose another with \
              @tw.call(..., channel=...)",
             declared.name,
             kind.name()

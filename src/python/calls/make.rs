@@ -95,7 +95,8 @@ impl Endpoint {
         let name = &declared.name;
         if declared.reply.is_none() {
             return Err(PyTypeError::new_err(format!(
-                "{name} returns None, so there is no reply to wait for: annotate what it returns, or use call()"
+                "{name} returns None, so there is no reply to wait for: annotate its return type, or use \
+                 call()"
             )));
         }
         let object = self.arguments(py, declared, arguments, keywords)?;

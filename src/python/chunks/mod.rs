@@ -63,8 +63,9 @@ impl Endpoint {
             Some(Err(error)) => return Err(chunk_error(label, &error)),
         };
         drop(state);
-        let transfer = Transfer::new(peer, client, number, chunk, label, status, Arc::downgrade(&self.state));
-        Ok(transfer)
+        let (label, endpoint) = (label.to_owned(), Arc::downgrade(&self.state));
+        let Chunk { hash, size, .. } = *chunk;
+        Ok(Transfer { peer, client, number, label, hash, size, status, endpoint })
     }
 
     /// A peer's chunks in transfer.
@@ -80,9 +81,10 @@ impl Endpoint {
         let chunks = state.incoming(now, peer).map(|(offer, progress)| (offer.clone(), progress));
         let chunks: Vec<_> = chunks.collect();
         drop(state);
-        let make = |(offer, progress)| {
+        let make = |(offer, progress): (Offer, Progress)| {
             let client = client.map(|client| client.clone_ref(py));
-            IncomingChunk::new(peer, client, offer, progress, Arc::downgrade(&self.state))
+            let (paused, endpoint) = (progress.paused.into(), Arc::downgrade(&self.state));
+            IncomingChunk { peer, client, offer, progress, paused, endpoint }
         };
         Ok(chunks.into_iter().map(make).collect())
     }

@@ -23,26 +23,15 @@ pub(super) fn short_hash(hash: &ContentHash) -> String {
 
 #[pyclass(frozen, module = "tickwire.transfer")]
 pub(crate) struct IncomingChunk {
-    peer: PeerHandle,
-    client: Option<Py<ClientHandle>>,
-    offer: Offer,
-    progress: Progress,
-    paused: AtomicBool,
-    endpoint: Weak<Shared<State>>,
+    pub(super) peer: PeerHandle,
+    pub(super) client: Option<Py<ClientHandle>>,
+    pub(super) offer: Offer,
+    pub(super) progress: Progress,
+    pub(super) paused: AtomicBool,
+    pub(super) endpoint: Weak<Shared<State>>,
 }
 
 impl IncomingChunk {
-    pub(super) fn new(
-        peer: PeerHandle,
-        client: Option<Py<ClientHandle>>,
-        offer: Offer,
-        progress: Progress,
-        endpoint: Weak<Shared<State>>,
-    ) -> Self {
-        let paused = progress.paused.into();
-        IncomingChunk { peer, client, offer, progress, paused, endpoint }
-    }
-
     fn set_paused(&self, paused: bool) -> PyResult<bool> {
         let is_open = act(&self.endpoint, |state| {
             state.is_incoming(self.peer, &self.offer)

@@ -33,7 +33,7 @@ impl Transfers {
         if let (None, Some((name, limit))) =
             (&self.directory, limits.into_iter().find_map(|(name, limit)| Some((name, limit?))))
         {
-            refuse!(PyValueError, "{name} ({limit}) bounds the files of a directory: give one too");
+            refuse!(PyValueError, "{name} ({limit}) needs a directory: give directory too");
         }
         match (self.file_limit, self.directory_limit) {
             (Some(file), Some(all)) if file > all => {

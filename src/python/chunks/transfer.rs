@@ -2,8 +2,8 @@
 
 use crate::python::prelude::*;
 
+use super::act;
 use super::progress::{fraction, time_left};
-use super::{Chunk, act};
 use crate::endpoint::SharedStatus;
 use crate::python::shared;
 use crate::transport::chunks::{ContentHash, Progress};
@@ -12,30 +12,17 @@ type EndpointState = shared::Shared<State>;
 
 #[pyclass(frozen, module = "tickwire.transfer")]
 pub(crate) struct Transfer {
-    peer: PeerHandle,
-    client: Option<Py<ClientHandle>>,
-    number: u64,
-    label: String,
-    hash: ContentHash,
-    size: u64,
-    status: SharedStatus,
-    endpoint: Weak<EndpointState>,
+    pub(super) peer: PeerHandle,
+    pub(super) client: Option<Py<ClientHandle>>,
+    pub(super) number: u64,
+    pub(super) label: String,
+    pub(super) hash: ContentHash,
+    pub(super) size: u64,
+    pub(super) status: SharedStatus,
+    pub(super) endpoint: Weak<EndpointState>,
 }
 
 impl Transfer {
-    pub(super) fn new(
-        peer: PeerHandle,
-        client: Option<Py<ClientHandle>>,
-        number: u64,
-        chunk: &Chunk,
-        label: &str,
-        status: SharedStatus,
-        endpoint: Weak<EndpointState>,
-    ) -> Self {
-        let Chunk { hash, size, .. } = *chunk;
-        Transfer { peer, client, number, label: label.to_owned(), hash, size, status, endpoint }
-    }
-
     fn progress(&self) -> Progress {
         lock(&self.status).progress
     }

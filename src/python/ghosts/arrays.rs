@@ -38,7 +38,7 @@ impl GhostArrays {
         let Some(column) = self.0.properties.get().number_column() else {
             let name = self.0.name();
             return Err(GhostError::new_err(format!(
-                "{name} has no network ids, as nothing in the protocol refers to it: declare a property as tw.Ref[\"{name}\"]"
+                "{name} has no network ids, because nothing in the protocol refers to it: declare a property as tw.Ref[\"{name}\"]"
             )));
         };
         self.view(py, self.0.column(column), false, (c"I", None))
@@ -70,7 +70,7 @@ impl GhostArrays {
         // A property with parts: an array of records, or bytes without NumPy.
         let bytes = self.view(py, memory, self.0.is_servers(), (c"B", Some(memory.size())))?;
         let Some(dtype) = numpy(py, "dtype")? else { return Ok(bytes) };
-        let records = bytes.call_method1(intern!(py, "view"), (dtype.call1((cell_format(py, node)?,))?,))?;
+        let records = bytes.call_method1(intern!(py, "view"), (dtype.call1((cell_format(node),))?,))?;
         records.call_method1(intern!(py, "reshape"), (self.0.count(),))
     }
 
@@ -116,7 +116,7 @@ impl GhostArrays {
             return Ok(property);
         }
         Err(PyKeyError::new_err(format!(
-            "{}.{name} has no column, as its size differs by value: take the object, ghost(row).{name}",
+            "{}.{name} has no column, because its size varies: use the object, ghost(row).{name}",
             self.0.name()
         )))
     }

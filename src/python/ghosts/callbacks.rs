@@ -84,7 +84,7 @@ pub(in crate::python) fn check_columns(
         if let Some(method) = Callbacks::of(own)?.first() {
             let name = own.name()?;
             return Err(PyValueError::new_err(format!(
-                "columns[{place}] must be a class without methods that are called, and {name} has {method}: leave {name} \
+                "columns[{place}] must be a class without callback methods, and {name} has {method}: leave {name} \
                  out of columns, or give ghosts= a class of it in which {method} is None"
             )));
         }

@@ -113,12 +113,6 @@ impl ClientWorld {
     }
 }
 
-impl Drop for ClientWorld {
-    fn drop(&mut self) {
-        self.population.forget_objects();
-    }
-}
-
 /// The owner of a client's own rows, in its columns.
 const SELF: u64 = 1;
 

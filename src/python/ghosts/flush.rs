@@ -4,7 +4,6 @@
 
 use super::*;
 
-use crate::python::value::bound;
 use crate::replication::Wrong;
 
 /// The cells of a class as they were at the last flush, by property, and the mask of those that may have changed since.
@@ -66,17 +65,15 @@ fn field_error(py: Python<'_>, rows: &GhostRows, wrong: &Wrong) -> PyErr {
         _ => rows.plain_value(py, row, wrong.property).map(Bound::unbind),
     };
     match value {
-        Ok(value) => {
-            let error = FieldError::new_err((rows.name().to_owned(), name, value, bound(&wrong.error)));
-            let said = error.value(py);
-            let set = said
-                .setattr(intern!(py, "ghost_class"), rows.class.bind(py))
-                .and_then(|()| said.setattr(intern!(py, "row"), row))
-                .and_then(|()| {
-                    said.setattr(intern!(py, "property"), properties.attribute_name(py, wrong.property))
-                });
-            set.map_or_else(|other| other, |()| error)
-        }
+        Ok(value) => FieldError::new_err((
+            rows.name().to_owned(),
+            name,
+            value,
+            wrong.error.bound(),
+            rows.class.clone_ref(py),
+            row,
+            properties.property_name(wrong.property).to_owned(),
+        )),
         Err(error) => error,
     }
 }

@@ -122,7 +122,7 @@ impl World {
             .map_err(|error| said_of(hook.py(), &error, &format!("the priority hook of {name}")))?;
         if weights.len() != before && weights.len() != rows.count() {
             return Err(PyValueError::new_err(format!(
-                "the priority hook of {name} must return {} weights, a row each, not {}",
+                "the priority hook of {name} must return {} weights, one per row, not {}",
                 rows.count(),
                 weights.len()
             )));

@@ -8,67 +8,24 @@ use super::*;
 
 use crate::replication::{self, GhostEvent, Reference, References, SavedIdentity};
 
-/// Finds what the references of these classes are of; those classes get numbers.
-///
-/// # Errors
-/// Naming a reference to none of them.
+/// The references of a protocol's ghosts. Classes that something refers to get network ids.
 pub(in crate::python) fn references(
     py: Python<'_>,
     ghosts: &mut [(Py<PyType>, Py<Properties>)],
 ) -> PyResult<Arc<References>> {
-    let (mut all, mut numbered) = (Vec::new(), vec![false; ghosts.len()]);
-    for (_, properties) in ghosts.iter() {
-        let properties = properties.get();
-        let mut targets = Vec::new();
-        for property in 0..properties.len() {
-            let Some(wanted) = properties.reference(property) else { continue };
-            let wanted = wanted.bind(py);
-            let fits = |(class, _): &(Py<PyType>, Py<Properties>)| fits(class.bind(py), wanted);
-            let classes: Box<[bool]> = ghosts.iter().map(fits).collect::<PyResult<_>>()?;
-            if !classes.contains(&true) {
-                let names: Vec<&str> = ghosts.iter().map(|(_, of)| of.get().name()).collect();
-                return Err(PyTypeError::new_err(format!(
-                    "{}.{}: tw.Ref must name one of the protocol's ghosts ({}), not {}",
-                    properties.name(),
-                    properties.property_name(property),
-                    names.join(", "),
-                    shown(wanted)
-                )));
-            }
-            numbered.iter_mut().zip(&classes).for_each(|(numbered, fits)| *numbered |= fits);
-            targets.push((property, classes));
+    let classes: Vec<_> = ghosts.iter().map(|(class, properties)| (class, properties)).collect();
+    let targets = py.import("tickwire._references")?.call_method1("targets_of", (classes,))?;
+    // For each class, the places of its references, and whether each class fits.
+    let all: Vec<Vec<(usize, Vec<bool>)>> = targets.extract()?;
+    for (place, (_, properties)) in ghosts.iter_mut().enumerate() {
+        if all.iter().flatten().any(|(_, fits)| fits[place]) {
+            *properties = Py::new(py, properties.get().numbered(py)?)?;
         }
-        all.push(targets);
     }
-    for ((_, properties), _) in ghosts.iter_mut().zip(numbered).filter(|(_, numbered)| *numbered) {
-        *properties = Py::new(py, properties.get().numbered()?)?;
-    }
-    Ok(Arc::new(References(all)))
-}
-
-/// Whether a class is one that a reference is of: itself or derived from it, by type or by name.
-fn fits(class: &Bound<'_, PyType>, wanted: &Bound<'_, PyAny>) -> PyResult<bool> {
-    if let Ok(name) = wanted.cast::<PyString>() {
-        // A game may call a class Ghost, as the library calls the base of all of them.
-        let common = class.py().get_type::<Ghost>();
-        for base in class.mro() {
-            if !base.is(&common) && base.cast::<PyType>()?.name()?.as_any().eq(name)? {
-                return Ok(true);
-            }
-        }
-        return Ok(false);
-    }
-    class.is_subclass(wanted)
-}
-
-/// What a reference is of, for sentences.
-pub(super) fn shown(wanted: &Bound<'_, PyAny>) -> String {
-    let name = match wanted.cast::<PyType>() {
-        Ok(class) if class.is(class.py().get_type::<Ghost>()) => return "ghost".into(),
-        Ok(class) => class.name(),
-        Err(_) => wanted.str(),
+    let boxed = |targets: Vec<(usize, Vec<bool>)>| {
+        targets.into_iter().map(|(property, fits)| (property, fits.into_boxed_slice())).collect()
     };
-    name.map_or_else(|_| "ghost".into(), |name| name.to_string())
+    Ok(Arc::new(References(all.into_iter().map(boxed).collect())))
 }
 
 /// The numbers of the ghosts in one world.
@@ -185,14 +142,13 @@ impl Links {
         if value.is_none() {
             return Ok(NO_GHOST);
         }
-        let py = value.py();
         let properties = rows.properties.get();
         let classes = self.classes.get().map_or(&[][..], |classes| classes);
         let class = value.get_type();
         let index = classes.iter().position(|of| of.upgrade().is_some_and(|of| of.is_of(class.as_any())));
         let allowed = index.filter(|other| self.references.allows((rows.index, property), *other));
         let (Ok(ghost), Some(_)) = (value.cast::<Ghost>(), allowed) else {
-            return Err(wrong_class(py, properties, property, value));
+            return Err(wrong_class(properties, property, value));
         };
         let why = match ghost.get().live() {
             Some(Live { rows: of, row }) if classes.iter().any(|each| each.as_ptr() == Arc::as_ptr(&of)) => {
@@ -200,7 +156,7 @@ impl Links {
             }
             Some(_) => "one of another world",
             None if ghost.get().was().is_some() => "one that was despawned",
-            None => "one that is in no world yet: spawn() it first",
+            None => "one that isn't in a world yet: spawn() it first",
         };
         Err(GhostError::new_err(format!(
             "{}.{} must be a ghost of this world, not {why}",
@@ -224,18 +180,12 @@ impl Links {
     }
 }
 
-/// The exception for what may not stand in a reference.
-pub(super) fn wrong_class(
-    py: Python<'_>,
-    properties: &Properties,
-    property: usize,
-    value: &Bound<'_, PyAny>,
-) -> PyErr {
-    let wanted = properties.reference(property).map_or_else(String::new, |wanted| shown(wanted.bind(py)));
+#[cold]
+pub(super) fn wrong_class(properties: &Properties, property: usize, value: &Bound<'_, PyAny>) -> PyErr {
     FieldTypeError::new_err((
         properties.name().to_owned(),
         properties.property_name(property).to_owned(),
         value.clone().unbind(),
-        format!("a {wanted} or None"),
+        format!("a {} or None", properties.reference(property).unwrap_or_default()),
     ))
 }

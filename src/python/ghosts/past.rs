@@ -18,8 +18,8 @@ impl World {
         let peer = client.map_or(Ok(None), |client| world.peer_of(client))?;
         let Some((oldest, newest)) = world.publish(|it| Some((it.oldest_past()?, it.tick())))? else {
             return Err(GhostError::new_err(
-                "the world must remember something to be rewound: call server.world.remember(1.0) when it is made, and \
-                 rewind when a tick was sent",
+                "the world must have a record to be rewound: call server.world.remember(1.0) when it is \
+                 made, and rewind after a tick was sent",
             ));
         };
         let PastTick { claimed, tick } = PastTick::find(claim, (oldest, newest), client.is_some());

@@ -30,7 +30,8 @@ pub(in crate::python) fn made_classes(
         };
         if !own.is(&class) && Properties::of(own).is_some() {
             let sentence = format!(
-                "ghosts[{shown}] must be a plain class derived from it, and {} was declared by @tickwire.ghost: leave that out",
+                "ghosts[{shown}] must be a plain class derived from it, and {} was declared by \
+                 @tickwire.ghost: leave out this decorator",
                 derived.repr()?
             );
             return Err(PyTypeError::new_err(sentence));
@@ -108,7 +109,9 @@ impl Population {
         let (names, class) = (names.join(", "), class.clone());
         Err(GhostError::new_err(match Properties::of(&class) {
             Some(_) => {
-                format!("{shown} is not among the protocol's ghosts ({names}): add it there, on both sides")
+                format!(
+                    "{shown} is not among the protocol's ghosts ({names}): add it to the list, on both sides"
+                )
             }
             None => format!("{shown} must be one of the protocol's ghost classes ({names})"),
         }))
@@ -122,15 +125,15 @@ impl Population {
         let name = ghost.get_type().name()?;
         let Some(live) = ghost.get().live() else {
             return Err(GhostError::new_err(match ghost.get().was() {
-                Some(row) => format!("the {name} of row {row} was despawned already"),
-                None => format!("this {name} is in no world yet: spawn() it first"),
+                Some(row) => format!("the {name} of row {row} was already despawned"),
+                None => format!("this {name} isn't in a world yet: spawn() it first"),
             }));
         };
         if self.classes.iter().any(|rows| Arc::ptr_eq(rows, &live.rows)) {
             return Ok(live);
         }
         Err(GhostError::new_err(format!(
-            "the {name} of row {} is in another world than this {}'s",
+            "the {name} of row {} belongs to another world, not to this {}",
             live.row, self.side
         )))
     }
@@ -144,6 +147,13 @@ impl Population {
 
     pub(super) fn forget_objects(&self) {
         self.classes.iter().for_each(|rows| rows.forget_objects());
+    }
+}
+
+impl Drop for Population {
+    fn drop(&mut self) {
+        // Objects hold the rows that hold them.
+        self.forget_objects();
     }
 }
 

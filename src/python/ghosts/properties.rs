@@ -5,7 +5,7 @@ use super::*;
 use crate::python::fields::FieldType;
 use crate::python::shape::Shape;
 use crate::replication::{Condition, GhostClass, Rule, Velocity};
-use crate::wire::{self, Kind, Property as CoreProperty, Schema};
+use crate::wire::{self, Kind, Property as CoreProperty};
 
 /// The maximum of a class's ghosts: ids have this many bits.
 const MAX_CAPACITY: u32 = 1 << 16;
@@ -22,119 +22,72 @@ pub(super) const NUMBER_NAME: &str = "(id)";
 #[pyclass(frozen, module = "tickwire._core")]
 #[derive(Debug)]
 pub(crate) struct Properties {
-    name: String,
+    schema: Py<Schema>,
     pub(in crate::python) class: Arc<GhostClass>,
-    attributes: Arc<[Attribute]>,
     defaults: OnceLock<Vec<Vec<u8>>>,
     /// The property names of a mask, by mask.
     names: Mutex<HashMap<u64, Py<PyTuple>>>,
-    rules: HashMap<String, RuleSpec>,
+    /// What errors call the targets of references.
+    references: Arc<[Option<String>]>,
     /// The column of the ghosts' network ids, where something refers to them.
     number_column: Option<usize>,
     /// What the game calls the condition that it decides itself, if there is one.
     chosen: Option<String>,
-}
-
-/// The Python part of a property; the core has the rest.
-#[derive(Debug)]
-struct Attribute {
-    name: Py<PyString>,
-    shape: Arc<Shape>,
-    field_type: Py<FieldType>,
-    /// Of a reference: the class that it is to, or its name.
-    reference: Option<Py<PyAny>>,
+    declared: Py<PyAny>,
 }
 
 #[pymethods]
 impl Properties {
     #[new]
     fn new(
-        name: String,
-        fields: Vec<(String, Bound<'_, FieldType>, String)>,
+        schema: Bound<'_, Schema>,
+        conditions: Vec<String>,
         capacity: &Bound<'_, PyAny>,
-        rules: HashMap<String, RuleSpec>,
+        rules: Vec<RuleSpec>,
         coded: bool,
-        references: &Bound<'_, PyDict>,
+        references: Vec<Option<String>>,
+        declared: Py<PyAny>,
     ) -> PyResult<Self> {
+        let (name, core) = (schema.get().name(), schema.get().core.clone());
         let capacity = bounded(&format!("{name}: capacity"), capacity, 1, MAX_CAPACITY)?;
-        if fields.is_empty() {
+        if conditions.is_empty() {
             refuse!(PyTypeError, "{name} has no properties: a ghost must have one");
         }
-        let wrong = |error: &dyn Display| PyValueError::new_err(format!("{name}: {error}"));
-        let kinds = fields.iter().map(|(name, field_type, _)| (name.clone(), field_type.get().kind.clone()));
-        let schema = Schema::new(kinds).map_err(|error| wrong(&error))?;
-        let properties = wire::Properties::new(schema).map_err(|error| wrong(&error))?;
-        let conditions = fields.iter().map(|(_, _, condition)| condition_of(condition));
-        let conditions: Vec<Condition> = conditions.collect::<PyResult<_>>()?;
-        let mut chosen: Option<String> = None;
-        for (field, _, condition) in &fields {
-            let Some(said) = condition.strip_prefix(WHEN) else { continue };
-            let known = chosen.get_or_insert_with(|| said.to_owned());
-            if known != said {
-                return Err(PyValueError::new_err(format!(
-                    "{name}.{field}: tw.world.when must have one name in a class, '{known}', not '{said}' too: declare a second class \
-                     for that"
-                )));
-            }
-        }
-        let class = GhostClass::new(name.clone(), properties, conditions, capacity);
-        let class = class.map_err(value_error)?.with_coding(coded);
-        let class =
-            with_rules(class, &rules).map_err(|error| PyValueError::new_err(format!("{name}.{error}")))?;
-        let attributes = fields.into_iter().map(|(name, field_type, _)| {
-            Ok(Attribute {
-                reference: references.get_item(&name)?.map(Bound::unbind),
-                name: PyString::intern(field_type.py(), &name).unbind(),
-                shape: field_type.get().shape.clone(),
-                field_type: field_type.unbind(),
-            })
-        });
+        let properties = wire::Properties::new(core).map_err(|error| wrong(name, &error))?;
+        let each = conditions.iter().map(|said| condition_of(said)).collect::<PyResult<Vec<_>>>()?;
+        let class = GhostClass::new(name.to_owned(), properties, each, capacity).map_err(value_error)?;
+        let rules = rules.iter().map(|said| rule_of(&class, said)).collect::<PyResult<Vec<_>>>()?;
+        let class = class.with_coding(coded).with_rules(rules);
+        let class = class.map_err(|error| PyValueError::new_err(format!("{name}.{error}")))?;
         Ok(Properties {
-            attributes: attributes.collect::<PyResult<_>>()?,
-            defaults: OnceLock::new(),
-            name,
             class: Arc::new(class),
+            defaults: OnceLock::new(),
             names: Mutex::default(),
-            rules,
+            references: references.into(),
             number_column: None,
-            chosen,
+            chosen: conditions.iter().find_map(|said| said.strip_prefix(WHEN)).map(str::to_owned),
+            schema: schema.unbind(),
+            declared,
         })
     }
 
-    #[getter]
-    fn references<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let all = PyDict::new(py);
-        for attribute in self.attributes.iter() {
-            if let Some(reference) = &attribute.reference {
-                all.set_item(&attribute.name, reference)?;
-            }
-        }
-        Ok(all)
-    }
-
     properties! {
-        rules: HashMap<String, RuleSpec> = self.rules.clone();
-        pub(in crate::python) name: &str = &self.name;
+        pub(in crate::python) name: &str = self.schema.get().name();
         pub(super) capacity: u32 = self.class.capacity;
-        coded: bool = self.class.coded;
-    }
-
-    #[getter]
-    fn fields(&self, py: Python<'_>) -> Vec<(Py<PyString>, Py<FieldType>, String)> {
-        let each = self.attributes.iter().zip(&self.class.conditions);
-        each.map(|(a, said)| (a.name.clone_ref(py), a.field_type.clone_ref(py), self.condition_name(*said)))
-            .collect()
+        declared: Py<PyAny> = self.declared.clone_ref(py);
     }
 
     fn set_defaults(&self, ghost: &Bound<'_, PyAny>) -> PyResult<()> {
         let defaults = self.values(ghost, |property, value| match value.is_none() {
             true => Ok(NO_GHOST),
-            false => Err(wrong_class(value.py(), self, property, value)),
+            false => Err(wrong_class(self, property, value)),
         })?;
         // A class is declared once.
         let _ = self.defaults.set(defaults);
         Ok(())
     }
+
+    traverses!(self.declared);
 }
 
 impl Properties {
@@ -145,57 +98,53 @@ impl Properties {
         own.get_item(intern!(py, "__tickwire_properties__")).ok()?.cast_into().ok()
     }
 
-    /// The same with one more property, which nobody sees: the number by which references know a ghost.
-    ///
-    /// # Errors
-    /// It has as many properties as there may be, or as large ones.
-    pub(super) fn numbered(&self) -> PyResult<Properties> {
-        let wrong = |error: &dyn Display| PyValueError::new_err(format!("{}: {error}", self.name));
-        let class = &self.class;
+    /// The same properties and one of network ids, for references to the class's ghosts.
+    pub(super) fn numbered(&self, py: Python<'_>) -> PyResult<Properties> {
+        let (name, class) = (self.name(), &self.class);
         let fields = class.properties.schema().fields().iter();
         let kinds = fields.map(|field| (field.name().to_owned(), field.kind().clone()));
         let number = (NUMBER_NAME.to_owned(), Kind::Bits { bits: 32 });
-        let schema = Schema::new(kinds.chain([number])).map_err(|error| wrong(&error))?;
-        let properties = wire::Properties::new(schema).map_err(|error| wrong(&error))?;
-        let conditions: Vec<_> = class.conditions.iter().copied().chain([Condition::Initial]).collect();
-        let numbered = GhostClass::new(self.name.clone(), properties, conditions, class.capacity);
+        let schema = wire::Schema::new(kinds.chain([number])).map_err(|error| wrong(name, &error))?;
+        let properties = wire::Properties::new(schema).map_err(|error| wrong(name, &error))?;
+        let conditions = class.conditions.iter().copied().chain([Condition::Initial]).collect::<Vec<_>>();
+        let numbered = GhostClass::new(name.to_owned(), properties, conditions, class.capacity);
         let numbered = numbered.map_err(value_error)?.with_coding(class.coded);
         let numbered = numbered.with_rules(class.rules.iter().copied().enumerate());
-        let class = numbered.map_err(|error| wrong(&error))?;
-        Ok(self.with_class(class, Some(self.len())))
+        let class = numbered.map_err(|error| wrong(name, &error))?;
+        Ok(self.with_class(py, class, Some(self.len())))
     }
 
     /// The same for a server with this many ticks a second: properties move by their velocities.
-    pub(in crate::python) fn at_rate(&self, rate: f64) -> Properties {
-        self.with_class((*self.class).clone().at_rate(rate), self.number_column)
+    pub(in crate::python) fn at_rate(&self, py: Python<'_>, rate: f64) -> Properties {
+        self.with_class(py, (*self.class).clone().at_rate(rate), self.number_column)
     }
 
-    fn with_class(&self, class: GhostClass, number_column: Option<usize>) -> Properties {
+    fn with_class(&self, py: Python<'_>, class: GhostClass, number_column: Option<usize>) -> Properties {
         Properties {
-            name: self.name.clone(),
+            schema: self.schema.clone_ref(py),
             class: Arc::new(class),
-            attributes: self.attributes.clone(),
             defaults: self.defaults.clone(),
             names: Mutex::default(),
-            rules: self.rules.clone(),
+            references: self.references.clone(),
             number_column,
             chosen: self.chosen.clone(),
+            declared: self.declared.clone_ref(py),
         }
     }
 
-    /// The column of network ids, if the class has it.
     pub(super) fn number_column(&self) -> Option<usize> {
         self.number_column
     }
 
     /// What a property is a reference to, if it is one: a class, or its name.
-    pub(super) fn reference(&self, property: usize) -> Option<&Py<PyAny>> {
-        self.attributes.get(property)?.reference.as_ref()
+    #[inline]
+    pub(super) fn reference(&self, property: usize) -> Option<&str> {
+        self.references.get(property)?.as_deref()
     }
 
     /// The mask of the properties that the game knows.
     pub(super) fn visible(&self) -> u64 {
-        u64::MAX.unbounded_shr(64 - self.attributes.len() as u32)
+        u64::MAX.unbounded_shr(64 - self.len() as u32)
     }
 
     /// What the game calls the condition that it decides itself.
@@ -203,19 +152,8 @@ impl Properties {
         self.chosen.as_deref()
     }
 
-    fn condition_name(&self, condition: Condition) -> String {
-        match condition {
-            Condition::Always => String::new(),
-            Condition::Initial => "initial".into(),
-            Condition::OwnerOnly => "owner_only".into(),
-            Condition::ExceptOwner => "except_owner".into(),
-            Condition::Chosen => format!("{WHEN}{}", self.chosen().unwrap_or_default()),
-        }
-    }
-
-    /// How many properties the game knows.
     pub(super) fn len(&self) -> usize {
-        self.attributes.len()
+        self.references.len()
     }
 
     /// The class's default values: cells, and bodies of properties without words.
@@ -248,12 +186,14 @@ impl Properties {
     }
 
     /// The core's part of a property.
+    #[inline]
     pub(super) fn core(&self, property: usize) -> &CoreProperty {
         &self.class.properties.each()[property]
     }
 
+    #[inline]
     pub(super) fn shape(&self, property: usize) -> &Shape {
-        &self.attributes[property].shape
+        self.schema.get().shape(property)
     }
 
     pub(super) fn property_name(&self, property: usize) -> &str {
@@ -261,7 +201,7 @@ impl Properties {
     }
 
     pub(super) fn attribute_name<'py>(&self, py: Python<'py>, property: usize) -> &Bound<'py, PyString> {
-        self.attributes[property].name.bind(py)
+        self.schema.get().attribute(property).name.bind(py)
     }
 
     /// The property with this name.
@@ -272,7 +212,7 @@ impl Properties {
         let found = (0..self.len()).find(|property| self.property_name(*property) == name);
         found.ok_or_else(|| {
             let names: Vec<&str> = (0..self.len()).map(|property| self.property_name(property)).collect();
-            format!("{} has no property {name:?}, only {}", self.name, names.join(", "))
+            format!("{} has no property {name:?}, only {}", self.name(), names.join(", "))
         })
     }
 
@@ -298,7 +238,7 @@ impl Properties {
     /// FieldError or FieldTypeError, when it can't be written.
     pub(super) fn cell(&self, property: usize, object: &Bound<'_, PyAny>, cell: &mut [u8]) -> PyResult<()> {
         store(self.shape(property), self.core(property).field().node(), object, cell)
-            .map_err(|refusal| refusal.raise(&self.name, self.property_name(property), object))
+            .map_err(|refusal| refusal.raise(self.name(), self.property_name(property), object))
     }
 
     /// The body for a value of a property without words.
@@ -309,7 +249,7 @@ impl Properties {
         let mut writer = BitWriter::new();
         self.shape(property)
             .write(self.core(property).field().node(), object, &mut writer)
-            .map_err(|refusal| refusal.raise(&self.name, self.property_name(property), object))?;
+            .map_err(|refusal| refusal.raise(self.name(), self.property_name(property), object))?;
         let mut body = Vec::new();
         let mut reader = BitReader::new(writer.as_bytes());
         let read = self.class.properties.read_fields(&mut reader, 1 << property, &mut body);
@@ -329,43 +269,35 @@ impl Properties {
     }
 }
 
-/// A declared rule: its name, that of its velocity's property, and two numbers.
-type RuleSpec = (String, Option<String>, f64, f64);
+fn wrong(name: &str, error: &dyn Display) -> PyErr {
+    PyValueError::new_err(format!("{name}: {error}"))
+}
 
-/// Applies the declared rules to a class.
-fn with_rules(class: GhostClass, said: &HashMap<String, RuleSpec>) -> Result<GhostClass, String> {
-    let place = |name: &str| {
-        let mut fields = class.properties.each().iter().map(|property| property.field().name());
-        fields.position(|field| field == name)
+/// A property's place, its rule's name, the place of its velocity, and two numbers.
+type RuleSpec = (usize, String, usize, f64, f64);
+
+fn rule_of(class: &GhostClass, said: &RuleSpec) -> PyResult<(usize, Rule)> {
+    let (place, name, velocity, first, second) = said;
+    let velocity = Velocity { property: *velocity, rate: DEFAULT_RATE };
+    let field = class.properties.each()[*place].field();
+    let natural = Rule::of(field);
+    let rule = match name.as_str() {
+        "linear" => Rule::Linear,
+        "angular" if natural == Rule::Step => {
+            let (class, field) = (&class.name, field.name());
+            refuse!(
+                PyValueError,
+                "{class}.{field}: tw.world.angular must be for one number, on a circle of finite length"
+            )
+        }
+        "angular" if natural != Rule::Linear => natural,
+        "angular" => Rule::Angle { lo: *first, turn: second - first },
+        "slerp" => Rule::Slerp,
+        "hermite" => Rule::Hermite(velocity),
+        "threshold" => Rule::Reckoned { velocity, threshold: *first },
+        _ => Rule::Step,
     };
-    let mut rules = Vec::new();
-    for (name, (rule, velocity, first, second)) in said {
-        let Some(property) = place(name) else { continue };
-        let velocity = || {
-            let other = velocity.as_deref().unwrap_or_default();
-            let property = place(other).ok_or_else(|| format!("{name}: there is no property {other:?}"))?;
-            Ok::<_, String>(Velocity { property, rate: DEFAULT_RATE })
-        };
-        let natural = Rule::of(class.properties.each()[property].field());
-        let rule = match rule.as_str() {
-            "linear" => Rule::Linear,
-            "angular" if natural != Rule::Linear => natural,
-            "angular" => Rule::Angle { lo: *first, turn: second - first },
-            "slerp" => Rule::Slerp,
-            "hermite" => Rule::Hermite(velocity()?),
-            "threshold" => Rule::Reckoned { velocity: velocity()?, threshold: *first },
-            _ => Rule::Step,
-        };
-        let rule = if matches!(rule, Rule::Step) && said[name].0 == "angular" {
-            return Err(format!(
-                "{name}: tw.world.angular must be of one number, on a circle of finite length"
-            ));
-        } else {
-            rule
-        };
-        rules.push((property, rule));
-    }
-    class.with_rules(rules).map_err(|error| error.to_string())
+    Ok((*place, rule))
 }
 
 fn condition_of(name: &str) -> PyResult<Condition> {
@@ -399,7 +331,8 @@ impl Property {
 
     properties! {
         name: &str = self.properties.get().property_name(self.place);
-        field_type: Py<FieldType> = self.properties.get().attributes[self.place].field_type.clone_ref(py);
+        field_type: Py<FieldType> =
+            self.properties.get().schema.get().attribute(self.place).field_type.clone_ref(py);
     }
 
     fn __get__<'py>(
@@ -421,7 +354,7 @@ impl Property {
 
     fn __repr__(&self) -> String {
         let properties = self.properties.get();
-        format!("<Property {}.{}>", properties.name, properties.property_name(self.place))
+        format!("<Property {}.{}>", properties.name(), properties.property_name(self.place))
     }
 }
 

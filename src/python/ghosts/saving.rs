@@ -12,10 +12,7 @@ impl World {
             self.with(|state| core::publisher(state).map(|it| (it.classes().clone(), it.is_new())))?;
         let Some((classes, is_new)) = asked else { return Err(bad(BadWorld::Classes)) };
         if !is_new {
-            refuse!(
-                GhostError,
-                "the world must be new to continue another one: load() before the first tick and spawn"
-            );
+            refuse!(GhostError, "the world must be new: call load() before the first tick and spawn");
         }
         let saved = SavedWorld::read(bytes.as_bytes(), &classes, self.slots).map_err(bad)?;
         // References know ghosts by numbers.

@@ -6,7 +6,7 @@
 
 use super::*;
 use crate::python::compound::Converted;
-use crate::python::shape::{Nested, Shape, broken, instance_of, items};
+use crate::python::shape::{Nested, Shape, broken, check_instance, parts};
 use crate::wire::node::Leaf;
 use crate::wire::transform::NUMBERS;
 use crate::wire::{Column, Measure, Node, Schema, Value};
@@ -92,10 +92,7 @@ fn store_nested(
     object: &Bound<'_, PyAny>,
     cell: &mut [u8],
 ) -> Result<(), Refusal> {
-    let py = object.py();
-    if !object.is_instance(nested.class().bind(py)).map_err(Refusal::Raised)? {
-        return Err(instance_of(nested.class(), py));
-    }
+    check_instance(object, nested.class())?;
     for (i, field) in schema.fields().iter().enumerate() {
         let part = object.getattr(field.name()).map_err(Refusal::Raised)?;
         let cell = &mut cell[field.offset()..][..field.node().size()];
@@ -111,10 +108,7 @@ fn store_tuple(
     object: &Bound<'_, PyAny>,
     cell: &mut [u8],
 ) -> Result<(), Refusal> {
-    let parts = items(object, "a tuple")?;
-    if parts.len() != shapes.len() {
-        return Err(Refusal::Length { length: parts.len(), count: shapes.len() });
-    }
+    let parts = parts(object, shapes.len())?;
     for (i, ((shape, field), part)) in shapes.iter().zip(schema.fields()).zip(parts.iter()).enumerate() {
         let cell = &mut cell[field.offset()..][..field.node().size()];
         let stored = store(shape, field.node(), &part, cell);

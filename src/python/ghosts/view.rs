@@ -55,7 +55,7 @@ impl WorldView {
             None => None,
         };
         let Some(row) = live.as_ref().map(|live| live.row).or_else(|| ghost.get().was()) else {
-            refuse!(GhostError, "this {} is in no world yet", ghost.get_type().name()?);
+            refuse!(GhostError, "this {} isn't in a world yet", ghost.get_type().name()?);
         };
         let class = ghost.get_type();
         let rows = self.population.rows_of(class.as_any())?;
@@ -79,7 +79,7 @@ impl WorldView {
         let state = {
             let shown = lock(&slf.get().shown);
             if shown.view.playout().is_none() {
-                refuse!(GhostError, "a rewound world is of one tick: rewind again for another");
+                refuse!(GhostError, "a rewound world shows only one tick: rewind again for another tick");
             }
             shown.state.upgrade()
         };
@@ -123,12 +123,6 @@ impl WorldView {
     traverses!(self.population);
 
     fn __clear__(&self) {
-        self.population.forget_objects();
-    }
-}
-
-impl Drop for WorldView {
-    fn drop(&mut self) {
         self.population.forget_objects();
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn push(arrays: &Bound<'_, PyList>, classes: usize, log: &mut TurnLog
         })?;
         if log.words.len() + raw.len() / raw.item_size().max(1) > MAX_WORDS {
             return Err(PyValueError::new_err(format!(
-                "arrays must have at most {MAX_WORDS} values in all, and {name:?} goes beyond that"
+                "arrays must have at most {MAX_WORDS} values in all, and {name:?} exceeds this"
             )));
         }
         bytes.clear();

@@ -16,14 +16,10 @@ pub(super) type TurnTuple = (i32, u8, u8, u8, bool, u16, u16, Vec<(u8, Vec<u8>)>
 /// Two hundred years: later times are mistakes.
 const NOTHING: i64 = i64::MIN + 1;
 
-pub(super) fn turn_tuple<'py>(py: Python<'py>, turn: &StartedTurn) -> PyResult<Bound<'py, PyTuple>> {
-    let commands = PyList::empty(py);
-    for (player, command) in &turn.commands {
-        commands.append((*player, PyBytes::new(py, command)))?;
-    }
+pub(super) fn turn_tuple(turn: StartedTurn) -> TurnTuple {
     let it = turn;
+    let commands = it.commands.into_iter().map(|(player, command)| (player, command.to_vec())).collect();
     (it.turn, it.steps, it.delay, it.speed, it.paused, it.players, it.left, commands, it.joined)
-        .into_pyobject(py)
 }
 
 #[pyclass(frozen, module = "tickwire._core")]
@@ -105,31 +101,18 @@ impl LockstepCore {
         lock(&self.core).vote(now, player, out);
     }
 
-    fn read(&self, #[instant] now: Instant, player: u8, payload: &[u8]) -> PyResult<Option<String>> {
-        let read = lock(&self.core).read(now, player, payload);
-        Ok(read.err().map(|fault| fault.to_string()))
+    fn read(&self, #[instant] now: Instant, player: u8, payload: &[u8]) -> Option<String> {
+        lock(&self.core).read(now, player, payload).err().map(|fault| fault.to_string())
     }
 
-    fn fill<'py>(
-        &self,
-        py: Python<'py>,
-        #[instant] now: Instant,
-        player: u8,
-        max_bytes: usize,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn fill(&self, #[instant] now: Instant, player: u8, max_bytes: usize) -> Option<Vec<u8>> {
         let mut writer = BitWriter::new();
         let bits = max_bytes.min(1 << 16) * 8;
-        let filled = lock(&self.core).fill(now, player, bits, &mut writer);
-        Ok(filled.then(|| PyBytes::new(py, writer.as_bytes())))
+        lock(&self.core).fill(now, player, bits, &mut writer).then(|| writer.into_bytes())
     }
 
-    fn poll_turn<'py>(
-        &self,
-        py: Python<'py>,
-        #[instant] now: Instant,
-    ) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let turn = lock(&self.core).poll_turn(now);
-        turn.map(|turn| turn_tuple(py, &turn)).transpose()
+    fn poll_turn(&self, #[instant] now: Instant) -> Option<TurnTuple> {
+        lock(&self.core).poll_turn(now).map(turn_tuple)
     }
 
     fn check(
@@ -154,14 +137,8 @@ impl LockstepCore {
         lock(&self.core).states_wanted().into_iter().map(u16::from).collect()
     }
 
-    fn state_head<'py>(
-        &self,
-        py: Python<'py>,
-        #[instant] now: Instant,
-        player: u8,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let head = lock(&self.core).state_head(now, player);
-        Ok(head.map(|head| PyBytes::new(py, &head.write())))
+    fn state_head(&self, #[instant] now: Instant, player: u8) -> Option<Vec<u8>> {
+        lock(&self.core).state_head(now, player).map(|head| head.write())
     }
 
     fn is_served(&self, player: u8) -> bool {
@@ -173,9 +150,8 @@ impl LockstepCore {
         lock(&self.core).refuse(now, player, reason);
     }
 
-    fn take_state<'py>(&self, peer: &Bound<'py, Peer>) -> Option<(u8, Bound<'py, PyBytes>)> {
-        let (player, bytes) = peer.get().take_state()?;
-        Some((player, PyBytes::new(peer.py(), &bytes)))
+    fn take_state(&self, peer: &Bound<'_, Peer>) -> Option<(u8, Vec<u8>)> {
+        peer.get().take_state()
     }
 
     fn expects(&self, player: u8, state: &[u8]) -> Option<(i32, usize)> {
@@ -183,8 +159,8 @@ impl LockstepCore {
         lock(&self.core).expects(player, &head).then_some((head.turn, STATE_HEAD))
     }
 
-    fn load(&self, #[instant] now: Instant, player: u8, state: &[u8]) -> PyResult<bool> {
-        Ok(StateHead::read(state).is_some_and(|head| lock(&self.core).load(now, player, &head)))
+    fn load(&self, #[instant] now: Instant, player: u8, state: &[u8]) -> bool {
+        StateHead::read(state).is_some_and(|head| lock(&self.core).load(now, player, &head))
     }
 
     fn give_up(&self, reason: u8) {

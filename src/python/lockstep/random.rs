@@ -22,9 +22,8 @@ impl Random {
     #[staticmethod]
     fn from_state(state: &Bound<'_, PyBytes>) -> PyResult<Self> {
         let made = state.as_bytes().try_into().ok().and_then(SharedRandom::from_state);
-        let random =
-            made.ok_or_else(|| PyValueError::new_err("state must be the 32 bytes of a generator's state"))?;
-        Ok(Random { core: Mutex::new(random) })
+        let made = made.ok_or_else(|| value_error("state must be the 32 bytes of a generator's state"))?;
+        Ok(Random { core: Mutex::new(made) })
     }
 
     properties! {

@@ -89,18 +89,13 @@ impl AckEndpoint {
         stats: PacketStats = PacketStats(lock(&self.state).core.stats());
     }
 
-    fn send(
-        &self,
-        #[instant] now: Instant,
-        payload: &Bound<'_, PyBytes>,
-    ) -> PyResult<(u16, Vec<Py<PyBytes>>)> {
+    fn send(&self, #[instant] now: Instant, payload: &Bound<'_, PyBytes>) -> PyResult<(u16, Vec<Vec<u8>>)> {
         let outgoing = lock(&self.state).core.send(now, payload.as_bytes());
         let outgoing = outgoing.map_err(|error| MessageTooLargeError::new_err(error.to_string()))?;
-        let mut datagram = Vec::new();
         let datagrams = outgoing.pieces().map(|piece| {
-            datagram.clear();
+            let mut datagram = Vec::new();
             piece.write(&mut datagram);
-            PyBytes::new(payload.py(), &datagram).unbind()
+            datagram
         });
         Ok((outgoing.sequence() as u16, datagrams.collect()))
     }
@@ -138,12 +133,12 @@ impl AckEndpoint {
         lock(&self.state).acked.drain(..).collect()
     }
 
-    fn lost(&self, #[instant] now: Instant) -> PyResult<Vec<u16>> {
+    fn lost(&self, #[instant] now: Instant) -> Vec<u16> {
         let mut lost = Vec::new();
         let mut state = lock(&self.state);
         state.core.poll_lost(now, &mut lost);
         state.core.update(now);
-        Ok(lost.into_iter().map(|sequence| sequence as u16).collect())
+        lost.into_iter().map(|sequence| sequence as u16).collect()
     }
 
     /// Bytes by which the longest datagram exceeds its payload: headers of packet and fragment.

@@ -29,15 +29,14 @@ impl ChunkReceiver {
         let _ = lock(&self.core).handle_slice(now, datagram.as_bytes());
     }
 
-    fn update<'py>(&self, py: Python<'py>, #[instant] now: Instant) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn update(&self, #[instant] now: Instant) -> Option<Vec<u8>> {
         let mut out = Datagrams::<()>::new();
         lock(&self.core).tick(now, &mut out);
-        Ok(out.iter().next().map(|(_, packet)| PyBytes::new(py, packet)))
+        out.iter().next().map(|(_, packet)| packet.to_vec())
     }
 
-    fn read<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
-        let chunk = lock(&self.core).read();
-        chunk.map(|chunk| PyBytes::new(py, &chunk))
+    fn read(&self) -> Option<Vec<u8>> {
+        lock(&self.core).read()
     }
 
     #[staticmethod]

@@ -57,23 +57,17 @@ impl ChunkSender {
         lock(&self.core).cancel(number)
     }
 
-    fn update<'py>(
-        &self,
-        py: Python<'py>,
-        #[instant] now: Instant,
-        #[seconds(MAX_SECONDS)] rtt: Option<Duration>,
-    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    fn update(&self, #[instant] now: Instant, #[seconds(MAX_SECONDS)] rtt: Option<Duration>) -> Vec<Vec<u8>> {
         let mut out = Datagrams::<()>::new();
         let mut core = lock(&self.core);
         core.set_rtt(rtt);
         core.tick(now, &mut out);
-        drop(core);
-        Ok(out.iter().map(|(_, packet)| PyBytes::new(py, packet)).collect())
+        out.iter().map(|(_, packet)| packet.to_vec()).collect()
     }
 
-    fn receive(&self, #[instant] now: Instant, datagram: &Bound<'_, PyBytes>) -> PyResult<Option<u64>> {
+    fn receive(&self, #[instant] now: Instant, datagram: &Bound<'_, PyBytes>) -> Option<u64> {
         // A drop is counted.
-        Ok(lock(&self.core).handle_ack(now, datagram.as_bytes()).unwrap_or(None))
+        lock(&self.core).handle_ack(now, datagram.as_bytes()).unwrap_or(None)
     }
 
     #[staticmethod]

@@ -105,28 +105,27 @@ impl Socket {
         })
     }
 
-    fn receive<'py>(&self, py: Python<'py>) -> PyResult<Option<(Bound<'py, PyBytes>, Address)>> {
+    fn receive(&self, py: Python<'_>) -> PyResult<Option<(Vec<u8>, Address)>> {
         let received = self.with(|socket| {
-            let received = socket.receive()?;
-            Ok(received.map(|(from, data)| (data.to_vec(), from)))
+            Ok(socket.receive()?.map(|(from, datagram)| (datagram.to_vec(), Address(from))))
         })?;
-        let received = received.map_err(|error| os_error(py, &error, self.address.0))?;
-        Ok(received.map(|(data, from)| (PyBytes::new(py, &data), Address(from))))
+        received.map_err(|error| os_error(py, &error, self.address.0))
     }
 
-    fn receive_many<'py>(
+    fn receive_many(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         #[within(1, MAX_BOUND)] bound: usize,
-    ) -> PyResult<Vec<(Bound<'py, PyBytes>, Address)>> {
-        let mut batch = Datagrams::<SocketAddr>::new();
+    ) -> PyResult<Vec<(Vec<u8>, Address)>> {
+        let mut batch = Vec::new();
         let received = self.with(|socket| {
-            socket.receive_each(bound, || (), |(), from, datagram| batch.push(from, datagram))
+            let push = |(), from, datagram: &mut [u8]| batch.push((datagram.to_vec(), Address(from)));
+            socket.receive_each(bound, || (), push)
         })?;
         match received {
             // A lasting error comes again with the next call, when nothing is left to hand over.
             Err(error) if batch.is_empty() => Err(os_error(py, &error, self.address.0)),
-            _ => Ok(batch.iter().map(|(from, data)| (PyBytes::new(py, data), Address(from))).collect()),
+            _ => Ok(batch),
         }
     }
 
@@ -182,7 +181,7 @@ impl Socket {
         } else if to.port() == 0 {
             format!("to must have a port to send to, not {to}")
         } else if to.is_ipv6() != own.is_ipv6() {
-            format!("to must be of the socket's family: {to} can't be reached from {own}")
+            format!("to must have the socket's address family: {to} can't be reached from {own}")
         } else {
             return Ok(());
         };

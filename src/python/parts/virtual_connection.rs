@@ -11,7 +11,7 @@ use crate::transport::packet::LossBound;
 const MAX_TIMEOUT: f64 = 86_400.0;
 
 /// Datagrams to transmit, as `Socket.send_many` takes them.
-type Outgoing = Vec<(Address, Py<PyBytes>)>;
+type Outgoing = Vec<(Address, Vec<u8>)>;
 
 #[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl VirtualConnection {
         #[truth] in_order_only: bool,
     ) -> PyResult<Self> {
         if address.0.port() == 0 {
-            refuse!(PyValueError, "address must have a port to dial, not {}", address.0);
+            refuse!(PyValueError, "address must have a port to connect to, not {}", address.0);
         }
         let losses = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;
         let config = config(protocol_id, timeout, keep_alive, losses, in_order_only);
@@ -81,27 +81,25 @@ impl VirtualConnection {
             }
             VirtualSendError::TooLarge(_) => MessageTooLargeError::new_err(error.to_string()),
         })?;
-        Ok((sequence, to_python(payload.py(), &out)))
+        Ok((sequence, outgoing(&out)))
     }
 
-    fn receive<'py>(
+    fn receive(
         &self,
         #[instant] now: Instant,
         source: Address,
-        datagram: &Bound<'py, PyBytes>,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let payload = match lock(&self.core).handle_datagram(now, source.0, datagram.as_bytes()) {
-            Ok(payload) => payload.map(<[u8]>::to_vec),
-            // Counted.
-            Err(_) => None,
-        };
-        Ok(payload.map(|payload| PyBytes::new(datagram.py(), &payload)))
+        datagram: &Bound<'_, PyBytes>,
+    ) -> Option<Vec<u8>> {
+        let mut core = lock(&self.core);
+        // A drop is counted.
+        let payload = core.handle_datagram(now, source.0, datagram.as_bytes()).unwrap_or(None);
+        payload.map(<[u8]>::to_vec)
     }
 
-    fn update(&self, py: Python<'_>, #[instant] now: Instant) -> PyResult<Outgoing> {
+    fn update(&self, #[instant] now: Instant) -> Outgoing {
         let mut out = Datagrams::new();
         lock(&self.core).update(now, &mut out);
-        Ok(to_python(py, &out))
+        outgoing(&out)
     }
 
     fn events(&self) -> Vec<(&'static str, Address)> {
@@ -164,6 +162,6 @@ fn config(
     config
 }
 
-fn to_python(py: Python<'_>, out: &Datagrams) -> Outgoing {
-    out.iter().map(|(to, datagram)| (Address(to), PyBytes::new(py, datagram).unbind())).collect()
+fn outgoing(out: &Datagrams) -> Outgoing {
+    out.iter().map(|(to, datagram)| (Address(to), datagram.to_vec())).collect()
 }

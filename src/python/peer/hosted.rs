@@ -184,8 +184,8 @@ impl Peer {
         if !is_kept && !game.warned.swap(true, Ordering::Relaxed) {
             log(py, Level::Warning, || {
                 format!(
-                    "the peer at {}: the world takes {bytes} bytes and the maximum is {MAX_WORLD_BYTES}: the next host \
-                     begins with an older one, or with none",
+                    "the peer at {}: the world takes {bytes} bytes and the maximum is {MAX_WORLD_BYTES}: \
+                     the next host starts with an older world, or with an empty world",
                     self.endpoint.address.0
                 )
             });

@@ -86,7 +86,7 @@ impl Peer {
         };
         if address.port() == 0 || address.ip().is_unspecified() {
             return Err(value_error(format!(
-                "address must be where a player can be reached, with its port, not {address}"
+                "address must be a player's address with its port, not {address}"
             )));
         }
         let settings = Settings::new(given, &PEER, protocol.get(), Vec::new())?;
@@ -248,7 +248,8 @@ impl Facade for Peer {
                 let here = self.endpoint.address.0;
                 log(py, Level::Warning, || {
                     format!(
-                        "the peer at {here}: the connection to {who} was ended, as it broke the rules: {how}"
+                        "the peer at {here}: the connection to {who} was ended because the peer broke the \
+                         rules: {how}"
                     )
                 });
             }
@@ -306,7 +307,8 @@ impl Peer {
     pub(super) fn set_core(&self, core: Box<dyn Carried>) -> PyResult<Option<Box<dyn Carried>>> {
         if self.hosted.is_some() {
             return Err(value_error(
-                "peer must have a protocol without ghosts, calls, inputs and tick_rate for this game: with them a player hosts it",
+                "peer must have a protocol without ghosts, calls, inputs and tick_rate for this game, \
+                 because with them a player hosts the game",
             ));
         }
         self.part(|part, now| part.set_core(now, Some(core)))
@@ -328,7 +330,7 @@ impl Peer {
             return Ok(player);
         }
         Err(value_error(format!(
-            "player must be from this peer's events, and {} is another peer's",
+            "player must belong to this peer, and {} belongs to another peer",
             player.__repr__()
         )))
     }
@@ -341,7 +343,7 @@ impl Peer {
             (is_here && part.mesh().me() == Some(player.number), handle)
         })?;
         if is_me {
-            return Err(value_error("player must be another one: this is the peer's own"));
+            return Err(value_error("player must be another player, not the peer's own"));
         }
         Ok(handle.unwrap_or(PeerHandle { slot: u32::MAX, generation: u32::MAX }))
     }

@@ -38,8 +38,8 @@ impl InputKind {
         let schema = Arc::new(schema);
         let shape = InputShape::of_schema(schema.clone()).ok_or_else(|| {
             PyValueError::new_err(format!(
-                "inputs must be a class whose fields can all be zero bits, as they are before a player's first input: in \
-                 {name} a common value is written shorter"
+                "inputs must be a class whose fields can all be zero bits, as they are before a player's \
+                 first input: {name} has a common value with a shorter encoding"
             ))
         })?;
         Ok(InputKind { shape, class: Some((class, schema)) })

@@ -19,7 +19,7 @@ pub(super) use frames::Advance;
 use frames::{Frames, RequestSource, Requests};
 use inputs::{CopiedInput, InputKind, copied};
 pub(super) use session::Rollback;
-use session::seats;
+use session::mask_of;
 use states::States;
 pub(super) use states::{StateArrays, state_sum};
 pub(super) use sync_test::SyncTest;

@@ -26,51 +26,41 @@ struct Inner {
     check_every: u32,
 }
 
+/// A bit for each of `players`: their count, or their numbers.
+pub(super) fn mask_of(players: &Bound<'_, PyAny>) -> PyResult<u16> {
+    let most = MAX_PLAYERS as u8;
+    if players.is_instance_of::<PyInt>() {
+        return Ok(u16::MAX >> (most - bounded("players", players, 1, most)?));
+    }
+    let numbers: Vec<Bound<'_, PyAny>> = argument("players", players, "an int or numbers of players")?;
+    let bit = |number: &Bound<'_, PyAny>| Ok(1 << bounded("players[]", number, 0, most - 1)?);
+    numbers.iter().map(bit).try_fold(0, |mask, bit: PyResult<u16>| Ok(mask | bit?))
+}
+
 /// The players, a bit each, and which of them is local.
-pub(super) fn seats(
-    peer: Option<&Py<Peer>>,
-    players: Option<&Bound<'_, PyAny>>,
-    me: Option<u8>,
-) -> PyResult<(u16, u8)> {
+fn seats(peer: Option<&Py<Peer>>, players: Option<&Bound<'_, PyAny>>, me: Option<u8>) -> PyResult<(u16, u8)> {
     let roster = peer.map(|peer| peer.get().part(|part, _| (part.mesh().at_start(), part.mesh().me())));
     let roster = roster.transpose()?;
-    let most = MAX_PLAYERS as u8;
-    let mask = match (players, &roster) {
-        (None, Some((roster, _))) => *roster,
+    let mask = match (players, roster) {
+        (Some(players), _) => mask_of(players)?,
+        (None, Some((at_start, _))) => at_start,
         (None, None) => {
-            return Err(PyValueError::new_err("players must be given where peer is None: how many play"));
-        }
-        (Some(players), _) if players.is_instance_of::<PyInt>() => {
-            u16::MAX >> (most - bounded("players", players, 1, most)?)
-        }
-        (Some(players), _) => {
-            let mut mask = 0;
-            let what = "an int or numbers of players";
-            for number in argument::<Vec<Bound<'_, PyAny>>>("players", players, what)? {
-                mask |= 1 << bounded("players[]", &number, 0, most - 1)?;
-            }
-            mask
+            refuse!(PyValueError, "players must be given if peer is None: the number of players")
         }
     };
-    let me = match (me, &roster) {
-        (Some(me), _) => me,
-        (None, Some((_, Some(me)))) if mask >> me & 1 == 1 => *me,
-        (None, Some((_, Some(me)))) => {
-            let why = "players who joined later or don't play use Spectator";
-            return Err(PyValueError::new_err(format!(
-                "players must contain the peer's own number, {me}, which did not play at the start: {why}"
-            )));
+    match (me, roster.map(|(_, own)| own)) {
+        (Some(me), _) => Ok((mask, me)),
+        (_, Some(Some(own))) if mask >> own & 1 == 1 => Ok((mask, own)),
+        (_, Some(Some(own))) => refuse!(
+            PyValueError,
+            "players must contain the peer's own number, {own}, which did not play at the start: players who joined later or \
+             don't play use Spectator"
+        ),
+        (_, Some(None)) => {
+            refuse!(PyValueError, "peer must be in the game: make its rollback after its Started event")
         }
-        (None, Some((_, None))) => {
-            return Err(PyValueError::new_err(
-                "peer must be in the game: make its rollback after its Started event",
-            ));
-        }
-        (None, None) => {
-            return Err(PyValueError::new_err("me must be given where peer is None: this player's index"));
-        }
-    };
-    Ok((mask, me))
+        (_, None) => refuse!(PyValueError, "me must be given if peer is None: this player's number"),
+    }
 }
 
 impl Rollback {
@@ -217,53 +207,44 @@ impl Rollback {
         #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         payload: &[u8],
         now: Option<f64>,
-    ) -> PyResult<Option<String>> {
+    ) -> Option<String> {
         let read = lock(&self.inner).game.lock().read(moment(now), player, payload);
-        Ok(read.err().map(|fault| fault.to_string()))
+        read.err().map(|fault| fault.to_string())
     }
 
-    fn fill<'py>(
+    fn fill(
         &self,
-        py: Python<'py>,
         #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         #[within(8, 65_536usize)] max_bytes: usize,
         now: Option<f64>,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let bytes = max_bytes;
+    ) -> Option<Vec<u8>> {
         let mut guard = lock(&self.inner);
         let Inner { game, writer, .. } = &mut *guard;
         writer.clear();
-        let is_filled = game.lock().fill(moment(now), player, bytes * 8, writer);
-        Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
+        let is_filled = game.lock().fill(moment(now), player, max_bytes * 8, writer);
+        is_filled.then(|| writer.as_bytes().to_vec())
     }
 
     fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) {
         lock(&self.inner).game.lock().note_left(moment(now), player);
     }
 
-    fn events<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let list = PyList::empty(py);
+    fn events(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
+        let mut events = Vec::new();
         loop {
             let guard = lock(&self.inner);
-            let event = guard.game.lock().poll_event();
-            let Some(event) = event else { return Ok(list) };
-            let fields = match &event {
-                GameEvent::Desync { fields, .. } => {
-                    let names = guard.names.iter().take(MAX_FIELDS).enumerate();
-                    names.filter(|(i, _)| fields >> i & 1 == 1).map(|(_, name)| name.clone()).collect()
-                }
-                _ => Vec::new(),
+            let Some(event) = guard.game.lock().poll_event() else { return Ok(events) };
+            let named = |mask: u64| {
+                let names = guard.names.iter().take(MAX_FIELDS).enumerate();
+                names.filter(|(i, _)| mask >> i & 1 == 1).map(|(_, name)| name.clone()).collect()
             };
-            drop(guard);
-            match event {
-                GameEvent::Left { player, frame } => {
-                    list.append(Py::new(py, PlayerOut { player, frame })?)?;
+            events.push(match event {
+                GameEvent::Left { player, frame } => PlayerOut { player, frame }.into_py_any(py)?,
+                GameEvent::Desync { player, frame, last_equal, fields } => {
+                    Desync { player, frame, last_equal, fields: named(fields) }.into_py_any(py)?
                 }
-                GameEvent::Desync { player, frame, last_equal, .. } => {
-                    list.append(Py::new(py, Desync { player, frame, last_equal, fields })?)?;
-                }
-                GameEvent::SpectatorLost { index } => list.append(Py::new(py, SpectatorLost { index })?)?,
-            }
+                GameEvent::SpectatorLost { index } => SpectatorLost { index }.into_py_any(py)?,
+            });
         }
     }
 

@@ -78,7 +78,7 @@ impl SyncTest {
         let inner = &mut *guard;
         if encoded.len() != this.players {
             let (players, count) = (this.players, encoded.len());
-            refuse!(PyValueError, "inputs must have one of each player ({players}), not {count}");
+            refuse!(PyValueError, "inputs must have one input per player ({players}), not {count}");
         }
         if inner.given != inner.steps.len() {
             return Err(PyRuntimeError::new_err(

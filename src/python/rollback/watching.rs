@@ -24,7 +24,7 @@ impl Spectator {
         #[within(1, 1_000)] rate: u32,
     ) -> PyResult<Self> {
         let frames = Frames::new(inputs)?;
-        let (players, _) = seats(None, Some(players), Some(0))?;
+        let players = mask_of(players)?;
         let mut config = Config::new(1, 0, frames.kind.shape.clone());
         config.players = players;
         config.rate = rate;
@@ -35,10 +35,9 @@ impl Spectator {
         Ok(Spectator { frames, players, game: spectator })
     }
 
-    fn advance<'py>(&self, py: Python<'py>, #[within(1, 64)] limit: u32) -> PyResult<Bound<'py, PyList>> {
+    fn advance(&self, py: Python<'_>, #[within(1, 64)] limit: u32) -> PyResult<Vec<Py<PyAny>>> {
         let frames = self.game.lock().advance(limit);
-        let list = PyList::empty(py);
-        for frame in frames {
+        let advance = |frame| {
             let (mut inputs, mut left) = (Vec::new(), 0);
             for player in members(self.players) {
                 let game = self.game.lock();
@@ -46,9 +45,9 @@ impl Spectator {
                 inputs.push(copied(input));
                 left |= u16::from(status == Status::Left) << player;
             }
-            list.append(self.frames.advance(py, frame, &inputs, [self.players, 0, left])?)?;
-        }
-        Ok(list)
+            self.frames.advance(py, frame, &inputs, [self.players, 0, left])
+        };
+        frames.into_iter().map(advance).collect()
     }
 
     fn read(
@@ -56,20 +55,15 @@ impl Spectator {
         #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         payload: &[u8],
         now: Option<f64>,
-    ) -> PyResult<Option<String>> {
+    ) -> Option<String> {
         let read = self.game.lock().read(moment(now), player, payload);
-        Ok(read.err().map(|fault| fault.to_string()))
+        read.err().map(|fault| fault.to_string())
     }
 
-    fn fill<'py>(
-        &self,
-        py: Python<'py>,
-        #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
-        now: Option<f64>,
-    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn fill(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) -> Option<Vec<u8>> {
         let mut writer = BitWriter::new();
         let is_filled = self.game.lock().fill(moment(now), player, 64, &mut writer);
-        Ok(is_filled.then(|| PyBytes::new(py, writer.as_bytes())))
+        is_filled.then(|| writer.into_bytes())
     }
 
     fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) {

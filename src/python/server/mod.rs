@@ -75,23 +75,11 @@ impl Server {
         let meeting = given.settings::<Rendezvous>("rendezvous")?;
         let mut settings = Settings::new(given, &SERVER, protocol.get(), Vec::new())?;
         if settings.tuning.get().bind.is_some() {
-            return Err(value_error("bind must be None of a server, which is at its address"));
+            return Err(value_error("bind must be None for a server: it binds to its address"));
         }
         let (network, address) = (settings.network.clone(), address.0);
-        if key.is_none() && network.is_none() && !address.ip().is_loopback() {
-            let sentence = format!(
-                "the server at {address} has no key: it is in development mode and anyone can connect. \
-                 Give it the key it shares with your login backend"
-            );
-            warn::<PyUserWarning>(py, sentence)?;
-        } else if key.is_some() && access.public_addresses.is_none() && address.ip().is_unspecified() {
-            let sentence = format!(
-                "connect tokens can't name a server at {address}: \
-                 give access=tickwire.tokens.Access(public_addresses=), the addresses that your tokens have"
-            );
-            warn::<PyUserWarning>(py, sentence)?;
-        }
-
+        let has_names = access.public_addresses.is_some();
+        warn_of_address(py, address, key.is_some(), has_names, network.is_some())?;
         let capture = settings.debugging.get().capture(py)?;
         let mut driver = open_driver(py, address, &settings)?;
         let address = driver.local_address();
@@ -347,7 +335,7 @@ impl Server {
             let class = clients.get_type().name()?;
             refuse!(
                 PyTypeError,
-                "client must be a ClientHandle, not {class}: several get a Batch, a row each"
+                "client must be a ClientHandle, not {class}: use broadcast() or a Batch for several clients"
             );
         }
         let EncodedMessages::Rows(rows) = self.endpoint.encode(sending)? else { return Ok(py.None()) };
@@ -415,7 +403,8 @@ impl Server {
             return Ok(client.core);
         }
         Err(PyValueError::new_err(format!(
-            "client must be one of this server, and {} is another server's: forget handles with their server",
+            "client must belong to this server, and {} belongs to another server: drop handles together \
+             with their server",
             client.described()
         )))
     }
@@ -433,4 +422,28 @@ impl Server {
     fn absent(&self) -> PyResult<bool> {
         if self.endpoint.strict { Err(stale_client()) } else { Ok(false) }
     }
+}
+
+/// Warns of a server that anyone can join, or that no token can name.
+fn warn_of_address(
+    py: Python<'_>,
+    address: SocketAddr,
+    has_key: bool,
+    has_names: bool,
+    is_simulated: bool,
+) -> PyResult<()> {
+    if !has_key && !is_simulated && !address.ip().is_loopback() {
+        let sentence = format!(
+            "the server at {address} has no key: it is in development mode and anyone can connect. \
+             Give it the key it shares with your login backend"
+        );
+        warn::<PyUserWarning>(py, sentence)?;
+    } else if has_key && !has_names && address.ip().is_unspecified() {
+        let sentence = format!(
+            "connect tokens can't contain the address {address}: \
+             give access=tickwire.tokens.Access(public_addresses=[...]) with the addresses in your tokens"
+        );
+        warn::<PyUserWarning>(py, sentence)?;
+    }
+    Ok(())
 }

@@ -31,9 +31,9 @@ impl fmt::Display for MeetingFault {
             MeetingFault::Refused(LobbyRefusal::Protocol) => {
                 "the game with this code has another protocol id: both sides need the same version of the game"
             }
-            MeetingFault::Refused(LobbyRefusal::GameFull) => "the game with this code has all its players",
+            MeetingFault::Refused(LobbyRefusal::GameFull) => "the game with this code is full",
             MeetingFault::Refused(LobbyRefusal::ServerFull) => {
-                "the rendezvous server has its maximum of games, or of games from this network"
+                "the rendezvous server has the maximum number of games, or of games from this network"
             }
             MeetingFault::NoPath => {
                 "no path leads to the game with this code: its host is gone, or the two NATs need a relay"

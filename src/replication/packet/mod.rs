@@ -162,9 +162,9 @@ impl fmt::Display for Violation {
             Violation::Baseline { class, id } => {
                 write!(f, "ghost {id} of class {class} has no state at the tick of its baseline")
             }
-            Violation::Trailing { bits } => write!(f, "{bits} bits are left behind the last section"),
+            Violation::Trailing { bits } => write!(f, "{bits} bits are left after the last section"),
             Violation::Tick => write!(f, "the tick is beyond the last one"),
-            Violation::Forged => write!(f, "only the server that was dialled may send ghosts"),
+            Violation::Forged => write!(f, "only the server may send ghosts"),
         }
     }
 }

@@ -496,7 +496,7 @@ impl Carried for Hosting {
     fn read(&mut self, now: Instant, player: u8, payload: &[u8]) -> Result<(), String> {
         self.notes
             .read(now, player, payload)
-            .ok_or_else(|| "bytes that are no note of a hosted game".to_owned())
+            .ok_or_else(|| "bytes that aren't a message of a hosted game".to_owned())
     }
 
     fn fill(&mut self, now: Instant, player: u8, bits: usize, writer: &mut BitWriter) -> bool {

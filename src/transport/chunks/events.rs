@@ -29,7 +29,7 @@ impl fmt::Display for ChunkFailure {
             ChunkFailure::Cancelled => f.write_str("it was cancelled"),
             ChunkFailure::Withdrawn => f.write_str("the sender withdrew it"),
             ChunkFailure::Storage(error) => error.fmt(f),
-            ChunkFailure::Disconnected => f.write_str("the connection ended before it was through"),
+            ChunkFailure::Disconnected => f.write_str("the connection ended before the chunk was complete"),
         }
     }
 }
@@ -88,15 +88,15 @@ impl fmt::Display for ChunkError {
             ChunkError::Burst { bytes } => {
                 write!(
                     f,
-                    "a chunk with burst must be at most {MAX_BURST_CHUNK_BYTES} bytes, not {bytes}: more would flood the \
-                     queues on its way and hold up all other traffic"
+                    "a chunk with burst must be at most {MAX_BURST_CHUNK_BYTES} bytes, not {bytes}: more \
+                     would fill the path's queues and delay all other traffic"
                 )
             }
             ChunkError::Label { bytes } => {
                 write!(f, "label must be at most {MAX_LABEL_BYTES} bytes in UTF-8, not {bytes}")
             }
             ChunkError::NoChannel => {
-                f.write_str("the protocol has no channel of chunks: add tickwire.chunks() to its channels")
+                f.write_str("the protocol has no channel for chunks: add tickwire.chunks() to its channels")
             }
         }
     }

@@ -101,11 +101,11 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Rejection::TooLarge => {
-                "the receiver takes no chunk of this size: give it more memory for chunks, or a directory; a server has \
-                 neither unless told"
+                "the receiver accepts no chunk of this size: give it more memory for chunks, or a \
+                 directory; a server has neither by default"
             }
             Rejection::Cancelled => "the receiver cancelled it",
-            Rejection::Damaged => "what arrived is not what was offered: its hash differs",
+            Rejection::Damaged => "the chunk that arrived is not the offered chunk: its hash differs",
             Rejection::Storage => "the receiver could not store it",
             Rejection::NoRoom => "the receiver's directory for chunks is full",
         })

@@ -229,7 +229,7 @@ impl fmt::Display for FramingError {
                 write!(f, "channel {channel} is {kind}; yojimbo has only reliable_ordered and unreliable")
             }
             FramingError::System { layer } => {
-                write!(f, "yojimbo has no {layer}: its other side would not know their messages")
+                write!(f, "yojimbo has no {layer}: the other side can't receive them")
             }
             FramingError::YojimboChannels { given, most } => {
                 write!(f, "yojimbo has settings for {given} channels, and the protocol has {most}")

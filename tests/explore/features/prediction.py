@@ -47,7 +47,7 @@ class Avatars(Feature):
         before = mine.corrections
         ticks: range = mine.advance(player.client, keys, player.client.world.mine(Avatar))
         mine.seen(1 / player.rate)
-        if self.game.is_perfect and player.settled() and mine.corrections != before:
+        if self.game.is_perfect and player.settled() and not player.drifts and mine.corrections != before:
             raise Violation(f"correction: of {player} by {mine.error:.1f} tolerances")
         return ticks
 

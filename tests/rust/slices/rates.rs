@@ -116,8 +116,8 @@ fn an_initial_burst_sends_all_waits_and_goes_on_with_what_is_missing() {
     let error = sender.send_burst(content(0, 256 * 1024 + 1)).unwrap_err().to_string();
     assert_eq!(
         error,
-        "a chunk with burst must be at most 262144 bytes, not 262145: more would overflow the buffers of the \
-         routers on its way"
+        "a chunk with burst must be at most 262144 bytes, not 262145: more would overflow routers' buffers \
+         on the path"
     );
 }
 

@@ -138,7 +138,7 @@ fn what_is_not_taken_is_named() {
     assert_eq!(sender.queued(), 2);
     let error = sender.send(vec![1]).unwrap_err();
     assert!(
-        error.to_string().starts_with("2 chunks are waiting already, the most that max_queued allows"),
+        error.to_string().starts_with("2 chunks are already waiting, the maximum (max_queued)"),
         "{error}"
     );
 }

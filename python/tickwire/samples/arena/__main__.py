@@ -25,7 +25,7 @@ GIVE_UP_AFTER = 60.0
 
 
 def host(parsed: argparse.Namespace) -> None:
-    """A server with bots until Ctrl-C, and unless it is a dedicated one a player in the same program."""
+    """Runs a server with bots until Ctrl-C, and a player in the same program unless it is dedicated."""
     with ExitStack() as stack:
         server = stack.enter_context(command.open_server(parsed, PROTOCOL, max_clients=MAX_PLAYERS))
         if not parsed.is_alone:
@@ -45,7 +45,7 @@ def host(parsed: argparse.Namespace) -> None:
 
 
 def join(parsed: argparse.Namespace) -> None:
-    """A player on a server elsewhere."""
+    """Runs a player on another machine's server."""
     with ExitStack() as stack:
         player, frame = show(parsed, stack)
         for _ in command.paced(TICKS_PER_SECOND, parsed.seconds):
@@ -57,7 +57,9 @@ def join(parsed: argparse.Namespace) -> None:
 
 
 def show(parsed: argparse.Namespace, stack: ExitStack) -> tuple[Player, Callable[[], bool]]:
-    """A player with its window, and what plays and draws a frame and says whether to go on."""
+    """Opens a player's window. Returns the player, and a function that runs and draws a frame and returns
+    whether to continue.
+    """
     if parsed.headless:
         os.environ["SDL_VIDEODRIVER"] = "dummy"
     command.extra("pygame")
@@ -88,7 +90,7 @@ def show(parsed: argparse.Namespace, stack: ExitStack) -> tuple[Player, Callable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line. Returns the exit code."""
     prog = "python -m tickwire.samples.arena"
     parser = command.Parser(prog=prog, description="Players shoot at each other over a bad network.")
     arguments = command.add_game(parser, arguments, host, join, MAX_PLAYERS)

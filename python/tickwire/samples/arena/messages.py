@@ -30,8 +30,9 @@ class Move:
 
 @tw.ghost(capacity=MAX_PLAYERS)
 class Avatar:
-    """A player, as everybody sees it. A player who leaves is despawned; a dead one waits for its
-    respawn."""
+    """A player, as all players see it. A player who leaves is despawned; a dead player waits for its
+    respawn.
+    """
 
     position: Place = (0, 0)
     aim: Aim = 0.0
@@ -47,7 +48,7 @@ class Avatar:
 
 @tw.ghost(capacity=256)
 class Rocket:
-    """A rocket that flies."""
+    """A flying rocket."""
 
     position: Place = (0, 0)
     aim: Annotated[Aim, tw.initial] = 0.0
@@ -62,12 +63,12 @@ def join(caller: tw.ClientHandle, name: Name) -> None:
 
 @tw.call(tw.to_all)
 def killed(killer: Slot, victim: Slot, weapon: Kind) -> None:
-    """It happened once and must not be missed."""
+    """A player was killed. The call is reliable, because it must not be missed."""
 
 
 @tw.call(tw.to_all, channel="effects")
 def shot(slot: Slot, weapon: Kind, at: Place, to: Place) -> None:
-    """A shot to be drawn for a moment. Losing it does little harm."""
+    """A shot to draw for a moment. Losing it does little harm."""
 
 
 PROTOCOL: tw.Protocol = tw.Protocol(

@@ -1,4 +1,4 @@
-"""The panel beside the field: what the connection does and what hides it, with the RTT as a curve."""
+"""The panel beside the field: figures about the connection and the techniques, and the RTT as a curve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A player's side: steers, predicts itself, and shows the others as they were a moment ago."""
+"""The player's side: steers, predicts its own avatar, and shows other players as they were a moment ago."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tickwire.samples.arena.rules import Body, Spot, along, flown, free, is_stop
 
 
 def step(body: Body, move: Move) -> Body:
-    """A tick of an avatar: the server's own, and predicted."""
+    """Runs a tick of an avatar, on the server and in the prediction."""
     if not body.alive:
         return body
     return body._replace(position=moved(body.position, (move.x / rules.STEER, move.y / rules.STEER)))
@@ -28,7 +28,7 @@ class Controls(NamedTuple):
 
 
 class Shot(NamedTuple):
-    """Something that was fired, or went off."""
+    """A shot or an explosion."""
 
     slot: int
     weapon: int
@@ -37,7 +37,7 @@ class Shot(NamedTuple):
 
 
 class Player:
-    """A player's knowledge of the arena; only the server knows the truth."""
+    """A player's view of the arena. Only the server's view is true."""
 
     def __init__(self, client: tw.Client, name: str = "") -> None:
         self.client, self.name = client, name
@@ -59,7 +59,7 @@ class Player:
         client.implement(killed, self._hear)
 
     def tick(self, controls: Controls = Controls()) -> None:  # noqa: B008
-        """A tick: hears the server, and plays."""
+        """Runs a tick: receives, and plays."""
         self.shots.clear()
         self.news.clear()
         with self.client.tick() as inbox:
@@ -113,7 +113,7 @@ class Player:
             self._show(ticks[0], fires, round(self.aim * 8) / 8)
 
     def _show(self, tick: int, weapon: int, aim: float) -> None:
-        """Shows a shot at once, before the server knows of it."""
+        """Shows a shot at once, before the server knows about it."""
         assert self.spot is not None and self.client.slot is not None  # noqa: PT018
         if weapon == rules.ROCKET:
             self.fired.show(tick, Rocket(self.spot, aim, tick))
@@ -129,16 +129,16 @@ class Player:
         self.news.append((killer, victim, weapon))
 
     def avatars(self) -> list[Avatar]:
-        """All players as they last arrived, the best one first, for the scores."""
+        """All players in their newest state, the best player first, for the scores."""
         return sorted(self.client.world.objects(Avatar), key=lambda avatar: (-avatar.score, avatar.slot))
 
     def others(self) -> list[Avatar]:
-        """The living others, as they are to be drawn."""
+        """The other living players, as they should be drawn."""
         world = self.view if self.interpolates else self.client.world
         return [each for each in world.others(Avatar) if each.alive]
 
     def rockets(self) -> list[Spot]:
-        """Where rockets are to be drawn: ours where we foresee them, others as they were."""
+        """The rockets to draw: this player's at their predicted places, others as they were."""
         world = self.view if self.interpolates else self.client.world
         spots = [each.position for each in (world.others if self.predicts else world.objects)(Rocket)]
         if self.predicts and self.body is not None and self.body.tick is not None:
@@ -149,7 +149,7 @@ class Player:
 
 
 class Bot:
-    """A player without a window: goes around the nearest one, and shoots, not quite straight."""
+    """A player without a window. It circles the nearest player, and shoots inaccurately."""
 
     def __init__(self, player: Player, seed: int) -> None:
         self.player = player
@@ -157,11 +157,11 @@ class Bot:
         self._side, self._error = 1.0, 0.0
 
     def tick(self) -> None:
-        """A tick of its player."""
+        """Runs a tick of its player."""
         self.player.tick(self.controls())
 
     def controls(self) -> Controls:
-        """The controls of this moment."""
+        """Returns the bot's controls for this tick."""
         here = self.player.spot
         others = self.player.others()
         if here is None or not others:

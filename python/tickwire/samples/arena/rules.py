@@ -1,4 +1,4 @@
-"""The arena's rules, the same on both sides: the server decides by them, a player predicts by them."""
+"""The arena's rules, the same on both sides: the server decides by them, and a player predicts by them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Body(NamedTuple):
 
 
 def moved(spot: Spot, steer: Spot) -> Spot:
-    """Where a player is a tick later that steers there; longer steps than 1 are as long as 1."""
+    """Returns the place of a steering player a tick later. Steps longer than 1 count as 1."""
     step = SPEED / TICKS_PER_SECOND / max(1.0, math.hypot(*steer))
     x, y = spot[0] + steer[0] * step, spot[1] + steer[1] * step
     for left, top, radius in PILLARS:
@@ -58,13 +58,13 @@ def moved(spot: Spot, steer: Spot) -> Spot:
 
 
 def along(spot: Spot, aim: float, distance: float) -> Spot:
-    """The place at this distance in the direction of ``aim``, in degrees."""
+    """Returns the place at a distance in the direction ``aim``, in degrees."""
     angle = math.radians(aim)
     return spot[0] + math.cos(angle) * distance, spot[1] + math.sin(angle) * distance
 
 
 def reached(spot: Spot, aim: float, middle: Spot, radius: float) -> float:
-    """How far away a line from a spot comes to a circle; infinite where it passes it."""
+    """Returns the distance at which a line from a spot hits a circle; infinite if it misses."""
     angle = math.radians(aim)
     x, y = middle[0] - spot[0], middle[1] - spot[1]
     ahead = x * math.cos(angle) + y * math.sin(angle)
@@ -75,7 +75,7 @@ def reached(spot: Spot, aim: float, middle: Spot, radius: float) -> float:
 
 
 def free(spot: Spot, aim: float) -> float:
-    """How far a rifle shoots before a wall or a pillar is in the way."""
+    """Returns the distance that a rifle shoots until a wall or a pillar."""
     x, y = along((0.0, 0.0), aim, 1.0)
     walls = [
         ((size if way > 0 else 0.0) - at) / way
@@ -87,17 +87,17 @@ def free(spot: Spot, aim: float) -> float:
 
 
 def flown(spot: Spot, aim: float, ticks: float) -> Spot:
-    """Where a rocket is that long after its shot."""
+    """Returns the place of a rocket some time after its shot."""
     return along(spot, aim, RADIUS + ROCKET_SPEED * ticks / TICKS_PER_SECOND)
 
 
 def is_stopped(spot: Spot) -> bool:
-    """Whether a rocket has come to a wall or a pillar."""
+    """Whether a rocket has hit a wall or a pillar."""
     inside = 0 < spot[0] < WIDTH and 0 < spot[1] < HEIGHT
     return not inside or any(math.dist(spot, (x, y)) < radius for x, y, radius in PILLARS)
 
 
 def start(number: int) -> Spot:
-    """Where a player begins: along the walls, each elsewhere."""
+    """Returns a player's first place. Each player has another place along the walls."""
     angle = number * 2.4
     return WIDTH / 2 + 420 * math.cos(angle), HEIGHT / 2 + 225 * math.sin(angle)

@@ -1,4 +1,4 @@
-"""The arena's server: the one program that decides what happens."""
+"""The arena's server, which decides what happens."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Guest:
 
 
 class Arena:
-    """The game. Each :meth:`tick` is a tick of the world."""
+    """The game on the server. Each :meth:`tick` is a tick of the world."""
 
     def __init__(self, server: tw.Server, seed: int | None = None) -> None:
         self._server, self._world = server, server.world
@@ -36,7 +36,7 @@ class Arena:
         server.implement(join, self._join)
 
     def tick(self, inbox: tw.Inbox[tuple[tw.ClientHandle, object]]) -> None:
-        """Moves everybody by their inputs, has them shoot, and rockets fly."""
+        """Moves all players by their inputs, and handles shots and rockets."""
         for client, what in inbox:  # runs calls in their places
             if isinstance(what, tw.Disconnected) and client in self._guests:
                 guest = self._guests.pop(client)
@@ -83,7 +83,7 @@ class Arena:
         self._server.call_all(shot, avatar.slot, weapon, avatar.position, end)
 
     def _targets(self, guest: Guest, past: tw.predict.Past | None) -> Iterator[tuple[Guest, Spot]]:
-        """The others, and where they are to be hit."""
+        """The other players, and the places at which they can be hit."""
         for other in self._guests.values():
             then = other.avatar if past is None else past.ghost(other.avatar)
             if other is not guest and other.avatar.alive and then is not None and then.alive:
@@ -102,7 +102,7 @@ class Arena:
         return along(avatar.position, avatar.aim, end)
 
     def _blast(self, guest: Guest, middle: Spot, weapon: int, past: tw.predict.Past | None) -> None:
-        """Hurts all around, the more the nearer."""
+        """Hurts all players nearby; closer players lose more health."""
         kind = rules.WEAPONS[weapon]
         for other, spot in self._targets(guest, past):
             distance = max(0.0, math.dist(middle, spot) - rules.RADIUS)

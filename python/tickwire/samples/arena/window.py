@@ -59,8 +59,8 @@ KEYS = {
 
 
 class Window:
-    """Shows the arena as a player knows it. Keys: arrows or WASD steer, N changes the network, P, I and
-    R switch what hides it, Tab the figures, Escape leaves.
+    """A window that shows a player's view of the arena. Keys: arrows or WASD steer, N changes the network,
+    P, I and R switch the techniques that hide it, Tab switches the figures, and Escape leaves.
 
     Raises:
         SampleError: there is no display.
@@ -78,7 +78,7 @@ class Window:
         self._overlay = Overlay()
 
     def handle_events(self) -> bool:
-        """Does what keys ask for; False: the player leaves."""
+        """Handles keys. Returns False if the player leaves."""
         for event in self.screen.events():
             if event.type == pygame.KEYDOWN:
                 self._press(event.key)
@@ -98,7 +98,7 @@ class Window:
             self._overlay.is_shown = not self._overlay.is_shown
 
     def controls(self) -> Controls:
-        """The controls, from the pressed keys and the mouse."""
+        """Returns the controls from the pressed keys and the mouse."""
         pressed, (left, _, right) = pygame.key.get_pressed(), pygame.mouse.get_pressed()
         ways = [way for way, keys in KEYS.items() if any(pressed[key] for key in keys)]
         steer = float(sum(x for x, _ in ways)), float(sum(y for _, y in ways))
@@ -113,7 +113,7 @@ class Window:
         self._proxy.set_conditions(up=up, down=down)
 
     def draw(self) -> None:
-        """Draws the arena as the player knows it, and how the connection does."""
+        """Draws the player's view of the arena, and the figures about the connection."""
         self._ticks += 1
         client = self._player.client
         stats = client.stats if client.connected else None
@@ -164,7 +164,7 @@ class Window:
         pygame.draw.rect(self._surface, GREEN, (left, top, width * avatar.health / FULL_HEALTH, 3))
 
     def _draw_panel(self, stats: tw.connections.ConnectionStats | None) -> None:
-        """Draws what isn't to cover the players beside the field."""
+        """Draws the parts beside the field, where they don't cover players."""
         pygame.draw.rect(self._surface, PANEL, (WIDTH, 0, SIDE, HEIGHT))
         avatars, top = self._player.avatars(), 12.0
         names = {avatar.slot: avatar.name for avatar in avatars}
@@ -184,7 +184,7 @@ class Window:
         self.screen.write_lines(HINTS, (LEFT, HEIGHT - 90), FAINT)
 
     def _draw_line(self) -> None:
-        """Says that the player is dead, or the line, long before the connection times out."""
+        """Draws a message if the player is dead, or if the connection is silent, long before it times out."""
         player = self._player
         if player.attempt:
             text = f"Connection lost, reconnecting: attempt {player.attempt}"
@@ -198,7 +198,7 @@ class Window:
 
 
 def color(slot: int) -> Color:
-    """Each player's own."""
+    """Returns a player's color."""
     made = pygame.Color(0)
     made.hsva = (slot * 137 % 360, 60, 95, 100)
     return made.r, made.g, made.b

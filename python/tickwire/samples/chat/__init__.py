@@ -1,4 +1,4 @@
-"""Chat: a room on a server, and a text interface in a terminal. Run each in a terminal of its own::
+"""Chat: a room on a server, and a text interface in a terminal. Run each in its own terminal::
 
     python -m tickwire.samples.chat serve
     python -m tickwire.samples.chat join --name ann

@@ -39,7 +39,7 @@ def join(parsed: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line. Returns the exit code."""
     parser = command.Parser(prog="python -m tickwire.samples.chat", description="A chat in the terminal.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     server = commands.add_parser("serve", help="open a room")

@@ -1,4 +1,4 @@
-"""The messages of the chat's two sides, and the server's side."""
+"""The messages of the chat, and the server's side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Name: TypeAlias = Annotated[str, tw.text(MAX_NAME)]
 
 @tw.message
 class Hello:
-    """To the server: the name of a client that comes in."""
+    """To the server: the name of a new client."""
 
     name: Name
 
@@ -31,7 +31,7 @@ class Say:
 
 @tw.message
 class Said:
-    """To everyone: a line and its author. Without a name it is the room's own line."""
+    """To everyone: a line and its author. Lines of the room itself have no author."""
 
     name: Name
     text: Annotated[str, tw.text(MAX_TEXT)]
@@ -39,7 +39,9 @@ class Said:
 
 @tw.message
 class People:
-    """To everyone: who is here now. Only the newest list counts, so it is the value of a latest channel."""
+    """To everyone: the current members. Only the newest list matters, so it is the value of a latest
+    channel.
+    """
 
     names: Annotated[list[Name], tw.up_to(MAX_PEOPLE)]
 
@@ -53,7 +55,7 @@ PROTOCOL: tw.Protocol[Hello | Say | Said | People] = tw.Protocol(
 
 
 class Room:
-    """The server's side: passes lines on, and keeps the list of members."""
+    """The server's side. It broadcasts lines, and keeps the list of members."""
 
     def __init__(self, server: tw.Server) -> None:
         self._server = server
@@ -61,7 +63,7 @@ class Room:
         self._said: dict[tw.ClientHandle, float] = {}
 
     def tick(self, inbox: tw.Inbox[tuple[tw.ClientHandle, object]], seconds: float) -> None:
-        """One tick, ``seconds`` after the last."""
+        """Runs a tick, ``seconds`` after the last."""
         for client in self._said:
             self._said[client] = max(0.0, self._said[client] - seconds * LINES_PER_SECOND)
         for client, what in inbox:
@@ -105,10 +107,10 @@ class Room:
 
 
 def printable(text: str) -> str:
-    """The text without control characters, which a terminal would obey."""
+    """Returns a text without control characters, because a terminal would execute them."""
     return "".join(letter for letter in text if letter.isprintable())
 
 
 def shorten(text: str, most_bytes: int) -> str:
-    """The longest beginning of the text that fits into this many bytes of UTF-8."""
+    """Returns the longest beginning of a text that fits into a number of bytes of UTF-8."""
     return text.encode()[:most_bytes].decode(errors="ignore")

@@ -1,4 +1,4 @@
-"""The chat's text interface, made with Textual. Its timer ticks the client, so that nothing else need run."""
+"""The chat's text interface, made with Textual. Its timer ticks the client, so no other loop is needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ TICKS_PER_SECOND = 30
 
 
 class ChatApp(App[command.SampleError | None]):
-    """The room's lines, who is here, how the connection does, and a line to write. Returns why it ended."""
+    """The application: the room's lines, its members, the state of the connection, and an input line. It
+    returns the reason why it ended.
+    """
 
     CSS = """
     #people { width: 26; padding: 0 1; border-left: solid $primary; }
@@ -37,7 +39,7 @@ class ChatApp(App[command.SampleError | None]):
         self._people = Static(id="people")
 
     def compose(self) -> ComposeResult:
-        """The widgets."""
+        """Makes the widgets."""
         yield Header()
         with Horizontal():
             yield self._lines
@@ -51,7 +53,7 @@ class ChatApp(App[command.SampleError | None]):
         self.set_interval(1 / TICKS_PER_SECOND, self._tick)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Says the line."""
+        """Sends the line."""
         text = shorten(event.value.strip(), MAX_TEXT)
         if not text:
             return

@@ -1,6 +1,7 @@
-"""Login: a backend over HTTP hands out connect tokens, and the game server takes nobody without one.
+"""Login: a backend over HTTP gives players connect tokens, and the game server refuses clients without a
+token.
 
-Each in a terminal of its own::
+Run each in its own terminal::
 
     python -m tickwire.samples.login key game.key
     python -m tickwire.samples.login backend --key game.key --account ann:opensesame
@@ -8,6 +9,6 @@ Each in a terminal of its own::
     python -m tickwire.samples.login play ann
 
 :mod:`~tickwire.samples.login.backend` is the backend, made with Flask, and
-:mod:`~tickwire.samples.login.game` both sides of the game. Backend and server share the key; players never
-see it.
+:mod:`~tickwire.samples.login.game` has both sides of the game. Backend and server share the key; players
+never see it.
 """

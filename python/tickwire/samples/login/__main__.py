@@ -21,7 +21,7 @@ TIMEOUT = 10.0
 
 
 def make_key(parsed: argparse.Namespace) -> None:
-    """Writes a new key, readable only by this account."""
+    """Writes a new key to a file that only this user can read."""
     try:
         parsed.file.touch(mode=0o600, exist_ok=False)
         parsed.file.write_text(tw.generate_key().hex() + "\n", "ascii")
@@ -125,7 +125,7 @@ def _backend(text: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line. Returns the exit code."""
     prog = "python -m tickwire.samples.login"
     parser = command.Parser(prog=prog, description="A login backend, a game server behind it, and a player.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

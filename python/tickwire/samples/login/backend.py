@@ -1,4 +1,4 @@
-"""The login backend: users who prove their identity get a connect token, over HTTPS."""
+"""The login backend. Users who prove their identity get a connect token, over HTTPS."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MAX_REQUEST_BYTES = 4096
 
 
 class Backend:
-    """The accounts and the key. A real one has a database, and counts failed logins.
+    """The accounts and the key. A real backend has a database, and limits failed logins.
 
     Args:
-        key: shared with the game servers, and with nobody else.
-        servers: where players find the game servers, which they try in this order.
-        passwords: of the accounts, by name.
+        key: the private key, shared only with the game servers.
+        servers: the addresses of the game servers. Players try them in this order.
+        passwords: the accounts' passwords, by name.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Backend:
         self._nobody = generate_password_hash("")
 
     def log_in(self, name: str, password: str) -> tw.ConnectToken | None:
-        """A token for this account; None: there is no such account, or it has another password."""
+        """Returns a token for an account; None if there is no such account, or the password is wrong."""
         matches = check_password_hash(self._hashes.get(name, self._nobody), password)
         if not matches or name not in self._hashes:
             return None
@@ -48,8 +48,9 @@ class Backend:
 
 
 def make_app(backend: Backend) -> Flask:
-    """The backend as a web application: ``POST /login`` takes name and password as JSON and returns a
-    token."""
+    """Makes the web application of the backend: ``POST /login`` takes name and password as JSON and returns
+    a token.
+    """
     app = Flask(__name__)
     app.config["MAX_CONTENT_LENGTH"] = MAX_REQUEST_BYTES
 

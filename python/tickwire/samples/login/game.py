@@ -1,4 +1,4 @@
-"""The game behind the login: its server greets players by the name that is sealed into their token."""
+"""The game behind the login. Its server greets players by the name in their token."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOKEN_SECONDS = 30
 
 @tw.message
 class Welcome:
-    """To a player: the name that the server knows."""
+    """To a player: the name that the server read from the token."""
 
     name: Annotated[str, tw.text(64)]
 
@@ -22,12 +22,12 @@ PROTOCOL = tw.Protocol(id=0x7469636B_6C6F6769, messages=[Welcome], channels=[tw.
 
 
 def name_of(client: tw.ClientHandle) -> str:
-    """The account's name, as the backend put it into the token."""
+    """Returns the account's name, which the backend put into the token."""
     return client.user_data.rstrip(b"\0").decode(errors="replace")
 
 
 def tick(server: tw.Server, inbox: tw.Inbox[tuple[tw.ClientHandle, object]]) -> None:
-    """A tick of the server: greets new players."""
+    """Runs a tick of the server: greets new players."""
     for client, what in inbox:
         match what:
             case tw.Connected():
@@ -40,7 +40,9 @@ def tick(server: tw.Server, inbox: tw.Inbox[tuple[tw.ClientHandle, object]]) -> 
 
 
 def play(token: tw.ConnectToken) -> str | tw.DisconnectReason:
-    """A player who connects, hears its name and leaves. Returns the name, or why it couldn't connect."""
+    """Connects a player, receives its name and leaves. Returns the name, or the reason why it couldn't
+    connect.
+    """
     with tw.Client(PROTOCOL, token) as client, tw.run(client, TICKS_PER_SECOND) as ticks:
         for _, inbox in ticks:
             for what in inbox:

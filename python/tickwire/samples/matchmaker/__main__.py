@@ -27,7 +27,7 @@ def _secret() -> bytes:
 
 
 def ticket(parsed: argparse.Namespace) -> None:
-    """Prints a ticket, as a login would give it."""
+    """Prints a ticket, like a login service."""
     command.extra("starlette")
     from tickwire.samples.matchmaker.backend import sign_ticket
 
@@ -50,7 +50,7 @@ def _engine(parsed: argparse.Namespace, redis: Any) -> fleet.Engine:
 
 
 def room(parsed: argparse.Namespace) -> None:
-    """Runs one room, in a pod of Agones."""
+    """Runs one room in an Agones pod."""
     from tickwire.fleet import agones
 
     redis = _redis()
@@ -85,7 +85,7 @@ def ask(url: str, room: str, ticket: str) -> tw.ConnectToken:
     """Asks a matchmaker for a token.
 
     Raises:
-        SampleError: it refuses; the text says why.
+        SampleError: the matchmaker refuses; the text says why.
     """
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {ticket}"}
     asked = urllib.request.Request(f"{url}/join", json.dumps({"room": room}).encode(), headers)
@@ -106,7 +106,7 @@ def play(parsed: argparse.Namespace) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line. Returns the exit code."""
     prog = "python -m tickwire.samples.matchmaker"
     parser = command.Parser(prog=prog, description="A matchmaker, rooms behind it, and a player.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

@@ -1,4 +1,4 @@
-"""The matchmaker's web application: who has a ticket and names a room gets a connect token."""
+"""The matchmaker's web application. A player with a ticket names a room, and gets a connect token."""
 
 from __future__ import annotations
 
@@ -26,29 +26,30 @@ MAX_REQUEST_BYTES = 1024
 MAX_TICKET_BYTES = 512
 TOKEN_SECONDS = 30
 TIMEOUT = 3
-"""Seconds of silence after which a player asks for the room's new place: its machine may be gone."""
+"""Seconds of silence after which a player asks for the room's new place, because its machine may be gone.
+"""
 PLACE_SECONDS = 1.0
-"""For how long a room is taken to be where it was."""
+"""Seconds for which the place of a room is cached."""
 MAX_PLACES = 10_000
 MAX_WAIT = 15.0
-"""Seconds that a player waits for a room to begin."""
+"""Seconds for which a player waits until a room starts."""
 MAX_FINDING = 8
-"""Rooms that are looked for at once; others wait their turn."""
+"""The most rooms that are searched at once; further requests wait."""
 PER_ACCOUNT = 20
 PER_ADDRESS = 200
-"""Tokens in each window of :mod:`~tickwire.samples.matchmaker.limits`."""
+"""The most tokens for an address in each time window of :mod:`~tickwire.samples.matchmaker.limits`."""
 
 LOG = logging.getLogger(__name__)
 
 
 def sign_ticket(secret: bytes, account: str, expires: int) -> str:
-    """What a login gives a player: proves who it is until then, in seconds since 1970."""
+    """Makes a ticket, with which a player proves its identity until a time, in seconds since 1970."""
     body = base64.urlsafe_b64encode(json.dumps([account, expires]).encode()).decode()
     return f"{body}.{_sign(secret, body)}"
 
 
 def account_of(secret: bytes, ticket: str, now: float) -> str | None:
-    """Whose ticket it is; None: nobody's, or it is too old."""
+    """Returns the account of a ticket; None if the ticket is invalid or expired."""
     body, _, signature = ticket.partition(".")
     if len(ticket) > MAX_TICKET_BYTES or not ticket.isascii():
         return None
@@ -69,13 +70,13 @@ class _Known:
 
 
 class Matchmaker:
-    """Finds rooms and makes tokens. It keeps nothing that another one needs to know.
+    """Finds rooms and makes tokens. It shares no state with other matchmakers.
 
     Args:
-        engine: where rooms run.
-        key: shared with the game's servers.
-        secret: shared with the login that signs tickets.
-        limits: counts what is asked.
+        engine: the engine that runs rooms.
+        key: the private key, shared with the game's servers.
+        secret: the secret shared with the login that signs tickets.
+        limits: the counter of requests.
     """
 
     def __init__(self, engine: Engine, key: bytes, secret: bytes, limits: Limits) -> None:
@@ -87,7 +88,7 @@ class Matchmaker:
         self._known: dict[str, _Known] = {}
 
     def place(self, room: str, clock: Callable[[], float] = time.monotonic) -> Future[Place]:
-        """Where a room is. Asked by many at once, the engine is asked once."""
+        """Returns the place of a room. Several requests at once ask the engine only once."""
         now = clock()
         known = self._known.get(room)
         if known is None or (known.place.done() and (now >= known.until or known.place.exception())):
@@ -98,7 +99,7 @@ class Matchmaker:
         return known.place
 
     def token(self, account: str, place: Place) -> bytes:
-        """A token for this account."""
+        """Makes a token for an account."""
         return tw.ConnectToken.generate(
             protocol=place.protocol_id,
             key=self._key,
@@ -137,7 +138,7 @@ class Matchmaker:
 
 
 async def _room(request: Request) -> str | None:
-    """The name that is asked for; None: the request has none."""
+    """Returns the requested room's name; None if the request has no name."""
     body = b""
     async for part in request.stream():
         body += part
@@ -155,5 +156,5 @@ async def _room(request: Request) -> str | None:
 
 
 def make_app(matchmaker: Matchmaker) -> Starlette:
-    """The matchmaker as a web application."""
+    """Makes the web application of the matchmaker."""
     return Starlette(routes=[Route("/join", matchmaker.join, methods=["POST"])])

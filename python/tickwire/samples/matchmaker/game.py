@@ -1,4 +1,4 @@
-"""A room of the matchmaker: players walk about, and stay where they were when the room moves."""
+"""A room of the matchmaker. Players walk around, and keep their places when the room moves."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ PROTOCOL = tw.Protocol(0x7469636B_726F6F6D, [], ghosts=[Walker], inputs=Walk, ti
 
 
 KEY = bytes.fromhex(os.environ.get("GAME_KEY", "00" * 32))
-"""The key of servers and matchmaker; the zeros are for your own machine only."""
+"""The key of servers and matchmaker. Use the zeros only on your own machine."""
 
 
 @fleet.room(PROTOCOL, key=KEY, max_clients=16)
 class Attic:
-    """The game."""
+    """The game in a room."""
 
     def __init__(self, server: tw.Server) -> None:
         self.server = server
 
     def tick(self, inbox: tw.Inbox[tuple[tw.ClientHandle, object]]) -> None:
-        """Moves everybody."""
+        """Moves all players."""
         world = self.server.world
         walkers = {owner: walker for walker in world.objects(Walker) if (owner := world.owner(walker))}
         for client, what in inbox:
@@ -54,6 +54,6 @@ class Attic:
 
 @contextmanager
 def joined(token: tw.ConnectToken, ask: Callable[[], tw.ConnectToken]) -> Iterator[tw.Client]:
-    """A client that asks the matchmaker again when its room moves."""
+    """Makes a client that asks the matchmaker again when its room moves."""
     with tw.Client(PROTOCOL, token, reconnect=tw.connections.Reconnect(token=ask)) as client:
         yield client

@@ -1,4 +1,4 @@
-"""How often somebody may ask: counts per window of time, in this process or in Redis."""
+"""Rate limits: counts of requests in a time window, in this process or in Redis."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 WINDOW = 10
-"""Seconds."""
+"""The length of the time window, in seconds."""
 
 
 class Limits(Protocol):
-    """Counts of what was asked in this window of time."""
+    """Counts of requests in the current time window."""
 
     def count(self, who: str) -> int:
-        """Counts one more of somebody; returns the count."""
+        """Counts a request of a requester. Returns the count."""
         ...
 
 
 class LocalLimits:
-    """In this process: with several matchmakers, each counts by itself."""
+    """Counts in this process. With several matchmakers, each counts separately."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -37,7 +37,7 @@ class LocalLimits:
 
 
 class RedisLimits:
-    """In Redis, for all matchmakers together.
+    """Counts in Redis, for all matchmakers together.
 
     Args:
         redis: a client of the package ``redis``.

@@ -1,6 +1,6 @@
 """Rts: up to four players gather gold, build, train soldiers and fight, in lockstep and without a server.
 
-Against bots in a window, for others to join, and joining them, by an address or by a code::
+To play in a window against bots, to host a game, or to join a game, by an address or by a code::
 
     python -m tickwire.samples.rts play
     python -m tickwire.samples.rts play --host 0.0.0.0:40000
@@ -8,7 +8,7 @@ Against bots in a window, for others to join, and joining them, by an address or
     python -m tickwire.samples.rts play --host 0.0.0.0:0 --rendezvous meet.example.net:3478
     python -m tickwire.samples.rts play --join KTRX7B --rendezvous meet.example.net:3478
 
-Four bots on a bad virtual network, faster than real time, and a replay of their match::
+To run four bots on a bad virtual network, faster than real time, and to replay their match::
 
     python -m tickwire.samples.rts headless --minutes 5 --record match.twrec
     python -m tickwire.samples.rts replay match.twrec

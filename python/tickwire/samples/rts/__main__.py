@@ -19,7 +19,7 @@ FRAMES = 60
 
 
 def match(minutes: float, seed: int, record: Path | None = None, players: int = MAX_PLAYERS) -> list[Player]:
-    """Plays a match of bots on a bad virtual network, as fast as the machine can."""
+    """Runs a match of bots on a bad virtual network, as fast as the machine can."""
     conditions = tw.Conditions(latency=0.06, jitter=0.02, loss=0.03)
     network = tw.testing.SimulatedNetwork(conditions=conditions, seed=seed)
     host = tw.peers.Peer.host(
@@ -48,7 +48,9 @@ def match(minutes: float, seed: int, record: Path | None = None, players: int = 
 
 
 def replay(path: Path) -> tuple[Battlefield, int, int]:
-    """Plays a recorded match again: returns the final world, the number of turns, and how many differ."""
+    """Replays a recorded match. Returns the final world, the number of turns, and the number of turns that
+    differ.
+    """
     recording = tw.lockstep.Recording.read(path)
     world, differ = Battlefield(recording.players, recording.seed), 0
     if recording.start is not None:
@@ -61,7 +63,7 @@ def replay(path: Path) -> tuple[Battlefield, int, int]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line; returns the exit code."""
+    """Runs the command line. Returns the exit code."""
     parser = command.Parser(prog="python -m tickwire.samples.rts", description="A strategy game in lockstep.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
     headless = commands.add_parser("headless", help="four bots on a bad virtual network")

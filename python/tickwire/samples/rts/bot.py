@@ -1,4 +1,4 @@
-"""A bot: it sees the world like any player and gives commands."""
+"""A bot, which sees the world and gives commands like a player."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ BARRACKS = 3
 
 
 class Bot:
-    """Gathers, builds, trains, and attacks once it has a squad.
+    """A bot that gathers, builds, trains, and attacks once it has a squad.
 
-    Its random numbers are its own: drawing from the shared generator would desync the players.
+    It has its own random generator, because using the shared generator would desync the players.
     """
 
     def __init__(self, player: int, seed: int) -> None:
@@ -24,7 +24,7 @@ class Bot:
         self.luck = tw.lockstep.Random(seed)
 
     def think(self, world: Battlefield) -> Iterator[Command]:
-        """The bot's commands now; ask about once a second."""
+        """Returns the bot's commands. Call it about once a second."""
         workers = world.of(self.player, Kind.WORKER)
         idle = [worker.id for worker in workers if worker.order == IDLE]
         if idle:

@@ -9,9 +9,9 @@ import tickwire as tw
 
 MAX_PLAYERS = 4
 SIZE = 4096
-"""The map is a square of this many steps."""
+"""The width and height of the map, in steps."""
 MAX_SELECTED = 12
-"""The maximum of units in one command."""
+"""The most units in one command."""
 
 
 class Kind(enum.IntEnum):
@@ -30,7 +30,7 @@ Place = Annotated[int, tw.ranged(0, SIZE - 1)]
 
 @tw.message
 class Move:
-    """Units go there, and stop what they did."""
+    """Units go to a place, and stop what they did."""
 
     units: Ids
     x: Place = 0
@@ -55,7 +55,7 @@ class Attack:
 
 @tw.message
 class Build:
-    """A worker builds where it is."""
+    """A worker builds at its place."""
 
     worker: tw.u16
     kind: Kind = Kind.BARRACKS
@@ -63,7 +63,7 @@ class Build:
 
 @tw.message
 class Train:
-    """A base trains a worker, a barracks a soldier."""
+    """A base trains a worker, or a barracks trains a soldier."""
 
     building: tw.u16
 
@@ -72,4 +72,4 @@ COMMANDS = [Move, Gather, Attack, Build, Train]
 Command = Move | Gather | Attack | Build | Train
 
 PROTOCOL = tw.Protocol(0x7214, COMMANDS, channels=[tw.reliable_ordered(), tw.chunks()], peers=True)
-"""With chunks: the world goes as one to players that join a running game."""
+"""The protocol. It has chunks, which send the world to players who join a running game."""

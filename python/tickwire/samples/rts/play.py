@@ -1,4 +1,4 @@
-"""``play``: a window, with other players or bots in the other seats."""
+"""``play``: a window, with other players or bots as opponents."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def add_play(commands: Any) -> None:
 
 
 class Lobby:
-    """A game that waits for its players: bots take the seats that stay free, and then it starts.
+    """A game that waits for its players. Bots take the free seats, and then the game starts.
 
     Args:
         host: the peer that hosts the game.
-        people: how many to wait for, the host among them.
-        dial: the address at which bots find the host; with a rendezvous server they use its code.
-        free: seats that bots leave to players that join while the game runs.
+        people: the number of players to wait for, including the host.
+        dial: the host's address for bots; with a rendezvous server, bots use the code instead.
+        free: the number of seats that bots leave free for late players.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Lobby:
         self._is_open = True
 
     def tick(self, is_enough: bool) -> None:
-        """Call it once a frame. ``is_enough``: wait for nobody else."""
+        """Runs a frame. With ``is_enough``, it stops waiting for further players."""
         present = len(self._host.players)
         if self._is_open and (is_enough or present >= self._people) and present >= 1:
             where = self._dial if self._rendezvous is None else self._host.code
@@ -91,7 +91,7 @@ class Lobby:
             bot.tick()
 
     def close(self) -> None:
-        """Lets the bots leave."""
+        """Makes the bots leave."""
         for bot in self.bots:
             bot.close()
 
@@ -162,7 +162,9 @@ def _open(parsed: argparse.Namespace, stack: ExitStack) -> tuple[tw.peers.Peer, 
 
 
 def _reachable(address: tw.Address) -> tw.Address:
-    """The address that bots dial: one by which others can find them, not the loopback's."""
+    """Returns the host's address for bots. It isn't the loopback address, so that other players can reach
+    the bots.
+    """
     if address.host != "0.0.0.0":
         return address
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:

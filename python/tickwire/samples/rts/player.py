@@ -1,4 +1,4 @@
-"""A player: a peer, the world, and lockstep between them."""
+"""A player: a peer, the world, and lockstep, which connects them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ THINKING = 10
 DROP_AFTER = 20.0
 """Seconds that the game waits for a player without a connection."""
 SNAPSHOT_EVERY = 600
-"""Turns between snapshots: about a minute."""
+"""Turns between snapshots; about a minute."""
 
 
 class Player:
@@ -33,7 +33,7 @@ class Player:
         self.paused = False
         """Whether the game was paused in the newest turn."""
         self.ended: tw.peers.GameEnded | None = None
-        """Why this player has left the game."""
+        """The reason why this player has left the game; None before."""
 
     def tick(self) -> None:
         """Receives, runs the turns that are due, and sends."""
@@ -76,7 +76,7 @@ class Player:
         self.events += lockstep.events()
 
     def status(self) -> list[str]:
-        """The state of the game, in lines."""
+        """Returns the state of the game, as lines of text."""
         if self.ended is not None:
             return [f"over: {self.ended.reason}"]
         if self.lockstep is None or self.world is None:
@@ -94,7 +94,7 @@ class Player:
         return lines
 
     def trouble(self) -> str | None:
-        """Whose line is lost, once the game has waited for a second."""
+        """Returns a sentence about lost connections, after the game has waited for a second."""
         waiting = None if self.lockstep is None else self.lockstep.waiting
         if waiting is None or waiting.seconds < 1:
             return None

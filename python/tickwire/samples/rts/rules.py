@@ -1,6 +1,6 @@
 """The world and its rules: integers, the shared generator, and objects in the order of their ids.
 
-Every peer judges every command here, by the same rules: that the units are the player's own, that there is
+Every peer checks every command here by the same rules, for example that the player owns the units and has
 enough gold.
 """
 
@@ -16,23 +16,23 @@ from tickwire.lockstep import Turn
 from tickwire.samples.rts.messages import MAX_PLAYERS, SIZE, Attack, Build, Command, Gather, Kind, Move, Train
 
 SPEED = {Kind.WORKER: 6, Kind.SOLDIER: 8}
-"""Steps a sub-turn."""
+"""The distance that a unit moves in a lockstep step."""
 HEALTH = {Kind.MINE: 1, Kind.BASE: 3000, Kind.BARRACKS: 800, Kind.WORKER: 60, Kind.SOLDIER: 120}
 COST = {Kind.BASE: 400, Kind.BARRACKS: 150, Kind.WORKER: 50, Kind.SOLDIER: 80}
 TRAINED = {Kind.BASE: Kind.WORKER, Kind.BARRACKS: Kind.SOLDIER}
 TRAINING = 150
-"""Sub-turns that training a unit takes."""
+"""Lockstep steps that training a unit takes."""
 LOAD = 10
 """Gold that a worker carries."""
 RANGE = 60
 SIGHT = 240
 SPACE = 28
-"""A square of this many steps has room for one unit."""
+"""The size of the square that one unit needs."""
 PUSH = 3
-"""Steps a sub-turn by which units make room."""
+"""The distance by which units make room in a lockstep step."""
 WAYS = ((1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1))
 MAX_UNITS = 75
-"""The maximum of a player's units."""
+"""The most units of a player."""
 NOBODY = 255
 MINES = 8
 MINE_GOLD = 20_000
@@ -55,7 +55,8 @@ class Thing:
     to_x: int = 0
     to_y: int = 0
     left: int = 0
-    """Gold in a mine or carried; for a building the sub-turns until its trainee is ready."""
+    """Gold in a mine, or carried by a worker; for a building, lockstep steps until its new unit is ready.
+    """
 
 
 @dataclasses.dataclass(slots=True)
@@ -78,7 +79,7 @@ _PURSE = struct.Struct("<Bii")
 
 
 class Battlefield:
-    """The world: the same on all machines after the same turns."""
+    """The world, which is the same on all machines after the same turns."""
 
     def __init__(self, players: Iterable[int], seed: int) -> None:
         self.purses = {player: Purse(player) for player in sorted(players)}
@@ -93,7 +94,7 @@ class Battlefield:
             self._settle(player, place_)
 
     def _settle(self, player: int, corner: int) -> None:
-        """Gives a player what each begins with, at work."""
+        """Gives a player its first base and workers."""
         x, y = _corner(corner)
         base = self._add(player, Kind.BASE, x, y)
         self._add(player, Kind.BARRACKS, x + 220, y)
@@ -106,7 +107,7 @@ class Battlefield:
             self._add(player, Kind.SOLDIER, x + 60 * i, y - 140)
 
     def _join(self, player: int) -> None:
-        """A newcomer settles in the first corner where nobody has a base."""
+        """Settles a new player in the first corner without a base."""
         self.purses = dict(sorted({**self.purses, player: Purse(player)}.items()))
         bases = [thing for thing in self.things.values() if thing.kind == Kind.BASE]
         for corner in range(MAX_PLAYERS):
@@ -124,11 +125,11 @@ class Battlefield:
         return thing
 
     def of(self, player: int, *kinds: Kind) -> list[Thing]:
-        """A player's objects of these kinds, in order of their ids."""
+        """Returns a player's objects of these kinds, in the order of their ids."""
         return [thing for thing in self.things.values() if thing.owner == player and thing.kind in kinds]
 
     def objects(self) -> list[Thing | Purse]:
-        """All objects that are compared."""
+        """Returns all objects that are compared."""
         return [*self.things.values(), *self.purses.values()]
 
     def step(self, turn: Turn) -> None:
@@ -243,7 +244,7 @@ class Battlefield:
             enemy.health -= random.between(0, 2 * steps)
 
     def _spread(self, push: int) -> None:
-        """Has units make room: where several are on one square, all but the first go ways of their own."""
+        """Makes units spread: if several units are on one square, all except the first move away."""
         taken: set[tuple[int, int]] = set()
         for unit in [it for it in self.things.values() if it.kind in (Kind.WORKER, Kind.SOLDIER)]:
             square = unit.x // SPACE, unit.y // SPACE
@@ -269,12 +270,12 @@ class Battlefield:
 
     @property
     def alive(self) -> list[int]:
-        """Numbers of the players who have a building or a worker."""
+        """Returns the numbers of the players who have a building or a worker."""
         kinds = (Kind.BASE, Kind.BARRACKS, Kind.WORKER)
         return [player for player in self.purses if self.of(player, *kinds)]
 
     def save(self) -> bytes:
-        """The world as bytes."""
+        """Returns the world as bytes."""
         things = b"".join(
             _THING.pack(*(getattr(it, name) for name in Thing.__slots__)) for it in self.things.values()
         )
@@ -282,7 +283,7 @@ class Battlefield:
         return struct.pack("<HBH", self.next_id, len(self.purses), len(self.things)) + purses + things
 
     def load(self, state: bytes) -> None:
-        """Restores the world from :meth:`save`'s bytes.
+        """Restores the world from the bytes of :meth:`save`.
 
         Raises:
             ValueError: the bytes aren't a saved world.
@@ -308,7 +309,7 @@ def _far(a: Thing, b: Thing) -> int:
 
 
 def _go(thing: Thing, x: int, y: int, speed: int) -> bool:
-    """Moves an object towards a place; returns whether it has arrived."""
+    """Moves an object toward a place. Returns whether it has arrived."""
     dx, dy = x - thing.x, y - thing.y
     far = math.isqrt(dx * dx + dy * dy)
     if far <= speed:

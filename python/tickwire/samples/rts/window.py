@@ -52,7 +52,7 @@ HALVES = {Kind.MINE: 48, Kind.BASE: 80, Kind.BARRACKS: 64, Kind.WORKER: 22, Kind
 UNITS = (Kind.WORKER, Kind.SOLDIER)
 BUILDINGS = (Kind.BASE, Kind.BARRACKS)
 NEAR = 8
-"""By how many pixels a click may miss."""
+"""Pixels by which a click may miss an object."""
 SCROLL = {pygame.K_LEFT: (-1, 0), pygame.K_RIGHT: (1, 0), pygame.K_UP: (0, -1), pygame.K_DOWN: (0, 1)}
 HELP = (
     "left: select, or draw a box",
@@ -78,33 +78,33 @@ class Camera:
     span: int = SIZE
 
     def show(self, x: int, y: int, span: int | None = None) -> None:
-        """Moves a place of the world into the middle, or as near as the world's edge permits."""
+        """Moves a place of the world to the middle, or as near to it as the world's edge permits."""
         self.span = self.span if span is None else max(SIZE // 4, min(SIZE, span))
         self.left, self.top = (max(0, min(SIZE - self.span, at - self.span // 2)) for at in (x, y))
 
     def zoom(self, notches: int, spot: Spot) -> None:
-        """Shows less or more of the world, around the place at a spot of the map."""
+        """Zooms the view around a spot of the map."""
         x, y = self.in_world(spot)
         span = max(SIZE // 4, min(SIZE, self.span - notches * SIZE // 8))
         far = ((at - MAP // 2) * span // MAP for at in spot)
         self.show(x - next(far), y - next(far), span)
 
     def on_map(self, x: int, y: int) -> Spot:
-        """Where a position of the world is in the window."""
+        """Returns the position in the window of a position in the world."""
         return (x - self.left) * MAP // self.span, (y - self.top) * MAP // self.span
 
     def in_world(self, spot: Spot) -> Spot:
-        """The position in the world at a spot of the window."""
+        """Returns the position in the world at a spot of the window."""
         x, y = spot[0] * self.span // MAP + self.left, spot[1] * self.span // MAP + self.top
         return max(0, min(SIZE - 1, x)), max(0, min(SIZE - 1, y))
 
     def half(self, kind: Kind) -> int:
-        """Half the size of an object in the window."""
+        """Returns half the size of an object in the window."""
         return max(3, HALVES[kind] * MAP // self.span)
 
 
 class Window:
-    """Shows the map as a player knows it, and turns mouse and keys into commands.
+    """A window that shows the map, and turns mouse and keys into commands.
 
     Raises:
         SampleError: there is no display.
@@ -115,7 +115,7 @@ class Window:
         self.selected: set[int] = set()
         """Ids of the player's objects that the next order is for."""
         self.wants_start = False
-        """Whether the player pressed Enter: don't wait for anybody else."""
+        """Whether the player pressed Enter, so that the game doesn't wait for further players."""
         self._corner: Spot | None = None
         self._turn = 0
         self._before: dict[int, Spot] = {}
@@ -130,7 +130,7 @@ class Window:
         return NOBODY if me is None else me.number
 
     def handle_events(self) -> bool:
-        """Handles mouse and keys; False: the player leaves."""
+        """Handles mouse and keys. Returns False if the player leaves."""
         for event in self.screen.events():
             if event.type == pygame.KEYDOWN:
                 self._press(event.key)
@@ -180,7 +180,7 @@ class Window:
             self._player.lockstep.command(command)
 
     def _chosen(self, world: Battlefield, *kinds: Kind) -> list[int]:
-        """Ids of the selected objects of these kinds that still exist."""
+        """Returns the ids of the selected objects of these kinds that still exist."""
         return [thing.id for thing in world.of(self._me, *kinds) if thing.id in self.selected]
 
     def _select(self, corner: Spot, end: Spot) -> None:
@@ -212,7 +212,7 @@ class Window:
                 self._say(Move(units, *here))
 
     def _at(self, spot: Spot, things: Iterable[Thing]) -> Thing | None:
-        """The nearest of these objects under the mouse."""
+        """Returns the nearest of these objects under the mouse."""
         found, best = None, 0
         for thing in things:
             x, y = self.camera.on_map(thing.x, thing.y)
@@ -225,7 +225,7 @@ class Window:
         return found
 
     def draw(self) -> None:
-        """Draws the map, and beside it the player's gold and the game's state."""
+        """Draws the map, the player's gold and the game's state."""
         self._surface.fill(BACKGROUND)
         for line in range(0, SIZE, SIZE // 16):
             x, y = self.camera.on_map(line, line)
@@ -249,7 +249,7 @@ class Window:
         pygame.display.flip()
 
     def _scroll(self, world: Battlefield) -> None:
-        """Begins at the player's own base, and follows the arrow keys."""
+        """Scrolls the map: first to the player's base, then by the arrow keys."""
         pressed, camera = pygame.key.get_pressed(), self.camera
         x, y, step = camera.left + camera.span // 2, camera.top + camera.span // 2, camera.span // 48
         if not self._turn:
@@ -298,7 +298,7 @@ class Window:
         pygame.draw.polygon(self._surface, ink, [(x + half * a, y + half * b) for a, b in corners])
 
     def _draw_building(self, thing: Thing, ink: Color, box: pygame.Rect) -> None:
-        """A base is filled; barracks have a door as high as their wall."""
+        """Draws a building. A base is filled; a barracks has a door as high as its wall."""
         pygame.draw.rect(self._surface, ink, box, 0 if thing.kind == Kind.BASE else 4, 5)
         if thing.kind == Kind.BASE:
             pygame.draw.circle(self._surface, BACKGROUND, box.center, box.width // 5)

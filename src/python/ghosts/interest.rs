@@ -1,0 +1,142 @@
+//! What clients get of a world: rules of relevancy, hooks, conditions and weights.
+
+use super::*;
+
+use crate::replication::Relevancy;
+
+#[pymethods]
+impl World {
+    fn set_relevancy(&self, class_: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>) -> PyResult<()> {
+        let rows = self.population.rows_of(class_)?;
+        let (rule, hook) = relevancy::rule(rows.properties.get(), rule)?;
+        let classes = self.publish(|it| Some(it.classes().clone()))?;
+        let set =
+            |interests: &mut Interests| classes.map(|classes| interests.set_rule(&classes, rows.index, rule));
+        let set = self.with(|state| state.interests.as_mut().and_then(set))?;
+        set.transpose().map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))?;
+        self.set_hook(rows, |hooks| &mut hooks.relevancy, hook);
+        Ok(())
+    }
+
+    fn set_priority(&self, class_: &Bound<'_, PyAny>, #[callable] hook: Option<Py<PyAny>>) -> PyResult<()> {
+        let rows = self.population.rows_of(class_)?;
+        self.set_hook(rows, |hooks| &mut hooks.priority, hook);
+        Ok(())
+    }
+
+    fn set_condition_hook(
+        &self,
+        class_: &Bound<'_, PyAny>,
+        name: &str,
+        #[callable] hook: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let rows = self.population.rows_of(class_)?;
+        World::check_condition(rows, name)?;
+        self.set_hook(rows, |hooks| &mut hooks.condition, hook);
+        Ok(())
+    }
+
+    fn set_condition(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        class_: &Bound<'_, PyAny>,
+        name: &str,
+        rows: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        let class = self.population.rows_of(class_)?;
+        World::check_condition(class, name)?;
+        let mask = relevancy::mask(rows)?;
+        self.set_interest(client, |interests, client| interests.set_chosen(client, class.index, mask))
+    }
+
+    fn look_from(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        class_: &Bound<'_, PyAny>,
+        places: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<bool> {
+        let rows = self.population.rows_of(class_)?;
+        let places = places.map_or_else(|| Ok(Vec::new()), relevancy::places)?;
+        self.check_rule(rows, "look_from", "tw.world.Grid(...)", |rule| matches!(rule, Relevancy::Grid(_)))?;
+        self.set_interest(client, |interests, client| interests.set_viewpoints(client, rows.index, places))
+    }
+
+    fn show(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        class_: &Bound<'_, PyAny>,
+        rows: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        let class = self.population.rows_of(class_)?;
+        let mask = relevancy::mask(rows)?;
+        self.check_rule(class, "show", "tw.world.Chosen()", |rule| rule == Relevancy::Mask)?;
+        self.set_interest(client, |interests, client| interests.set_mask(client, class.index, mask))
+    }
+
+    fn set_weights(&self, class_: &Bound<'_, PyAny>, weights: &Bound<'_, PyAny>) -> PyResult<()> {
+        let rows = self.population.rows_of(class_)?;
+        let weights = relevancy::weights(weights)?;
+        self.publish(|it| it.set_weights(rows.index, &weights))
+    }
+
+    fn set_must_know(&self, class_: &Bound<'_, PyAny>, rows: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let class = self.population.rows_of(class_)?;
+        let rows = rows.map_or_else(|| Ok(Vec::new()), relevancy::mask)?;
+        self.publish(|it| it.set_must_know(class.index, rows))
+    }
+}
+
+impl World {
+    /// Sets what a client is interested in. False if it left.
+    pub(super) fn set_interest(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        set: impl FnOnce(&mut Interests, PeerHandle),
+    ) -> PyResult<bool> {
+        let Some(client) = self.peer_of(client)? else { return Ok(false) };
+        self.with(|state| state.interests.as_mut().map(|interests| set(interests, client)))?;
+        Ok(true)
+    }
+
+    fn set_hook(
+        &self,
+        rows: &GhostRows,
+        of: impl FnOnce(&mut Hooks) -> &mut Option<Py<PyAny>>,
+        hook: Option<Py<PyAny>>,
+    ) {
+        let old = ::core::mem::replace(of(&mut lock(&self.hooks)[rows.index]), hook);
+        drop(old);
+    }
+
+    fn check_condition(rows: &GhostRows, name: &str) -> PyResult<()> {
+        match rows.properties.get().chosen() {
+            Some(chosen) if chosen == name => Ok(()),
+            Some(chosen) => Err(GhostError::new_err(format!(
+                "{} has the condition tw.world.when('{chosen}'), not '{name}'",
+                rows.name()
+            ))),
+            None => Err(GhostError::new_err(format!(
+                "{} has no property with a condition tw.world.when('{name}'): declare one",
+                rows.name()
+            ))),
+        }
+    }
+
+    /// Refuses settings of another rule than the class has.
+    fn check_rule(
+        &self,
+        rows: &GhostRows,
+        method: &str,
+        wanted: &str,
+        is_it: impl FnOnce(Relevancy) -> bool,
+    ) -> PyResult<()> {
+        if self.with(|state| state.interests.as_ref().is_some_and(|all| is_it(all.rule(rows.index))))? {
+            return Ok(());
+        }
+        let name = rows.name();
+        Err(GhostError::new_err(format!(
+            "{method}() needs a class with the rule {wanted}, and {name} has another: call world.set_relevancy({name}, {wanted}) \
+             first"
+        )))
+    }
+}
