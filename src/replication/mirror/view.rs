@@ -44,7 +44,7 @@ struct ClassFrames {
     /// By page: 1 more than the version at which its ghosts were looked up.
     versions: Vec<u64>,
     words: Box<[u64]>,
-    /// Rows that show one that is gone.
+    /// Rows that show one that is gone, rising.
     borrowed: Vec<usize>,
 }
 
@@ -66,7 +66,7 @@ impl WorldFrames {
 
     /// Whether a row shows a ghost that is gone by now.
     pub fn is_of_one_gone(&self, class: usize, row: u32) -> bool {
-        self.classes[class].borrowed.contains(&(row as usize))
+        self.classes[class].borrowed.binary_search(&(row as usize)).is_ok()
     }
 }
 
@@ -205,6 +205,7 @@ impl ClassFrames {
             self.frames.set(life.id, segment, columns, &mut self.words, |tick, words| life.at(tick, words));
             self.borrowed.push(life.id);
         }
+        self.borrowed.sort_unstable();
     }
 }
 

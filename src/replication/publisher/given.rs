@@ -14,7 +14,6 @@ impl Publisher {
         let enters = self.tables[class].is_alive(row)
             && self.peer_mut(handle).is_some_and(|peer| {
                 let scope = &mut peer.scopes[class];
-                peer.owned_change = None;
                 scope.has_room(capacity) && scope.enter(row, tick, audience)
             });
         if enters {
@@ -25,10 +24,7 @@ impl Publisher {
 
     /// Takes an object from a client; false if it doesn't have it.
     pub fn leave(&mut self, handle: PeerHandle, class: usize, row: u32) -> bool {
-        let leaves = self.peer_mut(handle).is_some_and(|peer| {
-            peer.owned_change = None;
-            peer.scopes[class].leave(row)
-        });
+        let leaves = self.peer_mut(handle).is_some_and(|peer| peer.scopes[class].leave(row));
         if leaves {
             self.shown.push(self.tick, handle, class, row, false);
         }
@@ -45,8 +41,6 @@ impl Publisher {
             && let Some(peer) = self.peer_mut(handle)
         {
             peer.scopes[class].set_chosen(tick, rows);
-            // The client may now get other properties of its objects.
-            peer.owned_change = None;
         }
     }
 

@@ -264,11 +264,9 @@ impl Publisher {
         }
         if let Some(peer) = before.and_then(|before| self.peer_mut(before)) {
             peer.owned[class].remove(&row);
-            peer.owned_change = None;
         }
         if let Some(peer) = owner.and_then(|owner| self.peer_mut(owner)) {
             peer.owned[class].insert(row);
-            peer.owned_change = None;
         }
         [(before, false), (owner, true)]
     }
@@ -324,12 +322,6 @@ impl Publisher {
             if changed.is_empty() {
                 continue;
             }
-            for owner in changed.iter().filter_map(|row| self.owners[class][*row as usize]) {
-                let peer = self.peers.get_mut(owner.slot as usize).and_then(Option::as_mut);
-                if let Some(peer) = peer {
-                    peer.owned_change = None;
-                }
-            }
             let (class_of, tick) = (table.class(), self.tick);
             if class_of.is_plain() {
                 for peer in self.peers.iter_mut().flatten() {
@@ -383,22 +375,19 @@ impl Publisher {
     }
 
     /// By slot, the last tick in which an object changed that its client owns and gets; 0 if it owns none.
-    pub fn owned_changes(&mut self, by_slot: &mut Vec<u32>) {
+    pub fn owned_changes(&self, by_slot: &mut Vec<u32>) {
         by_slot.clear();
         by_slot.resize(self.peers.len(), 0);
-        let peers = by_slot.iter_mut().zip(&mut self.peers);
-        for (changed, peer) in peers.filter_map(|(changed, peer)| Some((changed, peer.as_deref_mut()?))) {
-            let Peer { owned, scopes, owned_change, .. } = peer;
-            *changed = *owned_change.get_or_insert_with(|| {
-                let each = owned.iter().zip(&self.tables).zip(scopes).zip(self.classes.iter());
-                let last = each.flat_map(|(((rows, table), scope), class)| {
-                    rows.iter().map(|row| {
-                        let chosen = class.is_chosen() && scope.is_chosen(*row);
-                        table.last_change(*row, class.updated(class.group(true, chosen)))
-                    })
-                });
-                last.max().unwrap_or(0)
+        for (changed, peer) in by_slot.iter_mut().zip(&self.peers) {
+            let Some(Peer { owned, scopes, .. }) = peer.as_deref() else { continue };
+            let each = owned.iter().zip(&self.tables).zip(scopes).zip(self.classes.iter());
+            let last = each.flat_map(|(((rows, table), scope), class)| {
+                rows.iter().map(|row| {
+                    let chosen = class.is_chosen() && scope.is_chosen(*row);
+                    table.last_change(*row, class.updated(class.group(true, chosen)))
+                })
             });
+            *changed = last.max().unwrap_or(0);
         }
     }
 
