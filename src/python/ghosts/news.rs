@@ -80,22 +80,14 @@ impl Population {
                 drop(rows.end(row, values));
             }
         }
-        for (rows, told) in self.take_relinked(py)? {
-            note(rows, told);
-        }
-        Ok(called)
-    }
-
-    /// The references that lead elsewhere without a word by their own ghosts, each with its ghost's rows.
-    fn take_relinked(&self, py: Python<'_>) -> PyResult<Vec<(&GhostRows, Py<PyAny>)>> {
-        let relinked = self.links.take_relinked().into_iter().map(|(class, row, property)| {
-            let rows = &*self.classes[class];
+        for (class, row, property) in self.links.take_relinked() {
+            let rows = &self.classes[class];
             let target = rows.links.target(py, (class, property), rows.reference_number(row, property))?;
             let (ghost, target) = (rows.object(py, row)?.unbind(), target.map(Bound::unbind));
             let name = rows.properties.get().attribute_name(py, property).clone().unbind();
-            Ok((rows, Py::new(py, GhostLinked { ghost, name, target })?.into_any()))
-        });
-        relinked.collect()
+            note(rows, Py::new(py, GhostLinked { ghost, name, target })?.into_any());
+        }
+        Ok(called)
     }
 
     /// The last values of the ghosts that end: an id may be reused within one tick, and its cells with it.
