@@ -217,7 +217,7 @@ impl States {
         if self.recent.is_empty() {
             self.recent = vec![0; PAGE * RECENT * self.size()].into();
         }
-        if next as usize % RECENT == 0 && len > 0 {
+        if (next as usize).is_multiple_of(RECENT) && len > 0 {
             self.keep_recent(id, group(next.wrapping_sub(1)));
         }
         let range = self.range(id, next);
