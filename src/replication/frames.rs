@@ -161,33 +161,35 @@ impl Frames {
         if moved_on {
             self.is_moving(row, columns);
         } else if !had_from && at(segment.from, words) {
-            self.put_from(row, words, columns);
+            self.put(row, words, Some(columns));
         }
         if let Some(tick) = segment.to
             && !had_to
             && at(tick, words)
         {
-            self.put_to(row, words);
+            self.put(row, words, None);
         }
     }
 
-    /// Takes the words of the earlier state: into cells for properties that aren't interpolated, and as numbers for
-    /// the others.
-    fn put_from(&mut self, row: usize, words: &[u64], columns: &mut [&mut [u8]]) {
+    /// Takes the words of the next state, or of the earlier one with its columns: into these for properties that aren't interpolated,
+    /// and as numbers for the others.
+    fn put(&mut self, row: usize, words: &[u64], mut columns: Option<&mut [&mut [u8]]>) {
         let properties = &self.class.properties;
-        for Shown { property, rule, column, numbers, now, .. } in &mut self.shown {
-            let each = &properties.each()[*property];
-            let start = properties.word_start(*property);
-            let words = &words[start..start + each.words().len()];
+        for Shown { property, rule, column, numbers, now, next } in &mut self.shown {
+            let (each, words) = (&properties.each()[*property], &words[properties.word_range(*property)]);
             if *rule == Rule::Step {
-                now[row * words.len()..][..words.len()].copy_from_slice(words);
-                put_cell(each, words, row, columns.get_mut(*property));
+                let kept = if columns.is_some() { now } else { next };
+                kept[row * words.len()..][..words.len()].copy_from_slice(words);
+                if let Some(columns) = &mut columns {
+                    put_cell(each, words, row, columns.get_mut(*property));
+                }
             }
-            if let Some(Numbers { count, from, .. }) = numbers {
+            if let Some(Numbers { count, from, to }) = numbers {
+                let kept = if columns.is_some() { from } else { to };
                 let size = each.field().node().size();
                 let cell = &mut self.cell[..size];
                 each.restore_column(words, cell, size);
-                read_numbers(*column, cell, &mut from[row * *count..(row + 1) * *count]);
+                read_numbers(*column, cell, &mut kept[row * *count..(row + 1) * *count]);
             }
         }
     }
@@ -208,24 +210,6 @@ impl Frames {
             if let Some(Numbers { count, from, to }) = numbers {
                 let range = row * *count..(row + 1) * *count;
                 from[range.clone()].copy_from_slice(&to[range]);
-            }
-        }
-    }
-
-    fn put_to(&mut self, row: usize, words: &[u64]) {
-        let properties = &self.class.properties;
-        for Shown { property, rule, column, numbers, next, .. } in &mut self.shown {
-            let each = &properties.each()[*property];
-            let start = properties.word_start(*property);
-            let words = &words[start..start + each.words().len()];
-            if *rule == Rule::Step {
-                next[row * words.len()..][..words.len()].copy_from_slice(words);
-            }
-            if let Some(Numbers { count, to, .. }) = numbers {
-                let size = each.field().node().size();
-                let cell = &mut self.cell[..size];
-                each.restore_column(words, cell, size);
-                read_numbers(*column, cell, &mut to[row * *count..(row + 1) * *count]);
             }
         }
     }

@@ -99,30 +99,23 @@ impl History {
 
     /// The ticks of a row's states, rising.
     pub(super) fn ticks(&self, row: usize) -> Vec<u32> {
-        let (depth, ring) = (self.places.len(), self.rings[row]);
-        let first = usize::from(ring.next) + depth - usize::from(ring.len);
-        (first..first + usize::from(ring.len)).map(|at| self.places[at % depth].since[row]).collect()
+        self.all(row).map(|place| place.since[row]).rev().collect()
     }
 
     /// The tick of a row's oldest state.
     pub(super) fn oldest(&self, row: usize) -> Option<u32> {
-        let (depth, ring) = (self.places.len(), self.rings[row]);
-        let at = usize::from(ring.next) + depth - usize::from(ring.len);
-        (ring.len > 0).then(|| self.places[at % depth].since[row])
+        self.all(row).next_back().map(|place| place.since[row])
     }
 
     /// The ticks of the states around `tick`, where the newest one, which isn't stored here, is from `newest`: the
     /// current state, and the next one; 0 if there is none.
     pub(super) fn bracket(&self, row: usize, newest: u32, tick: u32) -> [u32; 2] {
-        let (depth, ring) = (self.places.len(), self.rings[row]);
         let (mut next, mut from) = (0, newest);
-        let mut at = usize::from(ring.next);
-        for _ in 0..ring.len {
+        for since in self.all(row).map(|place| place.since[row]) {
             if from <= tick {
                 return [from, next];
             }
-            at = at.checked_sub(1).unwrap_or(depth - 1);
-            (next, from) = (from, self.places[at].since[row]);
+            (next, from) = (from, since);
         }
         if from <= tick { [from, next] } else { [0, from] }
     }
@@ -141,6 +134,12 @@ impl History {
         (back < ring.len.into()).then(|| &self.places[at - back - 1])
     }
 
+    /// The places of a row's states, from the last replaced one on.
+    #[inline]
+    fn all(&self, row: usize) -> impl DoubleEndedIterator<Item = &Place> {
+        (0..usize::from(self.rings[row].len)).filter_map(move |back| self.place(row, back))
+    }
+
     #[inline]
     fn state<'p>(&self, place: &'p Place, row: usize) -> &'p [u32] {
         let size = self.form.size();
@@ -153,10 +152,7 @@ impl History {
     pub(super) fn state_at(&self, row: usize, tick: u32, changes: u32) -> Option<&[u32]> {
         let likely =
             self.place(row, (changes as usize).wrapping_sub(1)).filter(|place| place.since[row] == tick);
-        let place = likely.or_else(|| {
-            let mut each = (0..).map_while(|back| self.place(row, back));
-            each.find(|place| place.since[row] <= tick)
-        })?;
+        let place = likely.or_else(|| self.all(row).find(|place| place.since[row] <= tick))?;
         Some(self.state(place, row))
     }
 

@@ -139,7 +139,12 @@ impl Interests {
         let tick = publisher.tick();
         let handles: Vec<PeerHandle> = publisher.peers().collect();
         if self.peers.len() > handles.len() {
-            self.peers.retain(|peer, _| handles.contains(peer));
+            // They come by slot.
+            self.peers.retain(|peer, _| {
+                handles
+                    .binary_search_by_key(&peer.slot, |other| other.slot)
+                    .is_ok_and(|at| handles[at] == *peer)
+            });
         }
         for class in 0..self.rules.len() {
             let table = publisher.table(class);

@@ -3,6 +3,8 @@
 //! Promises: nothing is kept unless requested, and then only for as long as a view may go back; bounded by
 //! [`MAX_LIVES`].
 
+use std::collections::VecDeque;
+
 /// How many of a class are kept; the oldest make room.
 const MAX_LIVES: usize = 4096;
 
@@ -42,7 +44,8 @@ impl Life {
 pub(super) struct Lives {
     /// For how many ticks they are kept; 0 for none.
     kept: u32,
-    gone: Vec<Life>,
+    /// About in the order of their ends.
+    gone: VecDeque<Life>,
 }
 
 impl Lives {
@@ -55,8 +58,8 @@ impl Lives {
         self.kept > 0
     }
 
-    pub(super) fn gone(&self) -> &[Life] {
-        &self.gone
+    pub(super) fn gone(&self) -> impl Iterator<Item = &Life> {
+        self.gone.iter()
     }
 
     pub(super) fn clear(&mut self) {
@@ -73,14 +76,14 @@ impl Lives {
         mut state: impl FnMut(u32, &mut [u64]),
     ) {
         let kept = self.kept;
-        self.gone.retain(|life| life.end.saturating_add(kept) > end);
-        if self.gone.len() >= MAX_LIVES {
-            self.gone.drain(..MAX_LIVES / 2);
+        let is_over = |life: &Life| life.end.saturating_add(kept) <= end;
+        while self.gone.len() >= MAX_LIVES || self.gone.front().is_some_and(is_over) {
+            self.gone.pop_front();
         }
         let mut words = vec![0; ticks.len() * width];
         for (tick, words) in ticks.iter().zip(words.chunks_exact_mut(width.max(1))) {
             state(*tick, words);
         }
-        self.gone.push(Life { id, end, ticks, words });
+        self.gone.push_back(Life { id, end, ticks, words });
     }
 }

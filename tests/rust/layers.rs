@@ -193,7 +193,6 @@ const EXCEPTIONS: &[(&str, &[(&str, &str)])] = &[
     ("rendezvous/client", &[("lobby", "mod")]),
     ("lockstep/machine", &[("newcomer", "mod"), ("newcomers", "mod")]),
     ("replication/mirror", &[("coded", "mod")]),
-    ("replication/mirror/states", &[("earlier", "mod")]),
     ("replication/publisher", &[("choose", "peer"), ("coded", "fill"), ("past", "mod"), ("urgency", "mod")]),
     ("replication/table", &[("past", "mod"), ("reckoned", "mod")]),
     ("driver/threaded", &[("shared", "mod")]),

@@ -10,7 +10,7 @@ use core::ops::Range;
 use super::super::class::GhostClass;
 use super::super::form::Form;
 use super::rotation::{Quaternion, Reach, turn_on};
-use super::track::go_on;
+use super::track::{WINDOW, go_on};
 use crate::wire::{Metric, Property, WordRange};
 
 /// A step of a word, in the units of its motion. Rounding may put a word this far off a line.
@@ -119,16 +119,16 @@ impl Motion {
                 continue;
             }
             let newest = *guessed;
-            let was = |i: usize| {
-                let [word] = states.words(i, words.start + at)?;
-                Some(STEP * range.behind(word, newest))
-            };
-            let moved = go_on(ages, STEP, was);
+            let (mut were, count) = ([0; WINDOW], 1 + states.older.len());
+            for (was, state) in were[1..].iter_mut().zip(states.older) {
+                *was = STEP * range.behind(states.form.word(state, words.start + at), newest);
+            }
+            let moved = go_on(ages, STEP, &were[..count]);
             *guessed = range.moved_by(newest, (moved + STEP / 2).div_euclid(STEP));
         }
         if let Some((at, reach)) = rotation {
-            let of = |i: usize| Some(reach.quaternion(states.words(i, words.start + at)?));
-            if let Some(turned) = turn_on(reach, ages, of) {
+            let of = |back| Some(reach.quaternion(states.words(back, words.start + at)?));
+            if let Some(turned) = turn_on(reach, ages, (0..).map_while(of)) {
                 guess = Guess { rotation: Some(turned), largest: turned.largest() };
                 guessed[at] = guess.largest;
                 reach.levels(turned, guess.largest, &mut guessed[at + 1..]);

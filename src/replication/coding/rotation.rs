@@ -145,22 +145,19 @@ impl Reach {
     }
 }
 
-/// The rotation that one goes on to from its states, which `of` gives by how many are newer; None if it stays.
+/// The rotation that one goes on to from its states, the newest first; None if it stays.
 pub(super) fn turn_on(
     reach: Reach,
     ages: (u16, u16),
-    of: impl Fn(usize) -> Option<Quaternion>,
+    mut states: impl Iterator<Item = Quaternion>,
 ) -> Option<Quaternion> {
-    let newest = of(0)?;
-    let (mut vectors, mut known) = ([[0; 3]; WINDOW], 0);
+    let newest = states.next()?;
+    let (mut vectors, mut count) = ([[0; WINDOW]; 3], 1);
     // As far back as it is near enough.
-    let mut at = |i: usize| {
-        while known < i {
-            vectors[known + 1] = of(known + 1)?.turned_from(newest)?;
-            known += 1;
-        }
-        Some(vectors[i])
-    };
-    let vector = [0, 1, 2].map(|part| go_on(ages, reach.tolerance(), |i| Some(at(i)?[part])));
+    for vector in states.map_while(|state| state.turned_from(newest)).take(WINDOW - 1) {
+        vectors.iter_mut().zip(vector).for_each(|(parts, part)| parts[count] = part);
+        count += 1;
+    }
+    let vector = vectors.map(|parts| go_on(ages, reach.tolerance(), &parts[..count]));
     if vector == [0; 3] { None } else { newest.turned_by(vector) }
 }

@@ -42,21 +42,18 @@ struct Count {
 struct ClassSample {
     /// In rising order of models.
     counts: Vec<Count>,
-    /// The ghosts that were updated or created, in rising order, and what is known of each.
-    ids: Vec<u32>,
-    notes: Vec<Note>,
-    /// The trails of each ghost's words.
-    trails: Vec<Trail>,
+    /// The ghosts that were updated or created, in rising order.
+    listing: Listing,
 }
 
-/// The ghosts that a section updates or creates, and how far their words are off.
-#[derive(Debug, Default)]
+/// The ghosts that a section updates or creates, what is known of each, and how far their words are off.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::replication) struct Listing {
     ids: Vec<u32>,
     notes: Vec<Note>,
     trails: Vec<Trail>,
+    /// How many words each has.
     words: usize,
-    order: Vec<u32>,
 }
 
 impl Listing {
@@ -103,14 +100,9 @@ impl Listing {
         if self.ids.is_sorted_by(|a, b| a < b) {
             return;
         }
-        let Listing { ids, notes, trails, words, order } = self;
-        let each = |at: &u32| {
-            let at = *at as usize;
-            (ids[at], notes[at], &trails[at * *words..][..*words])
-        };
-        order.clear();
-        // Few more than there are ids.
-        order.extend(0..ids.len() as u32);
+        let Listing { ids, notes, trails, words } = self;
+        let each = |at: &usize| (ids[*at], notes[*at], &trails[at * *words..][..*words]);
+        let mut order: Vec<usize> = (0..ids.len()).collect();
         order.sort_unstable_by(|a, b| each(a).cmp(&each(b)));
         let sorted = order.iter().flat_map(|at| each(at).2).copied().collect();
         let (sorted_ids, sorted_notes) = order.iter().map(|at| (each(at).0, each(at).1)).unzip();
@@ -132,14 +124,14 @@ impl ClassSample {
             same
         });
         let mut listing = Listing::default();
-        for packet in packets {
-            listing.words = listing.words.max(packet.trails.len() / packet.ids.len().max(1));
-            listing.ids.extend(&packet.ids);
-            listing.notes.extend(&packet.notes);
-            listing.trails.extend(&packet.trails);
+        for Listing { ids, notes, trails, words } in packets.map(|packet| &packet.listing) {
+            listing.words = listing.words.max(*words);
+            listing.ids.extend(ids);
+            listing.notes.extend(notes);
+            listing.trails.extend(trails);
         }
         listing.sort();
-        ClassSample { counts, ids: listing.ids, notes: listing.notes, trails: listing.trails }
+        ClassSample { counts, listing }
     }
 }
 
@@ -179,13 +171,16 @@ impl Sample {
     }
 
     fn listed(&self, class: usize) -> GhostList<'_> {
-        let ClassSample { ids, notes, trails, .. } = &self.classes[class];
+        let Listing { ids, notes, trails, .. } = &self.classes[class].listing;
         GhostList { tick: self.tick, ids, notes, trails }
     }
 
     /// How many entries it has: listed ghosts with their words, models with decisions, and classes.
     pub(in crate::replication) fn entries(&self) -> usize {
-        self.classes.iter().map(|class| 1 + class.ids.len() + class.trails.len() + class.counts.len()).sum()
+        let of = |ClassSample { counts, listing }: &ClassSample| {
+            1 + counts.len() + listing.ids.len() + listing.trails.len()
+        };
+        self.classes.iter().map(of).sum()
     }
 
     /// Keeps the ghosts of a class's section, and how often each model's decision was 0 and 1.
@@ -193,8 +188,7 @@ impl Sample {
         listing.sort();
         let counts = seen.iter().zip(0..).filter(|(seen, _)| **seen != [0; 2]);
         let counts = counts.map(|(seen, model)| Count { model, seen: *seen }).collect();
-        let (ids, notes, trails) = (listing.ids.clone(), listing.notes.clone(), listing.trails.clone());
-        self.classes[class] = ClassSample { counts, ids, notes, trails };
+        self.classes[class] = ClassSample { counts, listing: listing.clone() };
     }
 
     /// The sample of a tick with these packets, at least one, in any order.

@@ -39,105 +39,79 @@ fn divide(product: i128, by: i128) -> i64 {
     }
 }
 
-/// A number's states, from the newest of which it is to go on: how far it was from there as many states before, which is asked for
-/// only where it matters.
-struct Track<F> {
-    back: F,
-    were: [i64; WINDOW],
-    known: usize,
-}
-
-impl<F: FnMut(usize) -> Option<i64>> Track<F> {
-    #[inline]
-    fn at(&mut self, i: usize) -> Option<i64> {
-        while self.known < i {
-            self.were[self.known + 1] = (self.back)(self.known + 1)?;
-            self.known += 1;
-        }
-        Some(self.were[i])
-    }
-
-    /// The longest line through the newest state on which those before it lie, as nearly: how many do, and the slopes from
-    /// one to the next, in 1 / [`PARTS`], that it may have.
-    fn line(&mut self, tolerance: i64) -> (usize, [i64; 2]) {
-        let (mut line, mut slopes) = (0, [i64::MIN, i64::MAX]);
-        while line < usize::from(MAX_RUN)
-            && let Some(was) = self.at(line + 1)
-        {
-            let part = SLOPES[line + 1];
-            let [least, most] = slopes;
-            let within = [least.max((-was - tolerance) * part), most.min((-was + tolerance) * part)];
-            if within[0] > within[1] {
-                break;
-            }
-            (line, slopes) = (line + 1, within);
-        }
-        (line, slopes)
-    }
-
-    /// The longest parabola on which the newest state and those before it lie: how many do.
-    fn parabola(&mut self, tolerance: i64) -> usize {
-        let mut bent = 0;
-        // All of one are this near.
-        if self.at(3).is_none_or(|third| (third - 3 * (self.were[2] - self.were[1])).abs() > 7 * tolerance) {
-            return 0;
-        }
-        for half in MIN_BENT / 2..=usize::from(MAX_RUN) / 2 {
-            let Some(last) = self.at(2 * half) else { break };
-            let (middle, n) = (self.were[half], half as i64);
-            // Of the parabola through the first, the middle and the last.
-            let (slope, bend) = (n * (last - 4 * middle), last - 2 * middle);
-            let off = |i: i64| 2 * n * n * self.were[i as usize] + i * slope - i * i * bend;
-            if !(1..2 * n).all(|i| off(i).abs() <= 2 * n * n * tolerance) {
-                break;
-            }
-            bent = 2 * half;
-        }
-        bent
-    }
-
-    /// The number ahead by the line or the parabola that is nearest to the last states by least squares, in the orthogonal
-    /// polynomials of Gram (1883) over evenly spaced points.
-    fn fit(&self, last: usize, (past, ahead): (i64, i64), bends: bool) -> i64 {
-        let last = last as i64;
-        let (count, to) = (last + 1, last * past + 2 * ahead);
-        let (one, four) = (count * count - 1, count * count - 4);
-        let mut sums = [0; 3];
-        for (i, was) in (0..=last).zip(self.were) {
-            let at = last - 2 * i;
-            sums = [sums[0] + was, sums[1] + at * was, sums[2] + (3 * at * at - one) * was];
-        }
-        let bend = if bends { 5 * (3 * to * to - one * past * past) } else { 0 };
-        let factors = [4 * one * four * past * past, 12 * four * past * to, bend];
-        let products = sums.iter().zip(factors).map(|(sum, factor)| i128::from(*sum) * i128::from(factor));
-        divide(products.sum(), i128::from(4 * count * one * four * past * past))
-    }
-}
-
-/// How far a number goes on from the newest of its states: `past` is the time between two, and `ahead` the time behind the newest.
-/// `back` says how far from the newest it was this many states before, from 1 on, as far as there are states.
+/// The longest line through the newest of a number's states on which those before it lie, as nearly: how many do, and the
+/// slopes from one to the next, in 1 / [`PARTS`], that it may have.
 #[inline]
-pub(super) fn go_on(
-    (past, ahead): (u16, u16),
-    tolerance: i64,
-    back: impl FnMut(usize) -> Option<i64>,
-) -> i64 {
+fn line(were: &[i64], tolerance: i64) -> (usize, [i64; 2]) {
+    let (mut line, mut slopes) = (0, [i64::MIN, i64::MAX]);
+    for (was, part) in were.iter().zip(SLOPES).skip(1) {
+        let [least, most] = slopes;
+        let within = [least.max((-was - tolerance) * part), most.min((-was + tolerance) * part)];
+        if within[0] > within[1] {
+            break;
+        }
+        (line, slopes) = (line + 1, within);
+    }
+    (line, slopes)
+}
+
+/// The longest parabola on which the newest state and those before it lie: how many do.
+fn parabola(were: &[i64], tolerance: i64) -> usize {
+    let mut bent = 0;
+    // All of one are this near.
+    if were.get(3).is_none_or(|third| (third - 3 * (were[2] - were[1])).abs() > 7 * tolerance) {
+        return 0;
+    }
+    for half in MIN_BENT / 2..=(were.len() - 1) / 2 {
+        let (last, middle, n) = (were[2 * half], were[half], half as i64);
+        // Of the parabola through the first, the middle and the last.
+        let (slope, bend) = (n * (last - 4 * middle), last - 2 * middle);
+        let off = |i: i64| 2 * n * n * were[i as usize] + i * slope - i * i * bend;
+        if !(1..2 * n).all(|i| off(i).abs() <= 2 * n * n * tolerance) {
+            break;
+        }
+        bent = 2 * half;
+    }
+    bent
+}
+
+/// The number ahead by the line or the parabola that is nearest to these states by least squares, in the orthogonal
+/// polynomials of Gram (1883) over evenly spaced points.
+fn fit(were: &[i64], (past, ahead): (i64, i64), bends: bool) -> i64 {
+    let count = were.len() as i64;
+    let last = count - 1;
+    let to = last * past + 2 * ahead;
+    let (one, four) = (count * count - 1, count * count - 4);
+    let mut sums = [0; 3];
+    for (i, was) in (0..).zip(were) {
+        let at = last - 2 * i;
+        sums = [sums[0] + was, sums[1] + at * was, sums[2] + (3 * at * at - one) * was];
+    }
+    let bend = if bends { 5 * (3 * to * to - one * past * past) } else { 0 };
+    let factors = [4 * one * four * past * past, 12 * four * past * to, bend];
+    let products = sums.iter().zip(factors).map(|(sum, factor)| i128::from(*sum) * i128::from(factor));
+    divide(products.sum(), i128::from(4 * count * one * four * past * past))
+}
+
+/// How far a number goes on from the newest of its states, of which there are at most [`WINDOW`]. `were` says how far each was
+/// from the newest, which comes first; `past` is the time between two, and `ahead` the time behind the newest.
+#[inline]
+pub(super) fn go_on((past, ahead): (u16, u16), tolerance: i64, were: &[i64]) -> i64 {
     let (past, ahead) = (i64::from(past.max(1)), i64::from(ahead));
-    let mut track = Track { back, were: [0; WINDOW], known: 0 };
-    let (line, [least, most]) = track.line(tolerance);
+    let (line, [least, most]) = line(were, tolerance);
     if line == usize::from(MAX_RUN) {
-        return track.fit(line, (past, ahead), false);
+        return fit(were, (past, ahead), false);
     }
     // Unless there are no more states.
-    if track.known > line {
-        let bent = track.parabola(tolerance);
+    if were.len() > line + 1 {
+        let bent = parabola(were, tolerance);
         if bent > line + 2 {
-            return track.fit(bent, (past, ahead), true);
+            return fit(&were[..=bent], (past, ahead), true);
         }
         // Nothing holds for long: the last steps, more than one where more lies ahead.
         let steps = (ahead / past).clamp(1, 2);
         if steps > line as i64
-            && let Some(was) = track.at(steps as usize)
+            && let Some(was) = were.get(steps as usize)
         {
             return divide(i128::from(-was * ahead), i128::from(steps * past));
         }

@@ -89,7 +89,7 @@ fn packet(rng: &mut Rng, mirror: &Mirror, tick: u32) -> (usize, Vec<u8>) {
                 continue;
             }
             let page = mirror.ghosts[at].pages.get(id as usize);
-            let ticks: Vec<u32> = page.into_iter().flat_map(|(page, at)| page.states.all_ticks(at)).collect();
+            let ticks: Vec<u32> = page.into_iter().flat_map(|(page, at)| page.states.ticks(at)).collect();
             let mut before: Vec<u32> = ticks.into_iter().filter(|one| *one < tick).rev().collect();
             if wild || before.is_empty() {
                 before = vec![tick - 1, tick - 2, tick - 4];
@@ -138,10 +138,10 @@ fn known(mirror: &Mirror, class: usize) -> Vec<KnownGhost> {
         let states = ghosts.pages.get(id as usize).map(|(page, at)| {
             let mut words = vec![0; ghosts.class().properties.word_count()];
             let state = |tick: u32| {
-                assert!(page.states.at(at, tick, &mut words));
+                assert!(page.states.words_at(at, tick, &mut words));
                 (tick, words.clone())
             };
-            page.states.all_ticks(at).map(state).collect()
+            page.states.ticks(at).map(state).collect()
         });
         (
             mirror.tick_of(class, id),

@@ -4,8 +4,8 @@
 //! first has some, so that memory follows what arrived and not how high the ids are.
 
 use super::super::form::Form;
+use super::super::packet::Base;
 use super::states::{PAGE, States};
-use crate::store::prefetch;
 
 /// The data of a page's ids.
 #[derive(Debug)]
@@ -62,24 +62,29 @@ impl Pages {
         Some((self.made.get_mut(place.wrapping_sub(1))?, id % PAGE))
     }
 
-    /// Has what is known of a ghost fetched, and the page that was made after its own, as most are those of the ids after it: in
-    /// a large world of which few changed, each is where nothing else is.
+    /// The state that an update of a plain class of this tick is against, and the one before it where the base has one: a server that
+    /// names these knows that they are there.
     #[inline]
-    pub(super) fn fetch(&self, id: usize) {
-        let place = self.places.get(id / PAGE).copied().unwrap_or(0);
-        if let Some(page) = self.made.get(usize::from(place).wrapping_sub(1)) {
-            page.states.fetch(id % PAGE);
-        }
-        if let Some(page) = self.made.get(usize::from(place)) {
-            prefetch(&**page);
+    pub(super) fn states_of(&self, id: usize, tick: u32, base: Base) -> Option<(&[u32], Option<&[u32]>)> {
+        let (Page { states, .. }, at) =
+            self.get(id).filter(|(page, at)| page.states.may_change(*at, tick))?;
+        match base {
+            // No more than one older state is used.
+            Base::Newest { depth } => {
+                let mut before = states.before(at, tick);
+                Some((before.next()?, if depth > 0 { Some(before.next()?) } else { None }))
+            }
+            Base::Named { baseline, older: 0 } => Some((states.at(at, baseline)?, None)),
+            Base::Named { baseline, older } => Some((states.at(at, baseline)?, Some(states.at(at, older)?))),
+            Base::UpTo { .. } => None,
         }
     }
 
-    /// Has the memory fetched into which a ghost's newest state goes when there is a newer one.
+    /// Has what is known of a ghost fetched.
     #[inline]
-    pub(super) fn fetch_next(&self, id: usize) {
+    pub(super) fn fetch(&self, id: usize) {
         if let Some((page, at)) = self.get(id) {
-            page.states.fetch_next(at);
+            page.states.fetch(at);
         }
     }
 

@@ -45,7 +45,7 @@ struct ClassFrames {
     /// By page: 1 more than the version at which its ghosts were looked up.
     versions: Vec<u64>,
     words: Box<[u64]>,
-    /// Rows that show one that is gone.
+    /// Rows that show one that is gone, rising.
     borrowed: Vec<usize>,
 }
 
@@ -67,7 +67,7 @@ impl WorldFrames {
 
     /// Whether a row shows a ghost that is gone by now.
     pub fn is_of_one_gone(&self, class: usize, row: u32) -> bool {
-        self.classes[class].borrowed.contains(&(row as usize))
+        self.classes[class].borrowed.binary_search(&(row as usize)).is_ok()
     }
 }
 
@@ -164,7 +164,7 @@ impl ClassFrames {
                 core::mem::replace(version, u64::from(page.version) + 1) == u64::from(page.version) + 1;
             let states = &page.states;
             for at in 0..PAGE.min(rows - first) {
-                let (row, newest) = (first + at, states.tick(at));
+                let (row, newest) = (first + at, states.heads[at].tick);
                 if let Some((from, to)) = frames.ticks(row).filter(|_| is_same) {
                     let holds = to.map_or(newest == from, |to| tick < to);
                     if holds && from <= tick {
@@ -185,7 +185,7 @@ impl ClassFrames {
                 let segment = rest.segment(from, to);
                 frames.set(row, segment, columns, words, |tick, words| {
                     if tick != to {
-                        return states.at(at, tick, words);
+                        return states.words_at(at, tick, words);
                     }
                     states.load(at, place, words);
                     true
@@ -207,6 +207,7 @@ impl ClassFrames {
             self.frames.set(life.id, segment, columns, &mut self.words, |tick, words| life.at(tick, words));
             self.borrowed.push(life.id);
         }
+        self.borrowed.sort_unstable();
     }
 }
 

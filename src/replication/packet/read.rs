@@ -61,14 +61,6 @@ impl Heads {
         allowed: u64,
         capacity: u32,
     ) -> Result<Option<(u32, Op)>, Violation> {
-        if let (Some(base), true) = (self.base, self.mask != 0 && self.next < capacity)
-            && reader.clone().bits(USUAL_BITS) == Ok(USUAL)
-        {
-            reader.bits(USUAL_BITS)?;
-            let id = self.next;
-            self.next += 1;
-            return Ok(Some((id, Op::Update { base, mask: self.mask })));
-        }
         if !reader.bool()? {
             return Ok(None);
         }
@@ -163,15 +155,6 @@ impl Heads {
 
 #[inline]
 fn read_gap(reader: &mut BitReader<'_>) -> Result<u32, Violation> {
-    // At one look, if no end is near.
-    if let Some(word) = reader.peek()
-        && let tier = word.trailing_zeros()
-        && let Some((bits, first)) = GAP_TIERS.get(tier as usize)
-    {
-        reader.skip_peeked(tier + 1 + bits);
-        // At most 10 bits.
-        return Ok(first + (word >> (tier + 1) & ((1 << bits) - 1)) as u32);
-    }
     for (bits, first) in GAP_TIERS {
         if reader.bool()? {
             // At most 10 bits.

@@ -234,7 +234,6 @@ impl Cache {
             Base::Named { baseline, .. } => baseline,
             Base::UpTo { tick, past, run } => return self.encode_coded(table, row, (tick, past, run), group),
         };
-        let (past, ahead) = base.ages(self.tick);
         let mask = table.changed_since(row, since) & class.updated(of);
         let known = table.words_for(of, row, since, &mut self.base);
         let older = match base {
@@ -245,36 +244,20 @@ impl Cache {
             }),
             _ => false,
         };
+        let (linear, in_parts) = if mask != 0 && known && older {
+            self.guess(table, row, mask, base.ages(self.tick))
+        } else {
+            (false, 0)
+        };
         let mut into = ArenaSink::new(&mut self.arena, &mut self.costs);
         if mask != 0 && known {
             let words = table.newest(row);
-            let of = |mask: u64| class.properties.of(mask & self.with_words);
-            let (mut still, mut moved, mut in_parts) = (0, 0, 0u64);
-            if older {
-                let [stays, goes] = &mut self.guesses;
-                for (i, property) in of(mask) {
-                    let range = class.properties.word_range(i);
-                    let (older, base) = (&self.older[range.clone()], &self.base[range.clone()]);
-                    let into = [&mut stays[range.clone()], &mut goes[range.clone()]];
-                    let words = &words[range.clone()];
-                    if let Some([stay, go]) = property.residuals(words, [base, older], (past, ahead), into) {
-                        (still, moved) = (still + stay, moved + go);
-                        continue;
-                    }
-                    in_parts |= 1 << i;
-                    let linear = &mut self.linear[range];
-                    property.extrapolate(older, base, past, ahead, linear);
-                    still += property.delta_bits(words, base);
-                    moved += property.delta_bits(words, linear);
-                }
-            }
-            let linear = older && moved < still;
             if base.has_older() {
                 into.bool(linear);
             }
             let from = if linear { &self.linear } else { &self.base };
             let residuals = &self.guesses[usize::from(linear)];
-            for (i, property) in of(mask) {
+            for (i, property) in class.properties.of(mask & self.with_words) {
                 let (range, before) = (class.properties.word_range(i), into.bits);
                 if older && in_parts >> i & 1 == 0 {
                     property.write_residuals(&residuals[range], &mut into);
@@ -287,6 +270,30 @@ impl Cache {
         let (start, bits, costs) = into.finish();
         let mask = if known { mask } else { 0 };
         self.push(row, CachedBits { mask, start, bits, costs, ..blank(base, group, !known) })
+    }
+
+    /// Finds what a row's words are off by if they stay, and if they go on from the older state. Returns whether they take fewer bits
+    /// if they go on, and the properties of which both were not found.
+    fn guess(&mut self, table: &Table, row: u32, mask: u64, (past, ahead): (u16, u16)) -> (bool, u64) {
+        let (properties, words) = (&table.class().properties, table.newest(row));
+        let (mut still, mut moved, mut in_parts) = (0, 0, 0u64);
+        let [stays, goes] = &mut self.guesses;
+        for (i, property) in properties.of(mask & self.with_words) {
+            let range = properties.word_range(i);
+            let (older, base) = (&self.older[range.clone()], &self.base[range.clone()]);
+            let into = [&mut stays[range.clone()], &mut goes[range.clone()]];
+            let words = &words[range.clone()];
+            if let Some([stay, go]) = property.residuals(words, [base, older], (past, ahead), into) {
+                (still, moved) = (still + stay, moved + go);
+                continue;
+            }
+            in_parts |= 1 << i;
+            let linear = &mut self.linear[range];
+            property.extrapolate(older, base, past, ahead, linear);
+            still += property.delta_bits(words, base);
+            moved += property.delta_bits(words, linear);
+        }
+        (moved < still, in_parts)
     }
 
     /// Encodes an update of a coded class against the state of a tick and `run` older ones, `past` ticks apart.

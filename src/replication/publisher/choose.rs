@@ -9,7 +9,10 @@
 //! always cut off the highest ids; so each packet takes as many of the next ones as it may have room for, and writes
 //! these by id. Only if all are expected to fit, and did in the tick before, they go by id without ordering.
 //!
-//! Promises: two passes over due ghosts and one over chosen ones, without comparisons.
+//! Promises: one pass over due ghosts; only those that go are put in order.
+
+use core::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use super::super::table::Table;
 use super::averages::Averages;
@@ -19,18 +22,20 @@ use super::urgency::Urgency;
 
 /// Priorities are compared by these bits: the exponent and three of the fraction.
 const STEP_SHIFT: u32 = 20;
-const STEPS: usize = 1 << (31 - STEP_SHIFT);
+const STEPS: u16 = 1 << (31 - STEP_SHIFT);
 
 /// Of the budget, what clients must know goes before the rest: what is more than that waits among the others.
 const MUST_SHARE: f32 = 0.5;
 
-/// Behind the steps of what needn't be known: those of updates that must, and of creates.
-const MUST_RANGES: usize = 3;
+/// Behind the steps of what needn't be known come those of updates that must, then of creates; the last is for destroys, as no priority
+/// has it.
+const DESTROYS: u16 = 3 * STEPS - 1;
 
 /// The step of a priority: priorities are positive, so their bit patterns rise with them.
-fn step(age: u32, weight: f32) -> usize {
+fn step(age: u32, weight: f32) -> u16 {
     let priority = (age + 1) as f32 * weight;
-    if priority > 0.0 { (priority.to_bits() >> STEP_SHIFT) as usize } else { 0 }
+    // The sign is 0, so 11 bits are left.
+    if priority > 0.0 { (priority.to_bits() >> STEP_SHIFT) as u16 } else { 0 }
 }
 
 /// A ghost that was chosen.
@@ -40,23 +45,13 @@ pub(super) struct Chosen {
     id: u16,
 }
 
-/// The ghosts of a step.
-#[derive(Clone, Copy, Debug, Default)]
-struct Step {
-    /// Their estimated cost in bits.
-    cost: f32,
-    count: u32,
-    /// Where the next of them goes in the list of chosen ghosts.
-    next: u32,
-    /// How many more of those that must be known stay before the rest.
-    keeps: u32,
-}
+/// A due ghost by its step, then its class and id, the lowest first.
+type Candidate = (u16, Reverse<(u8, u16)>, GhostState);
 
 #[derive(Debug, Default)]
 pub(super) struct Chooser {
-    steps: Vec<Step>,
-    /// The step of each due ghost, by class and id.
-    places: Vec<u16>,
+    /// Kept for the next client.
+    candidates: Vec<Candidate>,
 }
 
 impl Chooser {
@@ -80,96 +75,39 @@ impl Chooser {
             return;
         }
         scopes.iter_mut().for_each(|scope| scope.ready_none());
-        let ranges = if must.iter().any(|must| !must.is_empty()) { MUST_RANGES } else { 1 };
-        // No priority has the last step.
-        let destroys = ranges * STEPS - 1;
-        self.steps.clear();
-        self.steps.resize(ranges * STEPS, Step::default());
-        self.places.clear();
-        for (class, (scope, averages)) in scopes.iter().zip(&*averages).enumerate() {
+        let mut candidates = core::mem::take(&mut self.candidates);
+        for (class, scope) in scopes.iter().enumerate() {
             let (table, weights, must) = (&tables[class], &*weights[class], &*must[class]);
             let urgency = Urgency { table, weights, must, sight: sights[class].as_ref() };
-            for (_, row, age, state) in scope.each_due(tick) {
+            for (id, row, age, state) in scope.each_due(tick) {
                 let of = || step(age, urgency.weight(row));
                 let at = match state {
-                    GhostState::Destroying => destroys,
+                    GhostState::Destroying => DESTROYS,
                     GhostState::Creating if urgency.is_must(row) => of() + 2 * STEPS,
                     GhostState::Live if urgency.is_must(row) => of() + STEPS,
                     _ => of(),
                 };
-                self.places.push(at as u16);
-                let step = &mut self.steps[at];
-                step.cost += averages.of(state);
-                step.count += 1;
+                // There are at most 256 classes, and ids are below 2^16.
+                candidates.push((at, Reverse((class as u8, id as u16)), state));
             }
         }
-        self.bound_share(budget * MUST_SHARE, destroys);
-        // Part of the first step that doesn't fit completely goes too.
-        let (mut left, mut count, mut last, mut short) = (budget, 0, 0, false);
-        for (at, step) in self.steps.iter_mut().enumerate().rev() {
-            if left <= 0.0 {
-                last = at + 1;
-                break;
-            }
-            (step.next, count) = (count, count + step.count);
-            if step.cost > left {
-                (last, short) = (at, true);
-                break;
-            }
-            left -= step.cost;
-        }
-        chosen.resize(count as usize, Chosen::default());
-        let mut end = count as usize;
-        let mut places = self.places.iter();
-        for (class, (scope, averages)) in scopes.iter().zip(&*averages).enumerate() {
-            for ((id, _, _, state), place) in scope.each_due(tick).zip(&mut places) {
-                let mut at = usize::from(*place);
-                if at >= STEPS && at != destroys {
-                    let step = &mut self.steps[at];
-                    if step.keeps == 0 {
-                        at %= STEPS;
-                    } else {
-                        step.keeps -= 1;
-                    }
-                }
-                if at < last {
+        let (mut left, mut share) = (budget, budget * MUST_SHARE);
+        let mut heap = BinaryHeap::from(candidates);
+        while let Some((at, place, state)) = heap.pop().filter(|_| left > 0.0) {
+            let Reverse((class, id)) = place;
+            let cost = averages[usize::from(class)].of(state);
+            if at >= STEPS && at != DESTROYS {
+                if share <= 0.0 {
+                    heap.push((at % STEPS, place, state));
                     continue;
                 }
-                let step = &mut self.steps[at];
-                if at == last && short {
-                    if left <= 0.0 {
-                        end = end.min(step.next as usize);
-                        continue;
-                    }
-                    left -= averages.of(state);
-                }
-                // There are at most 256 classes, and ids are below 2^16.
-                chosen[step.next as usize] = Chosen { class: class as u8, id: id as u16 };
-                step.next += 1;
+                share -= cost;
             }
-        }
-        chosen.truncate(end);
-    }
-
-    /// Puts what must be known and has no room in this many bits among the rest, the least urgent first.
-    fn bound_share(&mut self, share: f32, destroys: usize) {
-        let mut left = share;
-        for at in (STEPS..destroys).rev() {
-            let step = &mut self.steps[at];
-            if step.count == 0 {
-                continue;
-            }
-            let (cost, count) = (step.cost, step.count);
-            // At least one where there is room for a part of it.
-            step.keeps =
-                if cost <= left { count } else { (left.max(0.0) / cost * count as f32).ceil() as u32 };
             left -= cost;
-            let moved = count - step.keeps.min(count);
-            let bits = cost * moved as f32 / count as f32;
-            (step.cost, step.count) = (cost - bits, count - moved);
-            let rest = &mut self.steps[at % STEPS];
-            (rest.cost, rest.count) = (rest.cost + bits, rest.count + moved);
+            chosen.push(Chosen { class, id });
         }
+        self.candidates = heap.into_vec();
+        self.candidates.clear();
     }
 }
 

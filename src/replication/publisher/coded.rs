@@ -12,11 +12,10 @@ use super::super::coding::{
 };
 use super::super::packet::Base;
 use super::super::table::Table;
-use super::averages::Averages;
 use super::cache::Cache;
-use super::costs::ClassCosts;
 use super::fill::{BATCH, TickData, Wrote};
-use super::named::{NAMES, PeerModels, TickSamples, are_same};
+use super::named::{NAMES, PeerModels, TickSamples};
+use super::part::{Basis, Part, SectionCosts};
 use super::peer::Peer;
 use super::scope::{CarriedGhost, CarriedOp, Due, Scope};
 use crate::store::ones;
@@ -32,83 +31,6 @@ const GRAIN: usize = 64;
 /// section, some thirty decisions, a gap, two ages, a mask, and the length of properties without words.
 pub(super) const MAX_OVERHEAD: usize =
     40 * MAX_DECISION_BITS + 3 * number_bits(16) + number_bits(12) + 64 + 16 + ENDS + NAMES + GRAIN;
-
-/// The costs of a section.
-#[derive(Debug)]
-struct SectionCosts {
-    /// In units of 2^-16 bits: of the heads of updates, creates and destroys, and by property.
-    heads: [u64; 3],
-    properties: Box<[u64]>,
-    /// The cost and count of updates and creates.
-    updates: (u64, usize),
-    creates: (u64, usize),
-}
-
-impl SectionCosts {
-    /// Adds the costs of one client; returns the bits whose purpose is known.
-    fn note(&self, costs: &mut ClassCosts, averages: &mut Averages) -> u64 {
-        let [updates, creates, destroys] = self.heads.map(|spent| spent >> 16);
-        costs.updates += updates;
-        costs.creates += creates;
-        costs.destroys += destroys;
-        let mut known = updates + creates + destroys;
-        for (cost, spent) in costs.properties.iter_mut().zip(&self.properties) {
-            *cost += spent >> 16;
-            known += spent >> 16;
-        }
-        if self.updates.1 > 0 {
-            averages.note_updates((self.updates.0 >> 16) as usize, self.updates.1);
-        }
-        if self.creates.1 > 0 {
-            averages.note_creates((self.creates.0 >> 16) as usize, self.creates.1);
-        }
-        known
-    }
-}
-
-/// A written coded part, for other clients to take.
-#[derive(Debug)]
-struct Part {
-    basis: Basis,
-    carried: Vec<CarriedGhost>,
-    words: Vec<u64>,
-    bits: usize,
-    sample: Arc<Sample>,
-    spent: Vec<(usize, SectionCosts)>,
-}
-
-/// All that a part follows from, within its tick.
-#[derive(Debug, Default)]
-struct Basis {
-    room: usize,
-    /// The tick of the newest packet that the client is known to have.
-    acked: u32,
-    named: Vec<Arc<Sample>>,
-    /// The classes with ready ghosts, and how many these are; then each ghost's id and what is known of it.
-    classes: Vec<(usize, usize)>,
-    ghosts: Vec<(u32, u128)>,
-}
-
-impl Basis {
-    fn find_ready(&mut self, tables: &[Table], scopes: &[Scope]) {
-        self.classes.clear();
-        self.ghosts.clear();
-        for (class, scope) in scopes.iter().enumerate() {
-            if tables[class].class().coded && scope.due_count() > 0 {
-                let before = self.ghosts.len();
-                self.ghosts.extend(scope.each_ready().map(|id| (id, scope.key(id))));
-                self.classes.push((class, self.ghosts.len() - before));
-            }
-        }
-    }
-
-    fn is_same(&self, other: &Basis) -> bool {
-        (self.room, self.acked) == (other.room, other.acked)
-            && are_same(&self.named, &other.named)
-            && self.classes == other.classes
-            && self.ghosts == other.ghosts
-    }
-}
 
 /// The coder of packets.
 #[derive(Debug)]

@@ -14,9 +14,11 @@ mod choose;
 mod coded;
 mod costs;
 mod fill;
+mod given;
 mod memory;
 mod named;
 mod names;
+mod part;
 mod past;
 mod peer;
 mod runs;
@@ -262,11 +264,9 @@ impl Publisher {
         }
         if let Some(peer) = before.and_then(|before| self.peer_mut(before)) {
             peer.owned[class].remove(&row);
-            peer.owned_change = None;
         }
         if let Some(peer) = owner.and_then(|owner| self.peer_mut(owner)) {
             peer.owned[class].insert(row);
-            peer.owned_change = None;
         }
         [(before, false), (owner, true)]
     }
@@ -291,63 +291,6 @@ impl Publisher {
         let all = &mut self.weights[class];
         all.clear();
         all.extend_from_slice(weights);
-    }
-
-    // --- relevancy ---------------------------------------------------------------------------------------
-
-    /// Gives a client an object; false if it has it, or the client or object doesn't exist, or no id is free: ask again
-    /// in a later tick, when the client knows of ended ghosts.
-    pub fn enter(&mut self, handle: PeerHandle, class: usize, row: u32) -> bool {
-        let (tick, owner) = (self.tick, self.owner(class, row) == Some(handle));
-        let audience = Audience { owner, chosen: false };
-        let capacity = self.tables[class].class().capacity;
-        let enters = self.tables[class].is_alive(row)
-            && self.peer_mut(handle).is_some_and(|peer| {
-                let scope = &mut peer.scopes[class];
-                peer.owned_change = None;
-                scope.has_room(capacity) && scope.enter(row, tick, audience)
-            });
-        if enters {
-            self.shown.push(tick, handle, class, row, true);
-        }
-        enters
-    }
-
-    /// Takes an object from a client; false if it doesn't have it.
-    pub fn leave(&mut self, handle: PeerHandle, class: usize, row: u32) -> bool {
-        let leaves = self.peer_mut(handle).is_some_and(|peer| {
-            peer.owned_change = None;
-            peer.scopes[class].leave(row)
-        });
-        if leaves {
-            self.shown.push(self.tick, handle, class, row, false);
-        }
-        leaves
-    }
-
-    /// Says of which objects of a class a client is sent the properties of [`Condition::Chosen`]: a byte a row, of those that it
-    /// has; rows beyond aren't.
-    ///
-    /// [`Condition::Chosen`]: crate::replication::Condition
-    pub fn set_chosen(&mut self, handle: PeerHandle, class: usize, rows: &[u8]) {
-        let tick = self.tick;
-        if self.classes.get(class).is_some_and(|class| class.is_chosen())
-            && let Some(peer) = self.peer_mut(handle)
-        {
-            peer.scopes[class].set_chosen(tick, rows);
-            // The client may now get other properties of its objects.
-            peer.owned_change = None;
-        }
-    }
-
-    /// Whether a client has an object, or will get it.
-    pub fn has(&self, handle: PeerHandle, class: usize, row: u32) -> bool {
-        self.ghost_id(handle, class, row).is_some()
-    }
-
-    /// The id by which a client knows an object.
-    pub fn ghost_id(&self, handle: PeerHandle, class: usize, row: u32) -> Option<u32> {
-        self.peer(handle)?.scopes[class].id_of(row)
     }
 
     // --- a tick ------------------------------------------------------------------------------------------
@@ -378,12 +321,6 @@ impl Publisher {
             let changed = table.changed();
             if changed.is_empty() {
                 continue;
-            }
-            for owner in changed.iter().filter_map(|row| self.owners[class][*row as usize]) {
-                let peer = self.peers.get_mut(owner.slot as usize).and_then(Option::as_mut);
-                if let Some(peer) = peer {
-                    peer.owned_change = None;
-                }
             }
             let (class_of, tick) = (table.class(), self.tick);
             if class_of.is_plain() {
@@ -438,22 +375,19 @@ impl Publisher {
     }
 
     /// By slot, the last tick in which an object changed that its client owns and gets; 0 if it owns none.
-    pub fn owned_changes(&mut self, by_slot: &mut Vec<u32>) {
+    pub fn owned_changes(&self, by_slot: &mut Vec<u32>) {
         by_slot.clear();
         by_slot.resize(self.peers.len(), 0);
-        let peers = by_slot.iter_mut().zip(&mut self.peers);
-        for (changed, peer) in peers.filter_map(|(changed, peer)| Some((changed, peer.as_deref_mut()?))) {
-            let Peer { owned, scopes, owned_change, .. } = peer;
-            *changed = *owned_change.get_or_insert_with(|| {
-                let each = owned.iter().zip(&self.tables).zip(scopes).zip(self.classes.iter());
-                let last = each.flat_map(|(((rows, table), scope), class)| {
-                    rows.iter().map(|row| {
-                        let chosen = class.is_chosen() && scope.is_chosen(*row);
-                        table.last_change(*row, class.updated(class.group(true, chosen)))
-                    })
-                });
-                last.max().unwrap_or(0)
+        for (changed, peer) in by_slot.iter_mut().zip(&self.peers) {
+            let Some(Peer { owned, scopes, .. }) = peer.as_deref() else { continue };
+            let each = owned.iter().zip(&self.tables).zip(scopes).zip(self.classes.iter());
+            let last = each.flat_map(|(((rows, table), scope), class)| {
+                rows.iter().map(|row| {
+                    let chosen = class.is_chosen() && scope.is_chosen(*row);
+                    table.last_change(*row, class.updated(class.group(true, chosen)))
+                })
             });
+            *changed = last.max().unwrap_or(0);
         }
     }
 

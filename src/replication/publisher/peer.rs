@@ -45,8 +45,6 @@ pub(super) struct Peer {
     pub(super) sights: Box<[Option<Sight>]>,
     /// The rows that it owns.
     pub(super) owned: Box<[BTreeSet<u32>]>,
-    /// The last tick in which one of these changed that it gets, 0 for none; None if that has to be found anew.
-    pub(super) owned_change: Option<u32>,
     /// Whether the ghosts of this tick were chosen.
     pub(super) has_chosen: bool,
     /// The chosen ghosts, the most urgent first, and how many of them are or were ready.
@@ -90,7 +88,6 @@ impl Peer {
                 .collect(),
             sights: classes.iter().map(|_| None).collect(),
             owned: classes.iter().map(|_| BTreeSet::new()).collect(),
-            owned_change: None,
             has_chosen: false,
             chosen: Vec::new(),
             next_chosen: 0,

@@ -19,11 +19,9 @@ pub struct Interest {
     members: Vec<u64>,
     pub(super) wanted: Vec<u64>,
     pub(super) kept: Vec<u64>,
-    /// Members that may not stay, with the tick from which they didn't.
-    lingering: Vec<(u32, u32)>,
-    /// A bit for each of those; and whether some have lost theirs, that are listed still.
-    listed: Vec<u64>,
-    any_unlisted: bool,
+    /// Members that may not stay, a bit for each; and by row, the tick from which they didn't.
+    lingering: Vec<u64>,
+    since: Vec<u32>,
     /// The rule's version, the viewpoints and the client's own rows at the last query.
     pub(super) seen: u64,
     pub(super) views: Vec<[f64; 3]>,
@@ -43,7 +41,7 @@ impl Interest {
             let block = *row as usize / BLOCK;
             if self.members.len() <= block {
                 self.members.resize(block + 1, 0);
-                self.listed.resize(block + 1, 0);
+                self.lingering.resize(block + 1, 0);
             }
             self.members[block] |= 1 << (*row as usize % BLOCK);
         }
@@ -52,12 +50,8 @@ impl Interest {
     /// A row ended: its number may be reused for another ghost.
     pub fn forget(&mut self, row: u32) {
         let (block, bit) = (row as usize / BLOCK, 1 << (row as usize % BLOCK));
-        if let Some(members) = self.members.get_mut(block) {
-            *members &= !bit;
-        }
-        if let Some(listed) = self.listed.get_mut(block) {
-            self.any_unlisted |= *listed & bit != 0;
-            *listed &= !bit;
+        for bits in [&mut self.members, &mut self.lingering] {
+            bits.get_mut(block).into_iter().for_each(|bits| *bits &= !bit);
         }
         // Its number may have come back between two ticks.
         self.seen = 0;
@@ -65,14 +59,15 @@ impl Interest {
 
     /// Whether time alone can change something.
     pub(super) fn is_waiting(&self) -> bool {
-        !self.lingering.is_empty()
+        self.lingering.iter().any(|bits| *bits != 0)
     }
 
     /// Begins with nothing relevant, of this many rows.
     pub(super) fn begin(&mut self, rows: usize) {
         let blocks = rows.div_ceil(BLOCK).max(self.members.len());
         self.members.resize(blocks, 0);
-        self.listed.resize(blocks, 0);
+        self.lingering.resize(blocks, 0);
+        self.since.resize(blocks * BLOCK, 0);
         for bits in [&mut self.wanted, &mut self.kept] {
             bits.clear();
             bits.resize(blocks, 0);
@@ -93,45 +88,24 @@ impl Interest {
 
     /// Compares the relevant rows with those that the client has. Rows that may not stay leave after `linger` ticks.
     pub(super) fn finish(&mut self, tick: u32, linger: u32, table: &Table, changes: &mut Changes) {
-        if core::mem::take(&mut self.any_unlisted) {
-            let listed = &self.listed;
-            let is_listed = |row: u32| listed[row as usize / BLOCK] >> (row as usize % BLOCK) & 1 == 1;
-            self.lingering.retain(|(row, _)| is_listed(*row));
-        }
-        let members = self.members.iter_mut().zip(&mut self.listed);
-        let blocks = members.zip(self.wanted.iter().zip(&mut self.kept)).enumerate();
-        for (block, ((members, listed), (wanted, kept))) in blocks {
+        let bits =
+            self.members.iter_mut().zip(&mut self.lingering).zip(self.wanted.iter().zip(&mut self.kept));
+        for (block, ((members, lingering), (wanted, kept))) in bits.enumerate() {
             // A row is below the capacity.
             let row = |bit: usize| (block * BLOCK + bit) as u32;
             *kept |= wanted;
             for bit in ones(*members & !*kept) {
-                let row = row(bit);
-                if !table.is_alive(row) {
+                let (row, since) = (row(bit), &mut self.since[block * BLOCK + bit]);
+                *since = if *lingering >> bit & 1 == 1 { *since } else { tick };
+                let is_alive = table.is_alive(row);
+                if !is_alive || tick - *since >= linger {
                     *members &= !(1 << bit);
-                } else if linger == 0 {
-                    *members &= !(1 << bit);
-                    changes.left.push(row);
-                } else if *listed >> bit & 1 == 0 {
-                    *listed |= 1 << bit;
-                    self.lingering.push((row, tick));
+                    changes.left.extend(is_alive.then_some(row));
                 }
             }
+            *lingering = *members & !*kept;
             changes.entered.extend(ones(*wanted & !*members).map(row));
             *members |= wanted;
         }
-        let (members, listed, kept) = (&mut self.members, &mut self.listed, &self.kept);
-        self.lingering.retain(|(row, since)| {
-            let (block, bit) = (*row as usize / BLOCK, 1 << (*row as usize % BLOCK));
-            let stays = members[block] & bit == 0 || kept[block] & bit != 0;
-            if !stays && tick - since < linger {
-                return true;
-            }
-            listed[block] &= !bit;
-            if !stays {
-                members[block] &= !bit;
-                changes.left.push(*row);
-            }
-            false
-        });
     }
 }

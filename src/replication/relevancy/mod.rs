@@ -181,16 +181,13 @@ impl ClassRelevancy {
         match (self.rule, &self.near) {
             (Relevancy::Always, _) if same => return,
             (Relevancy::Grid(_), Some(near)) => {
-                let views = near.views(table, view).count();
-                let mut unmoved = views == interest.views.len() && *view.owned == *interest.owned;
-                interest.views.resize(views, [0.0; 3]);
-                for (old, new) in interest.views.iter_mut().zip(near.views(table, view)) {
-                    unmoved &= *old == new;
-                    *old = new;
-                }
-                if same && unmoved && !interest.is_waiting() {
+                let is_unmoved = near.views(table, view).eq(interest.views.iter().copied())
+                    && *view.owned == *interest.owned;
+                if same && is_unmoved && !interest.is_waiting() {
                     return;
                 }
+                interest.views.clear();
+                interest.views.extend(near.views(table, view));
                 interest.owned.clear();
                 interest.owned.extend_from_slice(view.owned);
             }

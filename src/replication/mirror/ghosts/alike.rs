@@ -2,12 +2,10 @@
 //!
 //! Promises: what becomes of them is what becomes of each by itself ([`Ghosts::read_update`]).
 
-use super::super::super::packet::{Base, Heads, Violation};
+use super::super::super::packet::{Heads, Violation};
 use super::super::pages::Pages;
 use super::super::staged::{Alike, Staged, StagedOp};
-#[cfg(target_arch = "x86_64")]
-use super::has_wide_vectors;
-use super::{Against, Ghosts};
+use super::{Against, Ghosts, check_skip};
 use crate::wire::{BitReader, MaskWords, Narrow};
 
 /// By how many updates making words of residuals comes after reading them. So what is known of a ghost is fetched by then, and
@@ -28,38 +26,6 @@ impl Ghosts {
     /// Reads an update whose head was read, and those after it that are like it: first what they have, then the states that
     /// they are against. False for a class that isn't narrow.
     pub(in super::super) fn read_alike(
-        &mut self,
-        id: u32,
-        against: Against,
-        mask: u64,
-        source: (&mut Heads, &mut BitReader<'_>),
-        staged: &mut Staged,
-    ) -> Result<bool, Violation> {
-        #[cfg(target_arch = "x86_64")]
-        if has_wide_vectors() {
-            // SAFETY: the processor has what the function is compiled for.
-            #[allow(unsafe_code)]
-            return unsafe { self.read_alike_wide(id, against, mask, source, staged) };
-        }
-        self.read_alike_any(id, against, mask, source, staged)
-    }
-
-    /// As [`Ghosts::read_alike`], for processors with wider vectors, and shifts by any register: an eighth less time.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2")]
-    fn read_alike_wide(
-        &mut self,
-        id: u32,
-        against: Against,
-        mask: u64,
-        source: (&mut Heads, &mut BitReader<'_>),
-        staged: &mut Staged,
-    ) -> Result<bool, Violation> {
-        self.read_alike_any(id, against, mask, source, staged)
-    }
-
-    #[inline(always)]
-    fn read_alike_any(
         &mut self,
         id: u32,
         against: Against,
@@ -112,7 +78,7 @@ impl Ghosts {
 
 impl Resolver<'_> {
     /// Makes an update's words of its residuals, which are this far among those of the packet.
-    #[inline(always)]
+    #[inline]
     fn resolve(&self, staged: &mut Staged, at: usize, words: usize) -> Result<(), Violation> {
         let Alike { id, goes_on, .. } = staged.alike[at];
         let words = staged.state_mut(words, self.pages.form().size());
@@ -124,46 +90,14 @@ impl Resolver<'_> {
     /// False for an update that is skipped.
     #[inline(always)]
     fn resolve_words(&self, id: u32, goes_on: bool, words: &mut [u32]) -> Result<bool, Violation> {
-        let Some((page, at)) = self.pages.get(id as usize) else { return Ok(false) };
-        let (states, Against { tick, base }) = (&page.states, self.against);
-        if let (Base::Newest { depth: 1.. }, Some((state, older))) = (base, states.newest_two(at, tick)) {
-            let older = goes_on.then_some((older, 1, 1));
+        let Against { tick, base } = self.against;
+        if let Some((state, older)) = self.pages.states_of(id as usize, tick, base) {
+            let (past, ahead) = base.ages(tick);
+            let older = older.filter(|_| goes_on).map(|older| (older, past, ahead));
             self.narrow.resolve(self.mask_words, state, older, words);
             return Ok(true);
         }
-        self.resolve_any(id, goes_on, words)
-    }
-
-    /// As [`Resolver::resolve_words`], against any base.
-    #[inline(never)]
-    fn resolve_any(&self, id: u32, goes_on: bool, words: &mut [u32]) -> Result<bool, Violation> {
-        let Some((page, at)) = self.pages.get(id as usize) else { return Ok(false) };
-        let (states, Against { tick, base }) = (&page.states, self.against);
-        let newest = states.tick(at);
-        // The state before the newest, whether the words go on or not: a server that names it knows that it is there.
-        let known = match base {
-            _ if newest == 0 || tick <= states.destroyed(at) => None,
-            Base::Newest { depth: 0 } => states.state_before(at, tick, 0).map(|state| (state, None)),
-            Base::Newest { .. } => {
-                let pair = states.state_before(at, tick, 0).zip(states.state_before(at, tick, 1));
-                pair.map(|(state, older)| (state, Some((older, 1, 1))))
-            }
-            Base::Named { baseline, older: 0 } => states.state_at(at, baseline).map(|state| (state, None)),
-            Base::UpTo { .. } => None,
-            Base::Named { baseline, older } => {
-                let pair = states.state_at(at, baseline).zip(states.state_at(at, older));
-                let (past, ahead) = base.ages(tick);
-                pair.map(|(state, older)| (state, Some((older, past, ahead))))
-            }
-        };
-        match known {
-            Some((state, older)) => {
-                self.narrow.resolve(self.mask_words, state, older.filter(|_| goes_on), words);
-                Ok(true)
-            }
-            // A baseline that the server names was acked, and is among the newest.
-            None if newest > 0 && tick > newest => Err(Violation::Baseline { class: self.class, id }),
-            None => Ok(false),
-        }
+        let newest = self.pages.get(id as usize).map_or(0, |(page, at)| page.states.heads[at].tick);
+        check_skip((self.class, id), (tick, newest)).map(|()| false)
     }
 }

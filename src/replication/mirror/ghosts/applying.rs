@@ -1,19 +1,12 @@
 //! The records of a packet that was read to its end: applies them.
 
-use core::iter::repeat;
 use core::ops::Range;
 
 use super::super::super::packet::Audience;
 use super::super::pages::Page;
 use super::super::staged::{Staged, StagedOp, StagedRecord};
-use super::super::states::Advance;
-use super::super::states::PAGE;
-#[cfg(target_arch = "x86_64")]
-use super::has_wide_vectors;
+use super::super::states::{Advance, PAGE};
 use super::{ALIVE, CHOSEN, FRESH, Ghosts, LISTED, OWNED, Outcome, REPORTED_OWNED};
-
-/// By how many updates fetching a ghost's memory comes before applying them.
-const AHEAD: usize = 8;
 
 impl Ghosts {
     /// Applies a record of a packet of this tick.
@@ -21,7 +14,7 @@ impl Ghosts {
     pub(in super::super) fn apply(&mut self, tick: u32, record: &StagedRecord, staged: &Staged) -> Outcome {
         let id = record.id as usize;
         match record.op {
-            StagedOp::Update { mask } => self.update(id, tick, mask, record, staged),
+            StagedOp::Update { mask } => self.update(tick, mask, record, staged),
             StagedOp::Create(audience) => self.create(id, tick, audience, record, staged),
             StagedOp::Destroy => self.destroy(id, tick),
             StagedOp::Alike { mask, from, to } => self.update_alike(tick, mask, from..to, record, staged),
@@ -40,15 +33,13 @@ impl Ghosts {
         let mask = self.class.created(audience.group(&self.class).into());
         let state = staged.state(record, self.pages.form().size());
         let page = self.pages.get(id);
-        let [newest, destroyed] =
-            page.map_or([0; 2], |(page, at)| [page.states.tick(at), page.states.destroyed(at)]);
+        let (newest, destroyed) =
+            page.map(|(page, at)| page.states.heads[at]).map_or((0, 0), |head| (head.tick, head.destroyed));
         if tick <= destroyed {
             return Outcome::Skipped(1);
         }
         if tick <= newest {
-            if tick < newest {
-                self.insert(id, tick, state);
-            }
+            self.advance(record.id, tick, 0, state);
             return Outcome::Quiet;
         }
         let fresh = newest == 0;
@@ -60,7 +51,7 @@ impl Ghosts {
         self.rows = self.rows.max(id + 1);
         let changed = changed | self.put_bodies(id, record, staged);
         let (page, at) = self.pages.make(id);
-        let mut flags = page.states.flags(at) & !(OWNED | CHOSEN);
+        let mut flags = page.states.heads[at].flags & !(OWNED | CHOSEN);
         flags |= if audience.owner { OWNED } else { 0 } | if audience.chosen { CHOSEN } else { 0 };
         if fresh {
             self.has_spawns = true;
@@ -69,7 +60,7 @@ impl Ghosts {
             page.came[at] = tick;
             flags = flags & !REPORTED_OWNED | ALIVE | FRESH | if audience.owner { REPORTED_OWNED } else { 0 };
         }
-        page.states.set_flags(at, flags);
+        page.states.heads[at].flags = flags;
         self.mark(id, changed);
         Outcome::Quiet
     }
@@ -83,116 +74,73 @@ impl Ghosts {
         record: &StagedRecord,
         staged: &Staged,
     ) -> Outcome {
-        #[cfg(target_arch = "x86_64")]
-        if has_wide_vectors() {
-            // SAFETY: the processor has what the function is compiled for.
-            #[allow(unsafe_code)]
-            return unsafe { self.update_alike_wide(tick, mask, range, record, staged) };
-        }
-        self.update_alike_any(tick, mask, range, record, staged)
-    }
-
-    /// As [`Ghosts::update_alike`], for processors with wider vectors.
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,bmi2")]
-    fn update_alike_wide(
-        &mut self,
-        tick: u32,
-        mask: u64,
-        range: Range<usize>,
-        record: &StagedRecord,
-        staged: &Staged,
-    ) -> Outcome {
-        self.update_alike_any(tick, mask, range, record, staged)
-    }
-
-    #[inline(always)]
-    fn update_alike_any(
-        &mut self,
-        tick: u32,
-        mask: u64,
-        range: Range<usize>,
-        record: &StagedRecord,
-        staged: &Staged,
-    ) -> Outcome {
         let (size, mut skipped) = (self.pages.form().size(), 0);
-        let ahead = staged.alike[range.clone()].iter().skip(AHEAD).map(Some).chain(repeat(None));
-        let mut next = 0;
-        for ((alike, state), ahead) in staged.alike(record, range, size).zip(ahead) {
-            if let Some(ahead) = ahead
-                && core::mem::replace(&mut next, ahead.id + 1) != ahead.id
-            {
-                self.pages.fetch_next(ahead.id as usize);
-            }
-            if alike.is_skipped {
-                skipped += 1;
-                continue;
-            }
-            let (Some(narrow), Some((page, at))) = (&self.narrow, self.pages.get_mut(alike.id as usize))
-            else {
-                skipped += 1;
-                continue;
-            };
-            let differing = |newest: &[u32]| narrow.differing(mask, state, newest);
-            match page.states.advance(at, tick, state, LISTED, differing) {
-                // A record before it in the packet may have ended it.
-                Advance::Missing => skipped += 1,
-                Advance::Late => self.insert(alike.id as usize, tick, state),
-                Advance::Newest { flags } if flags & LISTED == 0 => self.listed.push(alike.id),
-                Advance::Same | Advance::Newest { .. } => {}
-            }
+        for (alike, state) in staged.alike(record, range, size) {
+            let is_skipped =
+                alike.is_skipped || self.advance(alike.id, tick, mask, state) == Advance::Missing;
+            skipped += u64::from(is_skipped);
         }
         Outcome::Skipped(skipped)
     }
 
+    fn update(&mut self, tick: u32, mask: u64, record: &StagedRecord, staged: &Staged) -> Outcome {
+        let state = staged.state(record, self.pages.form().size());
+        match self.advance(record.id, tick, mask & self.with_words, state) {
+            Advance::Missing => return Outcome::Skipped(1),
+            Advance::Newest if !self.without_words.is_empty() => {
+                let changed = self.put_bodies(record.id as usize, record, staged);
+                self.mark(record.id as usize, changed);
+            }
+            _ => {}
+        }
+        Outcome::Quiet
+    }
+
+    /// Keeps the state of an update. A record before it in the packet may have ended the ghost.
     #[inline]
-    fn update(&mut self, id: usize, tick: u32, mask: u64, record: &StagedRecord, staged: &Staged) -> Outcome {
-        let form = self.pages.form();
-        let state = staged.state(record, form.size());
-        let Some((page, at)) = self.pages.get_mut(id) else { return Outcome::Skipped(1) };
-        let (class, mask) = (&*self.class, mask & self.with_words);
-        let differing = |newest: &[u32]| match &self.narrow {
+    fn advance(&mut self, id: u32, tick: u32, mask: u64, state: &[u32]) -> Advance {
+        let Ghosts { pages, class, narrow, listed, .. } = self;
+        let form = pages.form();
+        let Some((Page { states, version, .. }, at)) = pages.get_mut(id as usize) else {
+            return Advance::Missing;
+        };
+        let differing = |newest: &[u32]| match narrow {
             Some(narrow) => narrow.differing(mask, state, newest),
             None => form.differing(class, mask, state, newest),
         };
-        match page.states.advance(at, tick, state, LISTED, differing) {
-            // A record before it in the packet may have ended it.
-            Advance::Missing => return Outcome::Skipped(1),
-            Advance::Late => self.insert(id, tick, state),
-            Advance::Same => {}
-            Advance::Newest { flags } => {
-                if flags & LISTED == 0 {
-                    self.listed.push(record.id);
-                }
-                if !self.without_words.is_empty() {
-                    let changed = self.put_bodies(id, record, staged);
-                    self.mark(id, changed);
-                }
+        let was_listed = states.heads[at].flags & LISTED != 0;
+        let advance = states.advance(at, tick, state, LISTED, differing);
+        match advance {
+            Advance::Newest if !was_listed => listed.push(id),
+            Advance::Late => {
+                *version = version.wrapping_add(1);
+                states.insert(at, tick, state);
             }
+            _ => {}
         }
-        Outcome::Quiet
+        advance
     }
 
     fn destroy(&mut self, id: usize, tick: u32) -> Outcome {
         // Its create may still be in flight: the end is remembered.
         let (page, at) = self.pages.make(id);
         let states = &mut page.states;
-        if tick <= states.destroyed(at) || states.tick(at) >= tick {
+        let head = &mut states.heads[at];
+        if tick <= head.destroyed || head.tick >= tick {
             // About an earlier ghost with this id, or one that doesn't exist.
             return Outcome::Skipped(1);
         }
-        states.set_destroyed(at, tick);
+        head.destroyed = tick;
         page.version = page.version.wrapping_add(1);
-        let flags = states.flags(at);
+        let flags = head.flags;
         if flags & ALIVE == 0 {
             return Outcome::Skipped(1);
         }
-        states.set_flags(at, flags & LISTED);
-        states.set_dirty(at, 0);
-        if self.departed.is_kept() && states.tick(at) > 0 {
-            let ticks = states.all_ticks(at).collect();
+        (head.flags, head.dirty) = (flags & LISTED, 0);
+        if self.departed.is_kept() && head.tick > 0 {
+            let ticks = states.ticks(at).collect();
             self.departed.push(id, tick, self.words.len(), ticks, |tick, words| {
-                states.at(at, tick, words);
+                states.words_at(at, tick, words);
             });
         }
         states.clear(at);
@@ -212,16 +160,6 @@ impl Ghosts {
         page.states.push(at, tick, state);
     }
 
-    /// Keeps a state of an earlier tick than the newest.
-    #[inline(never)]
-    fn insert(&mut self, id: usize, tick: u32, state: &[u32]) {
-        self.pages.form().load(state, &mut self.words);
-        if let Some((Page { states, version, .. }, at)) = self.pages.get_mut(id) {
-            *version = version.wrapping_add(1);
-            states.insert(at, tick, &self.words, &mut self.newest);
-        }
-    }
-
     /// The properties of a mask whose words differ from the newest.
     #[inline]
     fn differing(&self, id: usize, mask: u64, state: &[u32]) -> u64 {
@@ -232,10 +170,10 @@ impl Ghosts {
     #[inline]
     fn mark(&mut self, id: usize, changed: u64) {
         let (page, at) = self.pages.make(id);
-        let flags = page.states.flags(at);
-        page.states.set_dirty(at, page.states.dirty(at) | changed);
-        if flags & LISTED == 0 {
-            page.states.set_flags(at, flags | LISTED);
+        let head = &mut page.states.heads[at];
+        head.dirty |= changed;
+        if head.flags & LISTED == 0 {
+            head.flags |= LISTED;
             // Below the capacity.
             self.listed.push(id as u32);
         }

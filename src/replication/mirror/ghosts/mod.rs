@@ -151,21 +151,21 @@ impl Ghosts {
     }
 
     fn flags(&self, id: usize) -> u8 {
-        self.pages.get(id).map_or(0, |(page, at)| page.states.flags(at))
+        self.pages.get(id).map_or(0, |(page, at)| page.states.heads[at].flags)
     }
 
     pub(super) fn tick(&self, id: usize) -> u32 {
-        self.pages.get(id).map_or(0, |(page, at)| page.states.tick(at))
+        self.pages.get(id).map_or(0, |(page, at)| page.states.heads[at].tick)
     }
 
     /// The tick of the last end of a ghost with this id, 0 if there was none.
     pub(super) fn destroyed_at(&self, id: usize) -> u32 {
-        self.pages.get(id).map_or(0, |(page, at)| page.states.destroyed(at))
+        self.pages.get(id).map_or(0, |(page, at)| page.states.heads[at].destroyed)
     }
 
     pub(super) fn value(&self, id: usize, property: usize) -> Option<&[u8]> {
         let place = self.without_words.iter().position(|each| *each == property)?;
-        let (page, at) = self.pages.get(id).filter(|(page, at)| page.states.flags(*at) & ALIVE != 0)?;
+        let (page, at) = self.pages.get(id).filter(|(page, at)| page.states.heads[*at].flags & ALIVE != 0)?;
         let body = &*page.bodies[at * self.without_words.len() + place];
         (!body.is_empty()).then_some(body)
     }
@@ -182,7 +182,7 @@ impl Ghosts {
     ) -> Result<(), Violation> {
         let mask = self.class.created(audience.group(&self.class).into());
         match self.pages.get(id) {
-            Some((page, at)) => page.states.newest(at, &mut self.words),
+            Some((page, at)) => page.states.load_newest(at, &mut self.words),
             None => self.words.fill(0),
         }
         source.created(&self.class, mask & self.with_words, &mut self.words)?;
@@ -199,23 +199,18 @@ impl Ghosts {
         reader: &mut BitReader<'_>,
         staged: &mut Staged,
     ) -> Result<(), Violation> {
-        let last = self.tick(id);
+        let (last, form) = (self.tick(id), self.pages.form());
         let (newest, older) = (&mut *self.newest, &mut *self.older);
-        let known = self.pages.get(id).filter(|(page, at)| page.states.may_change(*at, tick));
-        let known = known.is_some_and(|(page, at)| match base {
-            // No more than one older state is used.
-            Base::Newest { depth } => {
-                page.states.before(at, tick, 0, newest)
-                    && (depth == 0 || page.states.before(at, tick, 1, older))
-            }
-            Base::Named { baseline, older: 0 } => page.states.at(at, baseline, newest),
-            Base::Named { baseline, older: before } => {
-                page.states.at(at, baseline, newest) && page.states.at(at, before, older)
-            }
-            Base::UpTo { .. } => false,
-        });
+        let known = self.pages.states_of(id, tick, base);
+        if let Some((state, before)) = known {
+            form.load(state, newest);
+            before.into_iter().for_each(|before| form.load(before, older));
+        }
+        let known = known.is_some();
         if !known {
-            stage_skip((self.id_of_class, id), (tick, last), staged)?;
+            // Below the capacity.
+            check_skip((self.id_of_class, id as u32), (tick, last))?;
+            staged.push(self.id_of_class, id, StagedOp::Skip);
         }
         let (goes_on, properties) = (base.has_older() && reader.bool()?, &self.class.properties);
         let with_words = mask & self.with_words;
@@ -253,7 +248,9 @@ impl Ghosts {
         let known = self.pages.get(id).filter(|(page, at)| page.states.may_change(*at, tick));
         let known = known.is_some_and(|(page, at)| page.states.up_to(at, (newest, past), words, older));
         if !known {
-            stage_skip((self.id_of_class, id), (tick, last), staged)?;
+            // Below the capacity.
+            check_skip((self.id_of_class, id as u32), (tick, last))?;
+            staged.push(self.id_of_class, id, StagedOp::Skip);
             source.read(&self.class, with_words, run, None)?;
             return self.read_bodies(mask, source, staged);
         }
@@ -274,7 +271,7 @@ impl Ghosts {
     ) -> Result<(), Violation> {
         if let (true, Some((page, at))) = (self.initial != 0, self.pages.get(id)) {
             // Those come with creates alone: the newest create's are these.
-            page.states.newest(at, &mut self.newest);
+            page.states.load_newest(at, &mut self.newest);
             copy_words(&self.class, self.initial, &self.newest, &mut self.words);
         }
         let op = StagedOp::Update { mask };
@@ -296,28 +293,12 @@ impl Ghosts {
     }
 }
 
-/// Stages that an update of a tick is passed over, as it comes after the ghost's end or too late for its `last` state.
+/// Checks that an update of a tick may be passed over, as it comes after the ghost's end or too late for its `last` state.
 ///
 /// # Errors
 /// A newer one can't lack its base: one that the server names was acked, and is among the newest.
-fn stage_skip(
-    (class, id): (u32, usize),
-    (tick, last): (u32, u32),
-    staged: &mut Staged,
-) -> Result<(), Violation> {
-    if last > 0 && tick > last {
-        // Below the capacity.
-        return Err(Violation::Baseline { class, id: id as u32 });
-    }
-    staged.push(class, id, StagedOp::Skip);
-    Ok(())
-}
-
-/// Whether the processor has wider vectors than all of its kind, and shifts by any register.
-#[cfg(target_arch = "x86_64")]
-#[inline]
-fn has_wide_vectors() -> bool {
-    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("bmi2")
+fn check_skip((class, id): (u32, u32), (tick, last): (u32, u32)) -> Result<(), Violation> {
+    if last > 0 && tick > last { Err(Violation::Baseline { class, id }) } else { Ok(()) }
 }
 
 fn copy_words(class: &GhostClass, mask: u64, from: &[u64], to: &mut [u64]) {

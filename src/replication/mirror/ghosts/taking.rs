@@ -2,6 +2,7 @@
 
 use super::super::super::class::GhostClass;
 use super::super::pages::Page;
+use super::super::states::Head;
 use super::{ALIVE, FRESH, Ghosts, KEPT, LISTED, OWNED, REPORTED_OWNED};
 use crate::store::prefetch_across;
 
@@ -27,24 +28,22 @@ impl Ghosts {
     /// the others. Calls `report` with each of those that was reported to the game, by id.
     pub(in super::super) fn keep(&mut self, until: u32, mut report: impl FnMut(u32)) {
         let count = self.without_words.len();
-        let mut state = vec![0; self.pages.form().size()];
         self.departed.clear();
         for id in 0..self.rows {
             let Some((Page { states, bodies, came, version }, at)) = self.pages.get_mut(id) else { continue };
             // Ticks are compared as they wrap. Ghosts that were kept before are older than any visit.
             let comes_later =
                 came.get(at).is_some_and(|came| *came != KEPT && came.wrapping_sub(until).cast_signed() > 0);
-            let flags = states.flags(at);
             *version = version.wrapping_add(1);
-            states.newest(at, &mut self.words);
+            let flags = states.heads[at].flags;
+            let state = states.newest(at).unwrap_or_default().to_vec();
             states.clear(at);
-            states.set_destroyed(at, 0);
+            states.heads[at].destroyed = 0;
             if flags & ALIVE == 0 {
                 continue;
             }
             if comes_later {
-                states.set_flags(at, flags & LISTED);
-                states.set_dirty(at, 0);
+                (states.heads[at].flags, states.heads[at].dirty) = (flags & LISTED, 0);
                 bodies[at * count..][..count].fill(Box::default());
                 if flags & FRESH == 0 {
                     // Below the capacity.
@@ -53,7 +52,6 @@ impl Ghosts {
                 continue;
             }
             came[at] = KEPT;
-            self.pages.form().store(&self.words, &mut state);
             self.push(id, KEPT, &state);
         }
     }
@@ -62,7 +60,7 @@ impl Ghosts {
     pub(in super::super) fn changing(&self) -> impl Iterator<Item = (u32, u64)> {
         self.listed.iter().filter_map(|id| {
             let (page, at) = self.pages.get(*id as usize)?;
-            let (flags, dirty) = (page.states.flags(at), page.states.dirty(at));
+            let Head { flags, dirty, .. } = page.states.heads[at];
             (flags & (ALIVE | FRESH) == ALIVE && dirty != 0).then_some((*id, dirty))
         })
     }
@@ -105,14 +103,14 @@ impl Ghosts {
             }
             for id in ids {
                 let Some((page, at)) = self.pages.get_mut(*id as usize) else { continue };
-                let seen = |flags: u8| {
-                    let left = flags & !(LISTED | FRESH);
-                    if flags & ALIVE != 0 && is_owner_news(flags) { left ^ REPORTED_OWNED } else { left }
-                };
-                let Some((flags, mask, state)) = page.states.take_dirty(at, seen) else { continue };
+                let head = &mut page.states.heads[at];
+                let (flags, mask) = (head.flags, core::mem::take(&mut head.dirty));
+                head.flags &= !(LISTED | FRESH);
                 if flags & ALIVE == 0 {
                     continue;
                 }
+                head.flags ^= if is_owner_news(flags) { REPORTED_OWNED } else { 0 };
+                let Some(state) = page.states.newest(at) else { continue };
                 if mask & self.with_words != 0 {
                     if let Some(narrow) = &self.narrow {
                         narrow.restore(&class.properties, mask, state, *id as usize, columns);
@@ -129,7 +127,7 @@ impl Ghosts {
         // Their spawn was reported; their values follow when there are cells.
         for id in &listed {
             if let Some((page, at)) = self.pages.get_mut(*id as usize) {
-                page.states.set_flags(at, page.states.flags(at) & !FRESH);
+                page.states.heads[at].flags &= !FRESH;
             }
         }
         self.listed = listed;
@@ -140,7 +138,7 @@ impl Ghosts {
         ids.iter().for_each(|id| self.pages.fetch(*id as usize));
         for id in ids.iter().map(|id| *id as usize) {
             let Some((page, at)) = self.pages.get(id) else { continue };
-            for (i, property) in self.class.properties.of(page.states.dirty(at) & self.with_words) {
+            for (i, property) in self.class.properties.of(page.states.heads[at].dirty & self.with_words) {
                 let size = property.field().node().size();
                 if let Some(cell) = columns[i].get(id * size..(id + 1) * size) {
                     prefetch_across(cell);

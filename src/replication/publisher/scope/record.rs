@@ -19,7 +19,7 @@ pub(super) const MAX_IN_FLIGHT: u8 = HISTORY / 2;
 const _: () = assert!(HISTORY as u32 + (MAX_IN_FLIGHT as u32) < 1 << u8::BITS);
 
 /// What a client has or will get of a ghost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::replication::publisher) enum GhostState {
     /// It has acked no state: it is sent creates.
     Creating,

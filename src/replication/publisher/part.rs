@@ -1,0 +1,87 @@
+//! A written coded part of a packet, and what it follows from: for other clients to take.
+
+use std::sync::Arc;
+
+use super::super::coding::Sample;
+use super::super::table::Table;
+use super::averages::Averages;
+use super::costs::ClassCosts;
+use super::named::are_same;
+use super::scope::{CarriedGhost, Scope};
+
+/// The costs of a section.
+#[derive(Debug)]
+pub(super) struct SectionCosts {
+    /// In units of 2^-16 bits: of the heads of updates, creates and destroys, and by property.
+    pub(super) heads: [u64; 3],
+    pub(super) properties: Box<[u64]>,
+    /// The cost and count of updates and creates.
+    pub(super) updates: (u64, usize),
+    pub(super) creates: (u64, usize),
+}
+
+impl SectionCosts {
+    /// Adds the costs of one client; returns the bits whose purpose is known.
+    pub(super) fn note(&self, costs: &mut ClassCosts, averages: &mut Averages) -> u64 {
+        let [updates, creates, destroys] = self.heads.map(|spent| spent >> 16);
+        costs.updates += updates;
+        costs.creates += creates;
+        costs.destroys += destroys;
+        let mut known = updates + creates + destroys;
+        for (cost, spent) in costs.properties.iter_mut().zip(&self.properties) {
+            *cost += spent >> 16;
+            known += spent >> 16;
+        }
+        if self.updates.1 > 0 {
+            averages.note_updates((self.updates.0 >> 16) as usize, self.updates.1);
+        }
+        if self.creates.1 > 0 {
+            averages.note_creates((self.creates.0 >> 16) as usize, self.creates.1);
+        }
+        known
+    }
+}
+
+/// A written coded part, for other clients to take.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) basis: Basis,
+    pub(super) carried: Vec<CarriedGhost>,
+    pub(super) words: Vec<u64>,
+    pub(super) bits: usize,
+    pub(super) sample: Arc<Sample>,
+    pub(super) spent: Vec<(usize, SectionCosts)>,
+}
+
+/// All that a part follows from, within its tick.
+#[derive(Debug, Default)]
+pub(super) struct Basis {
+    pub(super) room: usize,
+    /// The tick of the newest packet that the client is known to have.
+    pub(super) acked: u32,
+    pub(super) named: Vec<Arc<Sample>>,
+    /// The classes with ready ghosts, and how many these are; then each ghost's id and what is known of it.
+    pub(super) classes: Vec<(usize, usize)>,
+    ghosts: Vec<(u32, u128)>,
+}
+
+impl Basis {
+    pub(super) fn find_ready(&mut self, tables: &[Table], scopes: &[Scope]) {
+        self.classes.clear();
+        self.ghosts.clear();
+        for (class, scope) in scopes.iter().enumerate() {
+            if tables[class].class().coded && scope.due_count() > 0 {
+                let before = self.ghosts.len();
+                self.ghosts.extend(scope.each_ready().map(|id| (id, scope.key(id))));
+                self.classes.push((class, self.ghosts.len() - before));
+            }
+        }
+    }
+
+    pub(super) fn is_same(&self, other: &Basis) -> bool {
+        (self.room, self.acked) == (other.room, other.acked)
+            && are_same(&self.named, &other.named)
+            && self.classes == other.classes
+            && self.ghosts == other.ghosts
+    }
+}
