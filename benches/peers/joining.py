@@ -55,7 +55,6 @@ class Match:
         host = tw.peers.Peer.host(
             self.protocol,
             players=PLAYERS + 1,
-            late_joining=True,
             tuning=tw.Tuning(bind="10.0.0.1:7"),
             network=self.network,
         )
@@ -68,7 +67,7 @@ class Match:
         for _ in range(1, PLAYERS):
             self.join()
         self.run(4)
-        host.start(countdown=1.0, seed=3)
+        host.start(countdown=1.0, seed=3, late_joining=True)
         self.run(20)
 
     def join(self) -> None:

@@ -95,6 +95,7 @@ class LeaveReason(enum.Enum):
     MISMATCH = "the two sides declare different messages or channels, or have another protocol id or key"
     NO_ANSWER = "no peer answers at the address, or the peer that answered is gone"
     CLOSED = "closed by this side"
+    UNKNOWN_CODE = "no game has this code, or the game has ended"
 
     def __str__(self) -> str:
         return self.value

@@ -3836,8 +3836,8 @@ class Peer(Generic[_P]):
         *,
         name: str = "",
         players: int = 4,
-        late_joining: bool = False,
         key: bytes | None = None,
+        ghosts: dict[type, type] | None = None,
         rendezvous: Rendezvous | None = None,
         network: SimulatedNetwork | None = None,
         transfers: Transfers | None = None,
@@ -3850,9 +3850,10 @@ class Peer(Generic[_P]):
             protocol (Protocol): the protocol of all peers, made with ``peers=True``.
             name (str, default ''): the player's name, up to 32 bytes in UTF-8.
             players (int, default 4): the maximum number of players, including this one, 1 to 16.
-            late_joining (bool, default False): whether players may join after the start.
             key (bytes | None, default None): 32 secret bytes that all peers of the game share; None: development
                 mode, in which anyone can join.
+            ghosts (dict[type, type] | None, default None): subclasses to make the ghost objects of :attr:`client` from,
+                as in :meth:`Client.connect`.
             rendezvous (Rendezvous | None, default None): a rendezvous server and NAT settings; None: players join
                 by address only.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
@@ -3871,6 +3872,7 @@ class Peer(Generic[_P]):
         *,
         name: str = "",
         key: bytes | None = None,
+        ghosts: dict[type, type] | None = None,
         rendezvous: Rendezvous | None = None,
         network: SimulatedNetwork | None = None,
         transfers: Transfers | None = None,
@@ -3887,6 +3889,7 @@ class Peer(Generic[_P]):
             name (str, default ''): the player's name, up to 32 bytes in UTF-8.
             key (bytes | None, default None): the 32 secret bytes that all peers of the game share; None: development
                 mode, in which anyone can join.
+            ghosts (dict[type, type] | None, default None): as in :meth:`host`.
             rendezvous (Rendezvous | None, default None): the rendezvous server that knows the code in ``address``.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): limits for chunks.
@@ -3979,7 +3982,7 @@ class Peer(Generic[_P]):
         """
     def _fileno(self) -> int:
         """The file descriptor for event loops, like :meth:`Server._fileno`."""
-    def start(self, *, countdown: float = 1.0, seed: int | None = None) -> bool:
+    def start(self, *, countdown: float = 1.0, seed: int | None = None, late_joining: bool = False) -> bool:
         """Starts the game for all players at the same moment. Returns False if this peer isn't the master, or if
         the game has started.
 
@@ -3987,6 +3990,7 @@ class Peer(Generic[_P]):
             countdown (float, default 1.0): seconds until the start, 0 to 60. Give the notification enough time to
                 reach all players.
             seed (int | None, default None): 64 bits that seed all players' random numbers; None: random bits.
+            late_joining (bool, default False): whether players may join after the start.
 
         Raises:
             ValueError: an argument is out of its bounds.

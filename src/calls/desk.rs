@@ -24,8 +24,10 @@ pub struct CallRules {
     pub runs_here: bool,
     /// How often a peer may make it. None: as often as it likes.
     pub rate: Option<Rate>,
-    /// Whether peers are disconnected that call too often.
+    /// Whether peers are disconnected that call too often, or on another's ghost.
     pub disconnects: bool,
+    /// Whether it may wait for its ghosts: what came before it on its channel is on its way.
+    pub waits: bool,
     /// How long a request waits for its reply.
     pub timeout: Duration,
 }
@@ -152,9 +154,17 @@ impl<P: Copy + Ord, T> Desk<P, T> {
         self.queue.pop_front()
     }
 
-    /// Lets a call wait for its ghosts; gives it back if there is no room for it.
+    /// Counts a call that isn't run: because a ghost is gone, or because its caller may not call it. Returns the reason to
+    /// disconnect the caller, if there is one.
+    pub fn leave_out(&mut self, call: u16, is_refused: bool) -> Option<&'static str> {
+        self.counts.count(if is_refused { CallOutcome::Refused } else { CallOutcome::Gone });
+        let ends = is_refused && self.rules[usize::from(call)].disconnects;
+        ends.then_some("called on a ghost that is another's")
+    }
+
+    /// Lets a call wait for its ghosts; gives it back if it can't wait, or there is no room for it.
     pub fn wait(&mut self, now: Instant, arrived: Arrived<P, T>) -> Option<Arrived<P, T>> {
-        if self.waiting.len() >= MAX_WAITING {
+        if !self.rules[usize::from(arrived.call)].waits || self.waiting.len() >= MAX_WAITING {
             return Some(arrived);
         }
         self.waiting.push_back((now + MAX_WAIT, arrived));
@@ -301,13 +311,18 @@ mod tests {
     const SECOND: Instant = Instant::from_millis(1000);
 
     fn desk() -> Desk<u8, &'static str> {
-        let free =
-            CallRules { runs_here: true, rate: None, disconnects: false, timeout: Duration::from_secs(5) };
+        let free = CallRules {
+            runs_here: true,
+            rate: None,
+            disconnects: false,
+            waits: true,
+            timeout: Duration::from_secs(5),
+        };
         let limited = CallRules { rate: Rate::new(1.0, 2.0).ok(), ..free };
         let rules = vec![
             free,
             limited,
-            CallRules { disconnects: true, ..limited },
+            CallRules { disconnects: true, waits: false, ..limited },
             CallRules { runs_here: false, ..free },
         ];
         Desk::new(rules, Arc::default())
@@ -390,6 +405,17 @@ mod tests {
                 .all(|call| desk.keep_waiting(over, call, Awaited::Awaited, &mut ready).is_some())
         );
         assert_eq!(count_of(&desk, "gone") as usize, MAX_WAITING - ready.len());
+    }
+
+    #[test]
+    fn a_call_that_is_left_out_is_counted_and_may_end_its_caller() {
+        let mut desk = desk();
+        let ends = [(0, false), (0, true), (2, false), (2, true)]
+            .map(|(call, refused)| desk.leave_out(call, refused));
+        assert_eq!(ends, [None, None, None, Some("called on a ghost that is another's")]);
+        assert_eq!((count_of(&desk, "gone"), count_of(&desk, "refused")), (2, 2));
+        let unreliable = Arrived { call: 2, ..arrived(0, 0, "unreliable") };
+        assert!(desk.wait(Instant::ZERO, unreliable).is_some(), "what it names may be lost");
     }
 
     #[test]

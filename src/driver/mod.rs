@@ -32,6 +32,6 @@ pub use carrier::{AFTER_ERROR, Carrier};
 pub use clock::unix_now;
 pub use entropy::{OsEntropy, Recorded, Replayed};
 pub use polled::{Driver, DriverCounters};
-pub use simulated::VirtualNetwork;
+pub use simulated::{VirtualNetwork, entropy};
 pub use threaded::{BETWEEN_TURNS, Next, Poller, Service, Shared};
 pub use used_tokens::{ClaimedToken, UsedTokens, claim_token};

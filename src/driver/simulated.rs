@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::entropy::Replayed;
+use super::entropy::{OsEntropy, Replayed};
 use super::used_tokens::{ClaimedToken, UsedTokens};
 use crate::netcode::TokenUse;
 use crate::netsim::conditions::{Conditions, ConditionsError};
@@ -252,6 +252,15 @@ fn pick(address: SocketAddr, mut take: impl FnMut(SocketAddr) -> bool) -> io::Re
         };
         io::Error::new(io::ErrorKind::AddrInUse, error)
     })
+}
+
+/// A simulated network's randomness, or the operating system's.
+#[must_use]
+pub fn entropy(network: Option<VirtualNetwork>) -> Box<dyn Entropy + Send> {
+    match network {
+        Some(network) => Box::new(network),
+        None => Box::new(OsEntropy),
+    }
 }
 
 /// The network's seeded randomness: secrets repeat with it, as a simulation needs.

@@ -1,5 +1,4 @@
-//! Features that fill payload channels while packets are composed: ghosts, inputs, anything with more to send than
-//! fits.
+//! What fills payload channels while packets are composed: a layer above that has more to send than fits.
 
 use super::PeerHandle;
 use crate::transport::Fill;

@@ -322,7 +322,7 @@ impl Inbox {
         let seats = (0u16..).zip(protocol.messages()).map(|(number, kind)| {
             let place = place_of(number.into());
             match (&kind.body, place) {
-                _ if protocol.peer_type() == Some(number) => Seat::Waits,
+                _ if protocol.is_of_feature(number) => Seat::Waits,
                 (Body::Declared(schema), Some(place)) => {
                     row_sizes[place] = (schema.row_size(), number);
                     // At most as many as types.

@@ -262,6 +262,7 @@ impl Mesh {
             if let Some(player) = self.master.filter(|_| is_new) {
                 self.happenings.push_back(Happening::Master { player });
             }
+            self.answer_again(now);
         }
     }
 
@@ -355,7 +356,8 @@ impl Mesh {
             match from_master {
                 // The old master may have proposed this peer already: the next one knows.
                 true if how.reason() == LeaveReason::Violation => self.end(now, LeaveReason::Violation),
-                true => self.lose_master(now),
+                true if self.pends(self.me.0, self.me.1) => self.lose_master(now),
+                true => self.start_over(now),
                 false => self.say_unreached(player),
             }
             return;

@@ -76,8 +76,11 @@ impl Mesh {
     pub(super) fn update_election(&mut self, now: Instant) {
         let Some(election) = &self.election else { return };
         if election.until <= now {
-            let reason = if self.is_member() { LeaveReason::Minority } else { LeaveReason::NoAnswer };
-            return self.end(now, reason);
+            return if self.is_member() {
+                self.end(now, LeaveReason::Minority)
+            } else {
+                self.start_over(now)
+            };
         }
         // A newcomer that is only proposed has a vote but can't claim.
         if election.next_at > now || !self.is_member() {

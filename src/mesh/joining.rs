@@ -2,7 +2,7 @@
 
 use core::net::SocketAddr;
 
-use super::links::{Expected, Joiner, LinkId, Role};
+use super::links::{Expected, Joiner, Link, LinkEnd, LinkId, Role};
 use super::machine::{Mesh, Phase};
 use super::message::Message;
 use super::output::{Action, MeshFault};
@@ -25,12 +25,14 @@ impl Mesh {
     ) {
         if !self.is_master() {
             let at = self.master.filter(|_| self.is_member()).and_then(|master| self.link_of(master));
-            let addresses = at.and_then(|link| link.address).into_iter().collect();
-            self.send(id, Message::NotMaster { addresses });
-            return self.close_soon(now, id);
+            let at = at.and_then(|link| link.address).into_iter().collect();
+            if let Some(link) = self.link_mut(id) {
+                (link.role, link.since) = (Role::SentOn { name, addresses }, now);
+            }
+            return self.send(id, Message::NotMaster { addresses: at });
         }
         let roster = self.pending.as_ref().unwrap_or(&self.stable);
-        if (self.start.is_some() || roster.start.is_some()) && !roster.late {
+        if self.start.or(roster.start).is_some_and(|start| !start.late) {
             return self.refuse(now, id, LeaveReason::Started);
         }
         let taken = self.taken();
@@ -137,18 +139,17 @@ impl Mesh {
         id: LinkId,
         message: Message,
     ) -> Result<(), MeshFault> {
-        let Phase::Asking { hops, .. } = self.phase else { return Err(MeshFault::OutOfPlace) };
+        let Phase::Asking { .. } = self.phase else { return Err(MeshFault::OutOfPlace) };
         match message {
             Message::NotMaster { addresses } => {
-                self.drop_link(id, LeaveReason::Left);
-                if hops >= MAX_HOPS {
-                    self.end(now, LeaveReason::NoAnswer);
-                } else if addresses.is_empty() {
-                    self.phase = Phase::Asking { hops: hops + 1, again_at: now + ASK_AGAIN };
-                } else {
-                    self.contact = addresses;
-                    self.phase = Phase::Asking { hops: hops + 1, again_at: Instant::NEVER };
-                    self.ask_now();
+                if !self.count_hop(now) {
+                    return Ok(());
+                }
+                // It answers again once there is another master.
+                self.drop_contacts(id);
+                self.link_mut(id).into_iter().for_each(|link| link.since = now);
+                if !addresses.is_empty() {
+                    self.ask_now(addresses);
                 }
                 Ok(())
             }
@@ -160,6 +161,7 @@ impl Mesh {
                 if player == master {
                     return Err(MeshFault::Impossible);
                 }
+                self.drop_contacts(id);
                 self.phase = Phase::Joining;
                 (self.me, self.master, self.epoch) = ((player, joined), Some(master), epoch);
                 self.voted = epoch;
@@ -172,6 +174,89 @@ impl Mesh {
                 Ok(())
             }
             _ => Err(MeshFault::OutOfPlace),
+        }
+    }
+
+    pub(super) fn say_hello(&mut self, id: LinkId) {
+        let (name, addresses) = (self.config.name.clone(), self.config.addresses.clone());
+        self.send(id, Message::Hello { name, addresses });
+    }
+
+    /// Counts a further peer that is asked, or one that is asked again. False if there were too many.
+    fn count_hop(&mut self, now: Instant) -> bool {
+        self.hops += 1;
+        let may = self.hops <= MAX_HOPS;
+        if !may {
+            self.end(now, LeaveReason::NoAnswer);
+        }
+        may
+    }
+
+    /// Asks the first contact later.
+    pub(super) fn ask_again(&mut self, now: Instant) {
+        if self.count_hop(now) {
+            self.phase = Phase::Asking { again_at: now + ASK_AGAIN };
+        }
+    }
+
+    pub(super) fn ask_now(&mut self, addresses: Vec<SocketAddr>) {
+        self.phase = Phase::Asking { again_at: Instant::NEVER };
+        self.actions.push_back(Action::Ask { addresses });
+    }
+
+    /// Ends the links to peers that were asked, but this one.
+    fn drop_contacts(&mut self, but: LinkId) {
+        let is_other = |link: &&Link| matches!(link.role, Role::Contact) && link.id != but;
+        for id in self.links.iter().filter(is_other).map(|link| link.id).collect::<Vec<_>>() {
+            self.drop_link(id, LeaveReason::Left);
+        }
+    }
+
+    /// The link to a peer that was asked ended. If it is the one that another had named, the other may know more by now.
+    pub(super) fn lose_contact(&mut self, now: Instant, how: LinkEnd) {
+        if !matches!(self.phase, Phase::Asking { again_at } if again_at == Instant::NEVER) {
+            return;
+        }
+        let left = self.links.iter().find(|link| matches!(link.role, Role::Contact));
+        match (left.map(|link| (link.id, link.is_up)), how) {
+            (Some((id, true)), _) if self.count_hop(now) => self.say_hello(id),
+            (Some(_), _) => {}
+            (None, LinkEnd::Lost | LinkEnd::Left | LinkEnd::Parted | LinkEnd::UnknownCode)
+                if self.hops > 0 =>
+            {
+                self.ask_again(now);
+            }
+            (None, LinkEnd::Lost | LinkEnd::Left | LinkEnd::Parted) => self.end(now, LeaveReason::NoAnswer),
+            (None, other) => self.end(now, other.reason()),
+        }
+    }
+
+    /// The master is gone that let this newcomer in and hasn't proposed it: asks the members that it has reached, as if it
+    /// were another newcomer. It leaves in order, so that it is no vote lost if the others know of a proposal.
+    pub(super) fn start_over(&mut self, now: Instant) {
+        let members = self.links.iter().filter(|link| link.is_up && link.player().is_some());
+        let members = members.filter_map(|link| link.address);
+        let contact = members.chain(self.contact.iter().copied()).take(MAX_ADDRESSES).collect();
+        let asking = Phase::Asking { again_at: Instant::NEVER };
+        let before = core::mem::replace(self, Mesh::new(self.config.clone(), asking));
+        let Mesh { links, actions, happenings, hops, stale, .. } = before;
+        (self.actions, self.happenings, self.hops, self.stale) = (actions, happenings, hops, stale);
+        let ends = links.into_iter().map(|link| Action::End { link: link.id, reason: LeaveReason::Closed });
+        self.actions.extend(ends);
+        self.contact = contact;
+        if self.count_hop(now) {
+            self.ask_now(self.contact.clone());
+        }
+    }
+
+    /// Answers the newcomers that were sent on to a master that is gone.
+    pub(super) fn answer_again(&mut self, now: Instant) {
+        let asked = self.links.iter().filter_map(|link| match &link.role {
+            Role::SentOn { name, addresses } => Some((link.id, name.clone(), addresses.clone())),
+            _ => None,
+        });
+        for (id, name, addresses) in asked.collect::<Vec<_>>() {
+            self.handle_hello(now, id, name, addresses);
         }
     }
 

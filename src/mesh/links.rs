@@ -26,6 +26,8 @@ pub enum LinkEnd {
     Mismatch,
     /// The other side has no free connection.
     Full,
+    /// It was dialled by a code, and no game has that code.
+    UnknownCode,
 }
 
 impl LinkEnd {
@@ -36,6 +38,7 @@ impl LinkEnd {
             LinkEnd::Violation | LinkEnd::Accused => LeaveReason::Violation,
             LinkEnd::Mismatch => LeaveReason::Mismatch,
             LinkEnd::Full => LeaveReason::Full,
+            LinkEnd::UnknownCode => LeaveReason::UnknownCode,
         }
     }
 }
@@ -59,8 +62,10 @@ pub(super) struct Joiner {
 pub(super) enum Role {
     /// A peer that dialled us, perhaps with a ticket that the master will announce.
     Stranger { ticket: Option<Ticket> },
-    /// The peer that we ask to let us in.
+    /// A peer that we ask to let us in, or that has sent us on to the master.
     Contact,
+    /// A newcomer that was sent on to the master. It is answered again once there is another one.
+    SentOn { name: String, addresses: Vec<SocketAddr> },
     /// A newcomer that this master lets in.
     Joiner(Box<Joiner>),
     /// A player, or a newcomer that is proposed as one.

@@ -7,7 +7,7 @@ use super::links::{Election, Expected, Link, LinkEnd, LinkId, Role};
 use super::message::{Key, Message, Stamp, Ticket};
 use super::output::{Action, Happening, MeshFault};
 use super::roster::{LeaveReason, Member, Players, Roster, Start, bit};
-use super::{ASK_AGAIN, JOIN_TIMEOUT, MAX_PLAYERS, REPORT_GRACE};
+use super::{JOIN_TIMEOUT, MAX_PLAYERS, REPORT_GRACE};
 use crate::time::{Duration, Instant};
 
 /// The settings of a peer.
@@ -20,8 +20,6 @@ pub struct MeshConfig {
     pub addresses: Vec<SocketAddr>,
     /// The maximum of players, set by the host; the others learn it.
     pub places: u8,
-    /// Whether players may join after the start, set by the host.
-    pub late: bool,
     /// The silence that ends a link.
     pub timeout: Duration,
 }
@@ -29,9 +27,8 @@ pub struct MeshConfig {
 /// How far this peer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It asks to be let in; it was sent on to another peer `hops` times.
+    /// It asks to be let in, and asks again at this time.
     Asking {
-        hops: u32,
         again_at: Instant,
     },
     /// It has a number, and connects to the other members.
@@ -49,10 +46,10 @@ pub struct Mesh {
     pub(super) me: (u8, u32),
     pub(super) links: Vec<Link>,
     pub(super) expected: Vec<Expected>,
-    /// The addresses to ask again.
-    pub(super) contact: Vec<SocketAddr>,
     /// The contact that the application gave: it is asked again if the one that it named doesn't answer.
-    first_contact: Vec<SocketAddr>,
+    pub(super) contact: Vec<SocketAddr>,
+    /// How often this newcomer was sent on to another peer, or asked again.
+    pub(super) hops: u32,
     /// The roster that was agreed on, and the proposed one after it.
     pub(super) stable: Roster,
     pub(super) pending: Option<Roster>,
@@ -110,7 +107,7 @@ pub(super) struct Report {
 }
 
 impl Mesh {
-    fn new(config: MeshConfig, phase: Phase) -> Self {
+    pub(super) fn new(config: MeshConfig, phase: Phase) -> Self {
         Mesh {
             config,
             phase,
@@ -118,7 +115,7 @@ impl Mesh {
             links: Vec::new(),
             expected: Vec::new(),
             contact: Vec::new(),
-            first_contact: Vec::new(),
+            hops: 0,
             stable: Roster::default(),
             pending: None,
             last: Stamp::default(),
@@ -157,7 +154,6 @@ impl Mesh {
         let stable = Roster {
             members: vec![member],
             places: config.places.clamp(1, MAX_PLAYERS as u8),
-            late: config.late,
             ..Roster::default()
         };
         let mut mesh = Mesh {
@@ -185,9 +181,8 @@ impl Mesh {
 
     /// A peer that joins a game; `contact` are the addresses of one of its members.
     pub fn join(config: MeshConfig, contact: Vec<SocketAddr>) -> Self {
-        let mut mesh = Mesh::new(config, Phase::Asking { hops: 0, again_at: Instant::NEVER });
+        let mut mesh = Mesh::new(config, Phase::Asking { again_at: Instant::NEVER });
         mesh.actions.push_back(Action::Ask { addresses: contact.clone() });
-        mesh.first_contact.clone_from(&contact);
         mesh.contact = contact;
         mesh
     }
@@ -343,11 +338,7 @@ impl Mesh {
         let Some(link) = self.link_mut(id) else { return };
         (link.is_up, link.since, link.address) = (true, now, Some(address));
         match link.role {
-            Role::Contact => {
-                let MeshConfig { name, addresses, .. } = &self.config;
-                let message = Message::Hello { name: name.clone(), addresses: addresses.clone() };
-                self.send(id, message);
-            }
+            Role::Contact => self.say_hello(id),
             Role::Player { .. } => self.say_reached(),
             _ => {}
         }
@@ -362,21 +353,9 @@ impl Mesh {
             return;
         }
         match link.role {
-            Role::Contact => match self.phase {
-                Phase::Asking { hops, again_at } if again_at == Instant::NEVER => {
-                    let reason = match how {
-                        LinkEnd::Lost | LinkEnd::Left | LinkEnd::Parted if hops > 0 => {
-                            return self.ask_again(now, hops);
-                        }
-                        LinkEnd::Lost | LinkEnd::Left | LinkEnd::Parted => LeaveReason::NoAnswer,
-                        other => other.reason(),
-                    };
-                    self.end(now, reason);
-                }
-                _ => {}
-            },
+            Role::Contact => self.lose_contact(now, how),
             Role::Player { player, joined } => self.lose_player(now, (player, joined), link.is_up, how),
-            Role::Stranger { .. } | Role::Joiner(_) | Role::Over => {}
+            Role::Stranger { .. } | Role::SentOn { .. } | Role::Joiner(_) | Role::Over => {}
         }
         self.after_links(now);
     }
@@ -414,7 +393,7 @@ impl Mesh {
         let Some(link) = self.link_mut(id) else { return Ok(()) };
         let handled = match (&mut link.role, message) {
             (Role::Over, _) => Ok(()),
-            (Role::Stranger { ticket: None }, Message::Hello { name, addresses }) => {
+            (Role::Stranger { ticket: None } | Role::SentOn { .. }, Message::Hello { name, addresses }) => {
                 self.handle_hello(now, id, name, addresses);
                 Ok(())
             }
@@ -455,7 +434,7 @@ impl Mesh {
         if let Phase::Asking { again_at, .. } = self.phase
             && again_at <= now
         {
-            self.ask_now();
+            self.ask_now(self.contact.clone());
         }
         let overdue: Vec<LinkId> =
             self.links.iter().filter(|link| self.patience(link) <= now).map(|link| link.id).collect();
@@ -524,21 +503,6 @@ impl Mesh {
     /// Whether this peer takes part in decisions: from its welcome on, as it may be proposed before it knows.
     pub(super) fn takes_part(&self) -> bool {
         self.is_member() || self.phase == Phase::Joining
-    }
-
-    /// Asks the first contact later.
-    pub(super) fn ask_again(&mut self, now: Instant, hops: u32) {
-        if hops >= super::MAX_HOPS {
-            return self.end(now, LeaveReason::NoAnswer);
-        }
-        self.contact.clone_from(&self.first_contact);
-        self.phase = Phase::Asking { hops: hops + 1, again_at: now + ASK_AGAIN };
-    }
-
-    pub(super) fn ask_now(&mut self) {
-        let Phase::Asking { hops, .. } = self.phase else { return };
-        self.phase = Phase::Asking { hops, again_at: Instant::NEVER };
-        self.actions.push_back(Action::Ask { addresses: self.contact.clone() });
     }
 
     /// Looks again at what changes with the links: a quorum, a vote, a decision.

@@ -101,8 +101,7 @@ mod tests {
         let roster = Roster {
             members: (0..16).map(member).collect(),
             places: 16,
-            late: true,
-            start: Some(Start { seed: 3, countdown: 4, players: 5 }),
+            start: Some(Start { seed: 3, countdown: 4, players: 5, late: true }),
             left: vec![(1, 2, LeaveReason::Lost); 16],
         };
         let stamp = Stamp { epoch: 7, revision: 8 };

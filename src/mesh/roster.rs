@@ -65,6 +65,8 @@ packet! {
         NoAnswer = 9,
         /// This peer closed it.
         Closed = 10,
+        /// The rendezvous server knows no game with this code.
+        UnknownCode = 11,
     }
 }
 
@@ -78,6 +80,8 @@ packet! {
         /// The players at the time of the agreement: the same for all, even if some leave later. The master fills it in with
         /// the proposal.
         pub players: Players,
+        /// Whether players may join after the start.
+        pub late: bool,
     }
 }
 
@@ -89,8 +93,6 @@ packet! {
         pub members: Counted<Member, 8, MAX_PLAYERS>,
         /// How many players there may be.
         pub places: u8,
-        /// Whether players may join after the start.
-        pub late: bool,
         pub start: Option<Start>,
         /// The members of the previous roster that left: player, joining, reason.
         pub left: Counted<(Player, u32, LeaveReason), 8, MAX_PLAYERS>,

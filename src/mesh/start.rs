@@ -13,7 +13,7 @@ impl Mesh {
             return false;
         }
         self.start = Some(start);
-        if !self.stable.late {
+        if !start.late {
             self.refuse_joiners(now);
         }
         self.decide(now);

@@ -1,6 +1,6 @@
 //! What the machine does with its links: looks them up, sends on them, keeps early messages, and loses patience.
 
-use super::links::{Link, LinkId, Role};
+use super::links::{Link, LinkEnd, LinkId, Role};
 use super::machine::Mesh;
 use super::message::Message;
 use super::output::{Action, MeshFault};
@@ -98,7 +98,9 @@ impl Mesh {
         };
         let role = match &link.role {
             Role::Stranger { ticket: None } => link.since + HELLO_TIMEOUT,
-            Role::Stranger { ticket: Some(_) } | Role::Joiner(_) => link.since + JOIN_TIMEOUT,
+            Role::Stranger { ticket: Some(_) } | Role::SentOn { .. } | Role::Joiner(_) => {
+                link.since + JOIN_TIMEOUT
+            }
             Role::Player { player, joined } => {
                 let known = self.stable.has(*player, *joined)
                     || self.pending.as_ref().is_some_and(|pending| pending.has(*player, *joined));
@@ -116,7 +118,10 @@ impl Mesh {
         let Some(link) = self.link_mut(id) else { return };
         match link.role {
             Role::Joiner(_) => self.refuse(now, id, LeaveReason::Unreachable),
-            Role::Contact => self.end(now, LeaveReason::NoAnswer),
+            Role::Contact => {
+                self.drop_link(id, LeaveReason::NoAnswer);
+                self.lose_contact(now, LinkEnd::Lost);
+            }
             Role::Player { .. } if !link.deferred.is_empty() => {
                 // There was a master all along: the sender only claims to be one.
                 link.deferred.clear();

@@ -300,15 +300,8 @@ impl Client {
         ghosts: Option<&Bound<'py, PyAny>>,
         protocol: &Py<Protocol>,
     ) -> PyResult<Settings<'py>> {
-        let protocol = protocol.get();
-        let made = match ghosts {
-            Some(given) => {
-                let ghosts = argument("ghosts", given, "a dict of ghost classes or None")?;
-                made_classes(&ghosts, &protocol.ghosts)?
-            }
-            None => Vec::new(),
-        };
-        Settings::new(given, &CLIENT, protocol, made)
+        let made = made_classes(ghosts, &protocol.get().ghosts)?;
+        Settings::new(given, &CLIENT, protocol.get(), made)
     }
 
     fn dial(
@@ -374,7 +367,7 @@ impl Client {
         if let Some(directory) = settings.arrivals.directory.take() {
             host.set_chunk_store(Box::new(directory));
         }
-        let rate = host.protocol().time().map(|time| time.rate);
+        let rate = protocol.get().time.as_ref().map(|time| time.rate);
         let reconnecting = reconnect.map(|(tokens, config)| {
             let seed = random(&mut *entropy(network.clone()));
             Box::new(Reconnecting::new(tokens, config, seed, driver.now()))
@@ -423,10 +416,10 @@ impl Client {
     pub(super) fn hosted<'py>(
         py: Python<'py>,
         protocol: Py<Protocol>,
-        given: Given<'py>,
+        (given, made): (Given<'py>, Vec<(usize, Py<PyType>)>),
         (peer, seat): (&Endpoint, Seat),
     ) -> PyResult<Self> {
-        let mut settings = Self::settings(given, None, &protocol)?;
+        let mut settings = Settings::new(given, &CLIENT, protocol.get(), made)?;
         settings.share_network_with(py, peer);
         let driver = peer.with(|_, driver| driver.open_hosted(false, driver.local_address()))?;
         let reconnect = Some((Tokens::Seat(seat), AT_ONCE));

@@ -106,11 +106,11 @@ impl Endpoint {
         let poller = socket.map(|socket| Poller::new(socket.handle()?)).transpose();
         let poller = poller.map_err(|error| os_error(py, &error, address.0))?;
         let seed = visit_seed(network.is_some(), driver.now());
-        let part = match kind.has_world {
-            true => ghosts::part(protocol.get(), kind.is_server, seed),
-            false => Ghosts::None,
+        let roles = match kind.has_world {
+            true => (ghosts::part(protocol.get(), kind.is_server, seed), protocol.get().time.as_ref()),
+            false => (Ghosts::None, None),
         };
-        let mut state = State::new(host, driver, part, hooks, pending);
+        let mut state = State::new(host, driver, roles, hooks, pending);
         state.interests = ghosts::interests(protocol.get(), kind.is_server);
         let state = Shared::new(py, kind.name, state, poller, process)?;
         let server = kind.is_server.then(|| Arc::downgrade(&state));

@@ -9,8 +9,8 @@ use super::ghosts::{Properties, references};
 use super::{time, yojimbo};
 use crate::netcode::Spoken;
 use crate::replication::{Classes, References};
-use crate::transport::protocol::ServerTime;
-use crate::transport::{self, ChannelConfig, Framing, Share};
+use crate::session::protocol::{self, ServerTime};
+use crate::transport::{self, ChannelConfig, Framing};
 
 /// An argument in seconds, from 0 to `high`.
 pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
@@ -37,6 +37,8 @@ pub(crate) struct Protocol {
     pub(super) references: Arc<References>,
     pub(super) calls: Calls,
     /// The class of clients' inputs, if any.
+    /// The server's time, if it has one.
+    pub(super) time: Option<ServerTime>,
     pub(super) input_class: Option<Class>,
 }
 
@@ -74,7 +76,7 @@ impl Protocol {
         let (framing, fold_hash) = framing_of(yojimbo, &classes)?;
         let (time, input_class) = time::about(inputs, tick_rate)?.unzip();
         let ghost_classes = cores_of(py, &mut ghosts, time.as_ref().map(|time| time.rate))?;
-        let layers = (ghost_classes.as_deref(), time, peers);
+        let layers = (ghost_classes.as_deref(), time.as_ref(), peers);
         let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
         let core = core_of(&classes, configs, framing, layers)?;
         let id = if fold_hash { id ^ core.hash() } else { id };
@@ -96,6 +98,7 @@ impl Protocol {
             ghost_classes,
             references,
             calls,
+            time,
             input_class: input_class.flatten(),
         })
     }
@@ -109,7 +112,7 @@ impl Protocol {
         calls: Vec<Py<PyAny>> =
             self.calls.declared.iter().map(|declared| declared.call.clone_ref(py)).collect();
         inputs: Option<Py<PyType>> = self.input_class.as_ref().map(|class| class.class().clone_ref(py));
-        tick_rate: Option<u32> = self.core.time().map(|time| time.rate);
+        tick_rate: Option<u32> = self.time.as_ref().map(|time| time.rate);
         channels: Vec<Py<Channel>> = self.channels.iter().map(|channel| channel.clone_ref(py)).collect();
         __repr__: String = format!("Protocol(id={:#x}, messages=[{}])", self.id, self.class_names());
     }
@@ -225,6 +228,14 @@ impl Protocol {
         ChannelError::new_err(format!("channel must be {}, not '{name}'", names(&self.channels)))
     }
 
+    /// Whether messages of a class go on a reliable channel.
+    pub(super) fn is_reliable(&self, class: &Bound<'_, PyType>) -> bool {
+        let number = self.number_of_class(class.as_any());
+        let channel = number.and_then(|number| self.channel(None, Some(number)));
+        channel
+            .is_ok_and(|channel| matches!(self.core.channels()[channel].kind, ChannelKind::Reliable { .. }))
+    }
+
     /// The protocol's description for a server in development mode, if both sides compare hashes.
     pub(super) fn spoken(&self) -> Option<Spoken> {
         let Framing::Native = self.core.framing() else { return None };
@@ -233,7 +244,7 @@ impl Protocol {
 
     /// Whether a game of peers with it has a server, which a player hosts.
     pub(super) fn is_hosted(&self) -> bool {
-        !self.ghosts.is_empty() || self.core.time().is_some() || !self.calls.is_empty()
+        !self.ghosts.is_empty() || self.time.is_some() || !self.calls.is_empty()
     }
 
     /// How many bytes of a channel's values are retained for newcomers, if any.
@@ -350,22 +361,18 @@ fn core_of(
     classes: &[Class],
     configs: Vec<ChannelConfig>,
     framing: Framing,
-    (ghosts, time, peers): (Option<&Classes>, Option<ServerTime>, bool),
+    (ghosts, time, peers): (Option<&Classes>, Option<&ServerTime>, bool),
 ) -> PyResult<transport::Protocol> {
     let types: Vec<_> = classes.iter().map(Class::message_type).collect();
     let has_layers = ghosts.is_some() || time.is_some() || peers;
-    let mut core = if types.is_empty() && has_layers && framing == Framing::Native {
+    let core = if types.is_empty() && has_layers && framing == Framing::Native {
         transport::Protocol::of_layers(configs).map_err(value_error)?
     } else {
         transport::Protocol::with_framing(types, configs, framing).map_err(value_error)?
     };
-    if let Some(classes) = ghosts {
-        core = core.with_ghosts(classes.describe(), Share::default()).map_err(value_error)?;
-    }
-    if let Some(about) = time {
-        core = core.with_time(about, Share::default()).map_err(value_error)?;
-    }
-    if peers { core.with_peers().map_err(value_error) } else { Ok(core) }
+    let ghosts = ghosts.map(|classes| protocol::ghosts(classes.describe()));
+    let features = [ghosts, time.map(protocol::time), peers.then(protocol::peers)];
+    features.into_iter().flatten().try_fold(core, transport::Protocol::extended).map_err(value_error)
 }
 
 /// The number of each class by its address, sorted.

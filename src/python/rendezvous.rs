@@ -99,7 +99,7 @@ impl Rendezvous {
         if !is_title(title) {
             refuse!(
                 PyValueError,
-                "title must be up to {MAX_TITLE_BYTES} bytes in UTF-8 without control characters, not {title:?}"
+                "title must be up to {MAX_TITLE_BYTES} bytes in UTF-8 without characters that control lines or direction, not {title:?}"
             );
         }
         match self.address {

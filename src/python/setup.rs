@@ -55,14 +55,6 @@ pub(super) fn check_network(is_threaded: bool, network: Option<&VirtualNetwork>)
     Ok(())
 }
 
-/// The simulated network's randomness, or the operating system's.
-pub(super) fn entropy(network: Option<VirtualNetwork>) -> Box<dyn Entropy + Send> {
-    match network {
-        Some(network) => Box::new(network),
-        None => Box::new(OsEntropy),
-    }
-}
-
 /// A random number.
 pub(super) fn random(entropy: &mut dyn Entropy) -> u64 {
     let mut bytes = [0; 8];

@@ -10,6 +10,7 @@ use crate::driver::reports::{Counted, DropReport, Dropped, HookClock, Refusals};
 use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Next, Service};
 use crate::endpoint::{Goodbye, Transfers};
 use crate::replication::Interests;
+use crate::session::protocol::ServerTime;
 use crate::session::{Ghosts, Session, Tick};
 use crate::transport::Read;
 
@@ -42,12 +43,12 @@ impl State {
     pub(super) fn new(
         host: Host,
         driver: Driver,
-        ghosts: Ghosts,
+        (ghosts, time): (Ghosts, Option<&ServerTime>),
         hooks: HookClock,
         pending: Pending,
     ) -> Self {
         State {
-            carrier: Carrier::new(Session::with_ghosts(host, ghosts), driver),
+            carrier: Carrier::new(Session::with_roles(host, ghosts, time), driver),
             drops: DropReport::default(),
             hooks,
             refusals: Refusals::default(),

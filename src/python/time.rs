@@ -10,11 +10,11 @@ use super::codec::Class;
 use super::ghosts::owned_ages;
 use crate::driver::Carrier;
 use crate::session::Timing;
+use crate::session::protocol::ServerTime;
 use crate::session::timing::ServerTiming;
 use crate::store::sequence::nearest;
 use crate::timeline::packet::{MAX_INPUT_BITS, MAX_INPUTS};
 use crate::timeline::{InputCounters, InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
-use crate::transport::protocol::ServerTime;
 use crate::wire::Encoded;
 
 /// The maximum of a server's ticks a second.

@@ -1,7 +1,11 @@
 //! Lobby codes: six letters that people read to each other.
 //!
-//! Promises: no vowels, so that no code is a word, and no two letters that look or sound alike. Six of 19 letters give
-//! 47 million codes: with 10,000 games, one guess in 4,700 hits.
+//! Promises: no vowels, so that no code is a word, and no two letters that look or sound alike.
+//!
+//! Six of 19 letters give 47 million codes. A server tells a wrong code from a right one, but answers a source that guesses
+//! only 10 times at once and then once in 2 seconds; a source is an IPv4 address or an IPv6 /64. One source finds a certain
+//! game after 1.5 years on average, and any of 10,000 games after 2.6 hours. A code keeps nobody out: for that, a game has a
+//! key.
 
 use core::fmt;
 use core::str::FromStr;

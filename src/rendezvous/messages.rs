@@ -175,23 +175,35 @@ impl Part for Title {
     }
 }
 
-impl Asked {
-    /// The bytes of such a request: above those of its answers.
-    fn padded_bytes(&self) -> usize {
-        match self.request {
-            Request::Register { .. } => REGISTER_BYTES,
-            Request::Join { .. } => JOIN_BYTES,
-            Request::List { .. } => LIST_BYTES,
-            Request::Unregister { .. } | Request::Observe => OBSERVE_BYTES,
-        }
-    }
+/// The bytes of requests with this first byte: above those of their answers.
+fn padded_bytes(kind: u8) -> Option<usize> {
+    Some(match kind {
+        1 => REGISTER_BYTES,
+        3 => JOIN_BYTES,
+        4 => LIST_BYTES,
+        2 | 5 => OBSERVE_BYTES,
+        _ => return None,
+    })
+}
 
+impl Asked {
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let end = out.len() + self.padded_bytes();
+        let start = out.len();
         out.extend([MAGIC, REQUEST]);
         out.extend(to_bytes::<Asked>(self));
-        debug_assert!(out.len() <= end);
-        out.resize(end, 0);
+        let bytes = padded_bytes(out[start + HEADER_BYTES - 1]).unwrap_or_default();
+        debug_assert!(out.len() - start <= bytes);
+        out.resize(start + bytes, 0);
+    }
+
+    /// The number and cookie of a request, whose other parts may be anything. None if the datagram hasn't the length of
+    /// one, or needs no cookie.
+    pub(super) fn head(datagram: &[u8]) -> Option<(u32, ShortTag)> {
+        let (number, rest) = datagram.strip_prefix(&[MAGIC, REQUEST])?.split_first_chunk()?;
+        let (cookie, rest) = rest.split_first_chunk()?;
+        let kind = *rest.first()?;
+        let is_one = padded_bytes(kind) == Some(datagram.len()) && kind != 5;
+        is_one.then_some((u32::from_le_bytes(*number), *cookie))
     }
 
     pub(super) fn read(datagram: &[u8]) -> Option<Self> {
@@ -201,7 +213,8 @@ impl Asked {
         let (left, last) = (reader.position().div_ceil(8), said[reader.position() / 8..].first());
         let is_zero = |byte: &u8| *byte == 0;
         let is_padded = last.is_none_or(|last| last >> (reader.position() % 8) == 0);
-        let fits = datagram.len() == asked.padded_bytes() && is_padded && said[left..].iter().all(is_zero);
+        let bytes = padded_bytes(*datagram.get(HEADER_BYTES - 1)?);
+        let fits = Some(datagram.len()) == bytes && is_padded && said[left..].iter().all(is_zero);
         fits.then_some(asked)
     }
 }
@@ -242,7 +255,104 @@ impl Answer {
     }
 }
 
-/// Whether a title may be shown to others.
+/// Whether a title may be shown to others: none of its characters ends a line or reorders the text around the title.
 pub fn is_title(title: &str) -> bool {
-    title.len() <= MAX_TITLE_BYTES && !title.chars().any(char::is_control)
+    let changes_lines = |letter: char| letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}');
+    // The characters of Unicode's property Bidi_Control.
+    let reorders = |letter| matches!(letter, '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    title.len() <= MAX_TITLE_BYTES && !title.chars().any(|letter| changes_lines(letter) || reorders(letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rendezvous::relay::RelayTerms;
+    use crate::time::UnixSeconds;
+
+    const FAR: SocketAddr = SocketAddr::new(IpAddr::V6(core::net::Ipv6Addr::LOCALHOST), 65_535);
+
+    fn bytes_of(request: Request) -> usize {
+        let mut out = Vec::new();
+        Asked { number: 1, cookie: [1; TAG_BYTES], request }.write(&mut out);
+        out.len()
+    }
+
+    fn bytes_of_answer(answer: &Answer) -> usize {
+        let mut out = Vec::new();
+        answer.write(u32::MAX, &[1; 16], &mut out);
+        out.len()
+    }
+
+    #[test]
+    fn the_largest_answers_to_a_request_are_no_larger_than_the_request() {
+        let sighting = Sighting { second: Some(FAR), inside: vec![FAR; MAX_INSIDE] };
+        let title = "t".repeat(MAX_TITLE_BYTES);
+        let info = GameInfo { title, protocol_id: u64::MAX, players: 255, max_players: 255, listed: true };
+        let code = LobbyCode::random(0);
+        let terms =
+            RelayTerms { channel: u64::MAX, side: true, expires: UnixSeconds(0), bytes_per_second: 1 };
+        let peer = Introduction {
+            session: u64::MAX,
+            key: [1; 16],
+            leads: true,
+            outside: FAR,
+            sighting: sighting.clone(),
+            relay: Some((FAR, RelayToken::new(&[1; 32], terms))),
+        };
+        let games = vec![ListedGame { code, info: info.clone() }; GAMES_A_PAGE];
+        let secret = [1; 16];
+        let refused = Answer::Refused { why: LobbyRefusal::ServerFull };
+        let cases = [
+            (
+                Request::Register { secret, info, sighting: sighting.clone() },
+                vec![Answer::Registered { code, seen: FAR }, refused.clone()],
+                1,
+            ),
+            (Request::Unregister { secret }, vec![], 0),
+            (
+                Request::Join { code, protocol_id: 1, nonce: [1; 16], sighting },
+                vec![Answer::Introduction { peer }, refused],
+                // One for each side.
+                2,
+            ),
+            (
+                Request::List { protocol_id: 1, first: 0 },
+                vec![Answer::Games { total: u16::MAX, first: u16::MAX, games }],
+                1,
+            ),
+            (Request::Observe, vec![Answer::Observed { seen: FAR }], 1),
+        ];
+        let challenge = Answer::Challenge { cookie: [1; TAG_BYTES], second_port: u16::MAX, seen: FAR };
+        for (request, answers, receivers) in cases {
+            let asked = bytes_of(request.clone());
+            assert!(bytes_of_answer(&challenge) <= asked.min(36), "{request:?}");
+            for answer in answers {
+                assert!(receivers * bytes_of_answer(&answer) <= asked, "{request:?}: {answer:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_cookie_is_read_before_the_rest() {
+        let mut bytes = Vec::new();
+        let (cookie, request) = ([7; TAG_BYTES], Request::List { protocol_id: 1, first: 0 });
+        Asked { number: 3, cookie, request }.write(&mut bytes);
+        bytes.iter_mut().skip(HEADER_BYTES).for_each(|byte| *byte = 0xFF);
+        assert_eq!((Asked::head(&bytes), Asked::read(&bytes)), (Some((3, cookie)), None));
+        assert_eq!((0..bytes.len()).find_map(|cut| Asked::head(&bytes[..cut])), None);
+        let mut observe = Vec::new();
+        Asked { number: 3, cookie, request: Request::Observe }.write(&mut observe);
+        assert_eq!(Asked::head(&observe), None, "it needs no cookie");
+    }
+
+    #[test]
+    fn titles_end_no_line_and_turn_no_text_around() {
+        for title in ["", "Ann's game ✓", "משחק", "👩\u{200D}🚀"] {
+            assert!(is_title(title), "{title:?}");
+        }
+        for title in ["a\nb", "a\u{2028}b", "a\u{202E}b", "\u{200F}a", "a\u{2066}", "a\0", "\u{85}"] {
+            assert!(!is_title(title), "{title:?}");
+        }
+        assert!(!is_title(&"a".repeat(MAX_TITLE_BYTES + 1)));
+    }
 }

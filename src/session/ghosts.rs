@@ -4,12 +4,14 @@
 //! goes to a client before the application knows the client. A peer that writes what only the other side may write is
 //! disconnected.
 
-use super::timing::{Timing, packet_time};
-use crate::endpoint::{Dial, Event, Host, PeerHandle};
+use super::feature::{Feature, Moment};
+use super::protocol::{GHOSTS, ghost_channel};
+use super::timing::packet_time;
+use crate::endpoint::{self, Dial, Event, Host, PeerHandle};
 use crate::replication::{Mirror, Publisher, Violation};
 use crate::time::Instant;
 use crate::transport::{Notification, OpaqueBody, Received};
-use crate::wire::BitReader;
+use crate::wire::{BitReader, BitWriter};
 
 /// An endpoint's role in ghosts.
 #[derive(Default)]
@@ -38,66 +40,82 @@ impl Ghosts {
     pub fn has_news(&self) -> bool {
         if let Ghosts::Mirror(mirror) = self { mirror.has_news() } else { false }
     }
+}
 
-    /// Takes a payload that arrived with a datagram. `server` is the peer whose world a client is shown.
-    ///
-    /// # Errors
-    /// How the peer broke the protocol.
-    pub(super) fn read(
-        &mut self,
-        host: &Host,
-        server: &mut Option<PeerHandle>,
-        peer: PeerHandle,
-        received: &Received,
-        timing: &mut Timing,
-    ) -> Result<(), Violation> {
-        let body = OpaqueBody::read(&received.body);
-        let reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
-        let is_shown = self.follow(host, server, peer);
-        let (Ghosts::Mirror(mirror), true) = (self, is_shown) else { return Err(Violation::Forged) };
-        let mut tick = reader.clone();
-        mirror.handle_packet(packet_time(host, mirror, peer, received), reader)?;
-        timing.note_ghosts(received.received_at, peer, tick.bits(16).unwrap_or_default() as u32);
-        Ok(())
+/// Ghosts as a feature of a session.
+pub(super) struct GhostPart {
+    pub(super) role: Ghosts,
+    /// The server whose world a client is shown.
+    pub(super) server: Option<PeerHandle>,
+    wants: Vec<(PeerHandle, usize)>,
+}
+
+impl GhostPart {
+    pub(super) fn new(role: Ghosts) -> Self {
+        GhostPart { role, server: None, wants: Vec::new() }
     }
 
     /// Whether a client is shown this peer's world: that of the server it dialled, or of another one once the
     /// connection to the first is over.
-    pub(super) fn follow(&mut self, host: &Host, server: &mut Option<PeerHandle>, peer: PeerHandle) -> bool {
-        let Ghosts::Mirror(mirror) = self else { return false };
-        if *server == Some(peer) {
+    pub(super) fn follow(&mut self, host: &Host, peer: PeerHandle) -> bool {
+        let Some(mirror) = self.role.mirror() else { return false };
+        if self.server == Some(peer) {
             return true;
         }
         let is_here = |dial: &Dial| dial.disconnect_reason().is_none();
-        if host.dialled(peer).is_none() || server.and_then(|server| host.dialled(server)).is_some_and(is_here)
-        {
+        let has_server = self.server.and_then(|server| host.dialled(server)).is_some_and(is_here);
+        if host.dialled(peer).is_none() || has_server {
             return false;
         }
-        if server.replace(peer).is_some() {
+        if self.server.replace(peer).is_some() {
             mirror.await_visit();
         }
         true
     }
+}
 
-    /// Takes the notifications of the ghosts' own packets out of the application's.
-    pub(super) fn take_notifications(
+impl Feature for GhostPart {
+    fn name(&self) -> &'static str {
+        GHOSTS
+    }
+
+    fn read(
         &mut self,
-        channel: Option<usize>,
-        notifications: &mut Vec<(PeerHandle, Notification)>,
-    ) {
-        let (Ghosts::Publisher(publisher), Some(channel)) = (self, channel) else { return };
-        notifications.retain(|(peer, notification)| {
-            let other = usize::from(notification.channel) != channel;
-            if !other {
-                publisher.handle_notification(*peer, notification.tag, notification.delivered);
-            }
-            other
-        });
+        _: Moment,
+        host: &Host,
+        peer: PeerHandle,
+        _: usize,
+        received: Received,
+    ) -> Result<Option<u16>, String> {
+        let body = OpaqueBody::read(&received.body);
+        let reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+        let is_shown = self.follow(host, peer);
+        let Some(mirror) = self.role.mirror().filter(|_| is_shown) else {
+            return Err(Violation::Forged.to_string());
+        };
+        let mut tick = reader.clone();
+        let arrived = (received.received_at, received.packet_sequence);
+        let time = packet_time(host, mirror, peer, arrived);
+        mirror.handle_packet(time, reader).map_err(|violation| violation.to_string())?;
+        Ok(Some(tick.bits(16).unwrap_or_default() as u16))
+    }
+
+    /// A report about the time arrived, which comes when no ghost changes too.
+    fn note_tick(&mut self, host: &Host, peer: PeerHandle, arrived: (Instant, u64), low: u16) {
+        if let Some(mirror) = self.role.mirror() {
+            mirror.note_tick(packet_time(host, mirror, peer, arrived), low);
+        }
+    }
+
+    fn note_fate(&mut self, peer: PeerHandle, fate: &Notification) {
+        if let Some(publisher) = self.role.publisher() {
+            publisher.handle_notification(peer, fate.tag, fate.delivered);
+        }
     }
 
     /// Admits peers that the application now knows, and removes those that left.
-    pub(super) fn note_events(&mut self, events: &[Event]) {
-        let Ghosts::Publisher(publisher) = self else { return };
+    fn note_events(&mut self, _: Moment, _: &Host, events: &[Event]) {
+        let Some(publisher) = self.role.publisher() else { return };
         for event in events {
             match event {
                 Event::Accepted { peer, client_id, .. } => publisher.welcome(*peer, *client_id),
@@ -107,18 +125,28 @@ impl Ghosts {
         }
     }
 
-    /// Registers the peers that have something to be sent.
-    pub(super) fn want(&mut self, now: Instant, host: &mut Host, wants: &mut Vec<(PeerHandle, usize)>) {
-        let channel = host.protocol().ghost_channel();
-        let (Ghosts::Publisher(publisher), Some(channel)) = (self, channel) else { return };
-        wants.clear();
-        wants.extend(publisher.wants());
-        for (peer, least_bits) in wants.drain(..) {
+    fn want(&mut self, now: Instant, host: &mut Host) {
+        let channel = ghost_channel(host.protocol());
+        let (Some(publisher), Some(channel)) = (self.role.publisher(), channel) else { return };
+        self.wants.clear();
+        self.wants.extend(publisher.wants());
+        for (peer, least_bits) in self.wants.drain(..) {
             // A peer that is about to leave gets nothing more.
             let Some(connection) = host.connection_mut(peer) else { continue };
             if connection.want(channel, least_bits).is_ok() {
                 publisher.choose(peer, connection.budget_bits(now));
             }
         }
+    }
+
+    fn fill(
+        &mut self,
+        _: Moment,
+        peer: PeerHandle,
+        channel: usize,
+        bits: usize,
+        writer: &mut BitWriter,
+    ) -> Option<u32> {
+        endpoint::Feature::fill(self.role.publisher()?, peer, channel, bits, writer)
     }
 }

@@ -3,14 +3,15 @@
 //!
 //! Promises: the application never gets a chunk with a world, and only the master's own server is dialled.
 
+use core::net::SocketAddr;
 use std::any::Any;
 use std::sync::Arc;
 
 use super::hosting::{Agreed, Hosting, HostingCounters, News, Transfer, WorldBytes, WorldId};
 use super::peer_links::pass_of;
 use super::peers::PeerPart;
-use crate::endpoint::{Host, PeerHandle};
-use crate::mesh::{Players, bit};
+use crate::endpoint::{DisconnectReason, Host, PeerHandle};
+use crate::mesh::{LeaveReason, Phase, Players, bit};
 use crate::netcode::{ConnectToken, TOKEN_BYTES};
 use crate::rendezvous::member_address;
 use crate::time::Instant;
@@ -31,6 +32,38 @@ fn id_in(label: &str) -> Option<WorldId> {
     Some((epoch.parse().ok()?, sequence.parse().ok()?))
 }
 
+/// Where a peer stands in a hosted game.
+#[derive(Debug)]
+pub struct Standing {
+    /// Whether the server that it runs may go on.
+    pub serves: bool,
+    /// How its client ends, if the game is over for this peer.
+    pub end: Option<DisconnectReason>,
+    /// The newest token for the master's server.
+    pub seat: Option<ConnectToken>,
+}
+
+/// The id of a player's client at every host's server.
+pub fn client_id((player, joined): (u8, u32)) -> u64 {
+    u64::from(joined) << 8 | u64::from(player)
+}
+
+/// The end of a client's connection whose player is out of the game.
+fn end_of(reason: LeaveReason) -> DisconnectReason {
+    match reason {
+        LeaveReason::Kicked => DisconnectReason::Kicked,
+        LeaveReason::Closed | LeaveReason::Left => DisconnectReason::Closed,
+        LeaveReason::Full => DisconnectReason::ServerFull,
+        LeaveReason::Started => DisconnectReason::Refused,
+        LeaveReason::Mismatch => DisconnectReason::ProtocolMismatch,
+        LeaveReason::Violation => DisconnectReason::ProtocolViolation,
+        LeaveReason::UnknownCode => DisconnectReason::UnknownCode,
+        LeaveReason::Lost | LeaveReason::Unreachable | LeaveReason::Minority | LeaveReason::NoAnswer => {
+            DisconnectReason::TimedOut
+        }
+    }
+}
+
 impl PeerPart {
     /// The counters of a hosted game.
     pub fn hosting_counters(&self) -> Option<HostingCounters> {
@@ -45,6 +78,7 @@ impl PeerPart {
 
     /// The layer above has made a server, or can't load the world.
     pub fn note_begun(&mut self, now: Instant, is_fine: bool) {
+        self.seated.clear();
         if let Some(hosting) = self.core::<Hosting>() {
             hosting.note_begun(now, is_fine);
         }
@@ -72,14 +106,30 @@ impl PeerPart {
         self.is_host(now) && self.core::<Hosting>().is_some_and(|hosting| !hosting.has_handed_over())
     }
 
-    /// Sends a player the token for the server that this peer runs; takes its own. False if this isn't the master, or the
-    /// player isn't connected.
-    pub fn offer_seat(&mut self, player: (u8, u32), token: ConnectToken) -> bool {
+    /// The clients whose players left the game since they were sent tokens for the server that this peer runs: the server
+    /// loses them.
+    pub fn take_gone(&mut self) -> Vec<u64> {
+        let roster = self.mesh.roster();
+        let gone = self.seated.extract_if(.., |(player, joined)| !roster.has(*player, *joined));
+        gone.map(client_id).collect()
+    }
+
+    /// The players who have no token for the server that this peer runs, and the server's address in those.
+    pub fn unseated(&self) -> Option<(SocketAddr, Vec<(u8, u32)>)> {
+        let (player, joined) = self.mesh.identity()?;
+        let members = self.mesh.roster().members.iter().map(|member| (member.player, member.joined));
+        Some((member_address(player, joined), members.filter(|who| !self.seated.contains(who)).collect()))
+    }
+
+    /// Sends a player the token for the server that this peer runs; takes its own. The player stays unseated if this isn't
+    /// the master, or the player isn't connected.
+    pub fn offer_seat(&mut self, player: (u8, u32), token: ConnectToken) {
         if self.mesh.identity() == Some(player) {
             self.seat = Some(token);
-            return true;
+        } else if !self.mesh.offer_seat(player, pass_of(&token)) {
+            return;
         }
-        self.mesh.offer_seat(player, pass_of(&token))
+        self.seated.push(player);
     }
 
     /// The master sends the token for its server. Whatever the token names, only the master's own server is dialled.
@@ -90,9 +140,13 @@ impl PeerPart {
         self.seat = token.filter(leads_there).or(self.seat.take());
     }
 
-    /// Takes the token for the master's server, if another one came.
-    pub fn take_seat(&mut self) -> Option<ConnectToken> {
-        self.seat.take()
+    /// What the hosted game's server and client must do now. Takes the token for the master's server, if another one came.
+    pub fn take_standing(&mut self) -> Standing {
+        let end = match self.mesh.phase() {
+            Phase::Ended(reason) => Some(end_of(reason)),
+            _ => None,
+        };
+        Standing { serves: self.mesh.is_master() && end.is_none(), end, seat: self.seat.take() }
     }
 
     /// Carries out the actions of a hosted game.

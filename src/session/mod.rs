@@ -6,20 +6,27 @@
 //! application may read the parts of a tick in any order. A lingering session is ticked without its application, and
 //! ends in time.
 
+mod feature;
+mod features;
 mod ghosts;
 mod hosted;
 pub mod hosting;
 mod lockstep;
+mod opening;
 mod peer_links;
 mod peers;
+pub mod protocol;
 mod rollback;
 mod settings;
 mod tick;
 pub mod timing;
 mod view;
+mod ways;
 
 pub use ghosts::Ghosts;
+pub use hosted::{Standing, client_id};
 pub use lockstep::SharedLockstep;
+pub use opening::Opening;
 pub use peers::{Carried, PeerConfig, PeerPart};
 pub use rollback::SharedRollback;
 pub use settings::Setting;
@@ -29,8 +36,9 @@ pub use view::{ClientView, PastTick, PastView, Playing, View};
 
 use core::net::SocketAddr;
 
+use self::features::Features;
 use self::hosting::HostingCounters;
-use self::timing::Features;
+use self::protocol::ServerTime;
 use crate::endpoint::{Event, Goodbye, Host, MAX_LINGER, PeerHandle, Rooms};
 use crate::netcode;
 use crate::replication::Mirror;
@@ -48,18 +56,13 @@ pub struct Session {
     version: u64,
     lingering: Option<Lingering>,
     rooms: Rooms,
-    ghosts: Ghosts,
-    timing: Timing,
-    peers: Option<Box<PeerPart>>,
+    features: Features,
     /// An earlier tick told the application that it is connected, so it may see ghosts.
     shows_ghosts: bool,
     knows_server: bool,
-    /// The server whose world a client is shown.
-    server: Option<PeerHandle>,
     /// The last take held back the server's last event, so that the application can still look at the world.
     has_waited: bool,
     payloads: Vec<(PeerHandle, usize, Received)>,
-    wants: Vec<(PeerHandle, usize)>,
 }
 
 /// How long a host that leaves waits at most until the next hosts have its world.
@@ -76,48 +79,43 @@ struct Lingering {
 impl Session {
     /// A session of a new endpoint.
     pub fn new(host: Host) -> Self {
-        Self::with_ghosts(host, Ghosts::None)
+        Self::with_roles(host, Ghosts::None, None)
     }
 
-    /// Like [`Session::new`], with a role in ghosts.
-    pub fn with_ghosts(host: Host, ghosts: Ghosts) -> Self {
-        let about = host.protocol().time();
-        let timing = if host.listener().is_some() { Timing::server(about) } else { Timing::client(about) };
+    /// Like [`Session::new`], with a role in ghosts and in the server's time.
+    pub fn with_roles(host: Host, ghosts: Ghosts, time: Option<&ServerTime>) -> Self {
+        let timing = if host.listener().is_some() { Timing::server(time) } else { Timing::client(time) };
         let mut ghosts = ghosts;
         if let (Some(mirror), Timing::Client(_)) = (ghosts.mirror(), &timing) {
             mirror.note_owned();
         }
         Session {
+            features: Features::new(host.protocol(), ghosts, timing),
             host,
             version: 0,
             lingering: None,
             rooms: Rooms::default(),
-            ghosts,
-            timing,
-            peers: None,
             shows_ghosts: false,
             knows_server: false,
-            server: None,
             has_waited: false,
             payloads: Vec::new(),
-            wants: Vec::new(),
         }
     }
 
     /// Gives it its part in a game without a server, before anything else was done with it.
     pub fn set_peers(&mut self, now: Instant, part: PeerPart) {
         self.host.serve_peers();
-        self.peers.insert(Box::new(part)).host_game(now, &mut self.host);
+        self.features.peers.insert(Box::new(part)).host_game(now, &mut self.host);
     }
 
     /// Its part in a game without a server.
     pub fn peers(&mut self) -> Option<&mut PeerPart> {
-        self.peers.as_deref_mut()
+        self.features.peers.as_deref_mut()
     }
 
     /// The counters of a game that the peers host.
     pub fn hosting_counters(&self) -> Option<HostingCounters> {
-        self.peers.as_ref()?.hosting_counters()
+        self.features.peers.as_ref()?.hosting_counters()
     }
 
     /// The endpoint, for queries.
@@ -134,7 +132,7 @@ impl Session {
     /// Dials again after the connection to the server is over. The time of that connection ends now; its ghosts stay until
     /// the next server tells which of them it continues.
     pub fn redial(&mut self, netcode: netcode::Client) -> PeerHandle {
-        self.timing.forget_server();
+        self.features.timing.forget_server();
         self.change().dial_prepared(netcode, 0)
     }
 
@@ -150,30 +148,26 @@ impl Session {
 
     /// The session's role in ghosts.
     pub fn ghosts(&mut self) -> &mut Ghosts {
-        &mut self.ghosts
+        &mut self.features.ghosts.role
     }
 
     /// The session's role in inputs and the server's time.
     pub fn timing(&mut self) -> &mut Timing {
-        &mut self.timing
+        &mut self.features.timing
     }
 
     /// A server's tick: the last one flushed, with the number that ghosts' packets carry.
     pub fn tick(&mut self) -> u32 {
-        match (&mut self.ghosts, &self.timing) {
-            (Ghosts::Publisher(publisher), _) => publisher.tick(),
-            (_, Timing::Server(timing)) => timing.flushes(),
-            _ => 0,
-        }
+        self.features.tick()
     }
 
     /// Takes the inputs for the tick that now begins, by this clock: once a tick, after [`Session::take`].
     pub fn take_inputs(&mut self, clock: impl FnOnce() -> Instant) {
-        if self.timing.inputs().is_none() {
+        if self.features.timing.inputs().is_none() {
             return;
         }
         let (now, tick) = (clock(), self.tick());
-        if let Timing::Server(timing) = &mut self.timing {
+        if let Timing::Server(timing) = &mut self.features.timing {
             timing.take(now, tick);
         }
     }
@@ -181,7 +175,7 @@ impl Session {
     /// The world as a client sees it, to be read in each tick. The server's last event is held back for one tick so
     /// that the final state can still be read. None until the tick after the one with the connected event.
     pub fn mirror(&mut self) -> Option<&mut Mirror> {
-        if self.shows_ghosts { self.ghosts.mirror() } else { None }
+        if self.shows_ghosts { self.features.ghosts.role.mirror() } else { None }
     }
 
     /// Shows a client's world in a view, at `now` or at a tick that the application asks for. Returns the tick that is shown,
@@ -193,9 +187,10 @@ impl Session {
         tick: Option<f64>,
         columns: &mut [C],
     ) -> Option<f64> {
-        let mirror = self.ghosts.mirror().filter(|_| self.shows_ghosts)?;
-        let heard = self.server.and_then(|server| timing::newest_without_loss(&self.host, mirror, server));
-        view.show((mirror, self.timing.player()), heard, now, tick, columns)
+        let mirror = self.features.ghosts.role.mirror().filter(|_| self.shows_ghosts)?;
+        let server = self.features.ghosts.server;
+        let heard = server.and_then(|server| timing::newest_without_loss(&self.host, mirror, server));
+        view.show((mirror, self.features.timing.player()), heard, now, tick, columns)
     }
 
     /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.
@@ -207,51 +202,26 @@ impl Session {
         datagram: &mut [u8],
         out: &mut Datagrams,
     ) {
-        if let Some(peers) = &mut self.peers {
+        if let Some(peers) = &mut self.features.peers {
             peers.set_unix(now, unix);
         }
         self.change().handle_datagram(now, unix, from, datagram, out);
         let mut payloads = core::mem::take(&mut self.payloads);
         self.host.take_payloads(&mut payloads);
         for (peer, channel, received) in payloads.drain(..) {
-            self.read(now, peer, channel, received, out);
+            let before = self.features.ghosts.server;
+            let read = self.features.read(now, &self.host, peer, channel, received);
+            self.note_server(before);
+            if let Err((feature, why)) = read {
+                self.host.refuse_payload(now, peer, feature, &why, out);
+            }
         }
         self.payloads = payloads;
         self.run_peers(now, out);
     }
 
-    /// Hands a payload to the feature whose channel it came on.
-    fn read(
-        &mut self,
-        now: Instant,
-        peer: PeerHandle,
-        channel: usize,
-        received: Received,
-        out: &mut Datagrams,
-    ) {
-        let tick = self.tick();
-        let Session { host, ghosts, timing, server, .. } = self;
-        let read = if Some(channel) == host.protocol().ghost_channel() {
-            let before = *server;
-            let read = ghosts.read(host, server, peer, &received, timing);
-            self.note_server(before);
-            read.map_err(|violation| ("ghosts", violation.to_string()))
-        } else if Some(channel) == host.protocol().time_channel() {
-            let read = timing.read(now, host, tick, peer, &received, ghosts.mirror());
-            read.map_err(|fault| ("time", fault.to_string()))
-        } else {
-            if let Some(peers) = &mut self.peers {
-                peers.take_payload(peer, channel, received);
-            }
-            Ok(())
-        };
-        if let Err((feature, why)) = read {
-            self.host.refuse_payload(now, peer, feature, &why, out);
-        }
-    }
-
     fn run_peers(&mut self, now: Instant, out: &mut Datagrams) {
-        if let Some(peers) = &mut self.peers {
+        if let Some(peers) = &mut self.features.peers {
             peers.run(now, &mut self.host, out);
         }
     }
@@ -283,18 +253,17 @@ impl Session {
     fn take_rest(&mut self, now: Instant, tick: &mut Tick) {
         self.change().take_messages(&mut tick.inbox);
         self.host.take_chunk_events(&mut tick.chunks);
-        if let Some(peers) = &mut self.peers {
+        if let Some(peers) = &mut self.features.peers {
             peers.take_worlds(&mut tick.chunks);
         }
         self.host.take_notifications(&mut tick.notifications);
         self.host.take_packet_notifications(&mut tick.packet_notifications);
-        self.ghosts.take_notifications(self.host.protocol().ghost_channel(), &mut tick.notifications);
-        self.timing.take_notifications(self.host.protocol().time_channel(), &mut tick.notifications);
+        self.features.take_notifications(&mut tick.notifications);
         // Last: nothing of a peer may come before the application knows it.
         let (mut events, mut final_stats, mut here) = (Vec::new(), Vec::new(), None);
         // The application may never look at ghosts, or have no columns for them: the event is held back only once.
-        let is_shown = self.shows_ghosts && !self.has_waited && self.ghosts.has_news();
-        let (server, mut waits) = (self.server.filter(|_| is_shown), false);
+        let is_shown = self.shows_ghosts && !self.has_waited && self.features.ghosts.role.has_news();
+        let (server, mut waits) = (self.features.ghosts.server.filter(|_| is_shown), false);
         let is_here = |peer| {
             waits |= server == Some(peer);
             server == Some(peer) || here.get_or_insert_with(|| tick.peers()).contains(&peer)
@@ -304,33 +273,29 @@ impl Session {
         self.shows_ghosts = self.knows_server;
         for event in &events {
             if let Event::Dialled { peer, .. } = event {
-                let before = self.server;
-                if self.ghosts.follow(&self.host, &mut self.server, *peer) {
+                let before = self.features.ghosts.server;
+                if self.features.ghosts.follow(&self.host, *peer) {
                     self.note_server(before);
                     self.knows_server = true;
                 }
             }
         }
         self.rooms.note_events(now, &mut self.host, &events);
-        self.ghosts.note_events(&events);
-        let last = self.tick();
-        self.timing.note_events(&self.host, last, &events);
-        if let Some(peers) = &mut self.peers {
+        self.features.note_events(now, &self.host, &events);
+        if let Some(peers) = &mut self.features.peers {
             let is_more = peers.is_over() && !tick.peers().is_empty();
             peers.take(&events, is_more, &mut tick.players);
-            let core = self.host.protocol().core_channel();
-            tick.notifications.retain(|(_, fate)| Some(usize::from(fate.channel)) != core);
         }
         tick.events.append(&mut events);
         // Only a server's application asks for them.
-        if self.peers.is_none() {
+        if self.features.peers.is_none() {
             tick.final_stats.append(&mut final_stats);
         }
     }
 
     /// Hides the new server's world until the application knows that server.
     fn note_server(&mut self, before: Option<PeerHandle>) {
-        if before.is_some() && before != self.server {
+        if before.is_some() && before != self.features.ghosts.server {
             (self.shows_ghosts, self.knows_server) = (false, false);
         }
     }
@@ -339,26 +304,11 @@ impl Session {
     pub fn transmit(&mut self, now: Instant, out: &mut Datagrams) {
         self.version += 1;
         self.run_peers(now, out);
-        if let Some(peers) = &mut self.peers {
+        if let Some(peers) = &mut self.features.peers {
             peers.host_game(now, &mut self.host);
         }
         self.end_handover(now);
-        self.timing.begin_flush(self.ghosts.publisher());
-        self.ghosts.want(now, &mut self.host, &mut self.wants);
-        self.timing.want(now, &mut self.host);
-        if let Some(peers) = &mut self.peers {
-            peers.want(&mut self.host);
-        }
-        let tick = self.tick();
-        let (time_channel, timing) = (self.host.protocol().time_channel(), &mut self.timing);
-        let publisher = self.ghosts.publisher();
-        let peers = self.peers.as_deref_mut();
-        if publisher.is_none() && time_channel.is_none() && peers.is_none() {
-            return self.host.transmit(now, out);
-        }
-        let core_channel = self.host.protocol().core_channel();
-        let mut features = Features { now, tick, time_channel, publisher, timing, core_channel, peers };
-        self.host.transmit_with(now, out, &mut features);
+        self.features.transmit(now, &mut self.host, out);
     }
 
     /// Appends what needn't wait for a tick of the application; while it lingers, ticks included.
@@ -378,7 +328,7 @@ impl Session {
     /// When [`Session::transmit_between`] has something to do, unless a datagram arrives earlier.
     pub fn next_deadline(&self) -> Instant {
         let tick = self.lingering.as_ref().map_or(Instant::NEVER, |lingering| lingering.next_tick);
-        let peers = self.peers.as_ref().map_or(Instant::NEVER, |peers| peers.next_deadline());
+        let peers = self.features.peers.as_ref().map_or(Instant::NEVER, |peers| peers.next_deadline());
         self.host.next_deadline().min(tick).min(peers)
     }
 
@@ -388,7 +338,8 @@ impl Session {
     pub fn begin_close(&mut self, now: Instant, goodbye: Goodbye, out: &mut Datagrams) -> Option<Duration> {
         let linger = goodbye.linger.min(MAX_LINGER);
         let is_first = self.lingering.is_none();
-        let hands_over = is_first && self.peers.as_mut().is_some_and(|peers| peers.is_handing_over(now));
+        let hands_over =
+            is_first && self.features.peers.as_mut().is_some_and(|peers| peers.is_handing_over(now));
         if !hands_over {
             self.change().begin_close(now, goodbye.clone());
             if linger.is_zero() {
@@ -407,7 +358,7 @@ impl Session {
 
     /// Ends the connections of a host that leaves, once the next hosts have its world or were given enough time.
     fn end_handover(&mut self, now: Instant) {
-        let (Some(lingering), Some(peers)) = (&mut self.lingering, &mut self.peers) else { return };
+        let (Some(lingering), Some(peers)) = (&mut self.lingering, &mut self.features.peers) else { return };
         let Some(linger) = lingering.goodbye.as_ref().map(|goodbye| goodbye.linger) else { return };
         let mut chunks = Vec::new();
         self.host.take_chunk_events(&mut chunks);

@@ -55,12 +55,12 @@ pub(super) fn link_end(reason: DisconnectReason, detail: Option<&str>) -> LinkEn
         }
         Reason::ProtocolMismatch | Reason::Refused => LinkEnd::Mismatch,
         Reason::ServerFull => LinkEnd::Full,
+        Reason::UnknownCode => LinkEnd::UnknownCode,
         Reason::TimedOut
         | Reason::Replaced
         | Reason::Stalled
         | Reason::RequestTimedOut
         | Reason::Unreachable
-        | Reason::UnknownCode
         | Reason::NoPath
         | Reason::ResponseTimedOut
         | Reason::TokenExpired => LinkEnd::Lost,

@@ -9,12 +9,14 @@
 use core::net::SocketAddr;
 use std::any::Any;
 
+use super::feature::{Feature, Moment};
 use super::peer_links::{MARK, OUT, body_bytes, link_end, pass_of, rest, ticket_in};
+use super::protocol::{PEERS, peer_channels};
 use super::settings::{self, Setting};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, Detail, Event, Goodbye, Host, PeerHandle};
 use crate::mesh::{self, Action, Happening, LeaveReason, LinkEnd, Mesh, Message, Ticket, bit, is_dialable};
 use crate::netcode::{self, ConnectToken, Key, TOKEN_BYTES, TokenParams, USER_DATA_BYTES};
-use crate::rendezvous::{MemberRelay, Neighbour, lobby_code, member_address, member_of};
+use crate::rendezvous::lobby_code;
 use crate::rng::Entropy;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
@@ -63,16 +65,13 @@ const CODE_PATIENCE: Duration = Duration::from_secs(5);
 /// The minimum of bits in which a core is asked to write.
 const MIN_CORE_BITS: usize = 64;
 
-/// The name of this feature in violations.
-const FEATURE: &str = "peers";
-
 /// A peer's half of its session.
 pub struct PeerPart {
     pub(super) mesh: Mesh,
     entropy: Box<dyn Entropy + Send>,
     /// The wall clock at the newest instant at which it was read: a suspended machine's monotonic clock stands still.
     unix: (Instant, UnixSeconds),
-    config: PeerConfig,
+    pub(super) config: PeerConfig,
     pub(super) core: Option<Box<dyn Carried>>,
     /// The kind of game, and the settings that must be the same on all sides.
     kind: &'static str,
@@ -88,6 +87,8 @@ pub struct PeerPart {
     payloads: Vec<(PeerHandle, usize, Received)>,
     /// The newest token for the master's server.
     pub(super) seat: Option<ConnectToken>,
+    /// The players who were sent tokens for this peer's server.
+    pub(super) seated: Vec<(u8, u32)>,
     /// The worlds of a hosted game that are under way: their numbers and receivers.
     pub(super) worlds: Vec<(PeerHandle, u64, u8)>,
 }
@@ -141,6 +142,7 @@ impl PeerPart {
             links: Vec::new(),
             payloads: Vec::new(),
             seat: None,
+            seated: Vec::new(),
             worlds: Vec::new(),
         };
         // A host is in its game from the first tick on.
@@ -202,25 +204,6 @@ impl PeerPart {
         self.players.iter().find(|it| it.handle == handle).map(|it| (it.player, it.joined))
     }
 
-    /// The other players, with the addresses of the links to them.
-    pub fn neighbours(&self) -> impl Iterator<Item = Neighbour> {
-        self.mesh.known().map(|((player, joined), address)| Neighbour { player, joined, address })
-    }
-
-    /// Tells who carries for others of the players, and where they are.
-    pub fn tell_neighbours(&self, relay: &mut MemberRelay) {
-        let neighbours = self.neighbours().map(|it| Neighbour {
-            address: it.address.filter(|address| member_of(*address).is_none()),
-            ..it
-        });
-        relay.set_neighbours(self.mesh.number(), neighbours);
-    }
-
-    /// Where the connection to a player leads, while there is one.
-    pub fn address_of(&self, player: (u8, u32)) -> Option<SocketAddr> {
-        self.mesh.known().find(|(other, address)| *other == player && address.is_some())?.1
-    }
-
     /// Whether this peer's part in the game has ended.
     pub(super) fn is_over(&self) -> bool {
         matches!(self.mesh.phase(), mesh::Phase::Ended(_))
@@ -243,11 +226,6 @@ impl PeerPart {
 
     fn unix(&self, now: Instant) -> UnixSeconds {
         UnixSeconds(self.unix.1.0 + (now - self.unix.0).as_secs())
-    }
-
-    /// Takes what a channel of peers carried, for the next `PeerPart::run`.
-    pub(super) fn take_payload(&mut self, peer: PeerHandle, channel: usize, received: Received) {
-        self.payloads.push((peer, channel, received));
     }
 
     /// Handles what arrived, and carries out the mesh's actions.
@@ -277,8 +255,8 @@ impl PeerPart {
                 }
             }
             for (peer, channel, received) in core::mem::take(&mut self.payloads) {
-                if let Err(why) = self.read(now, host, peer, channel, &received) {
-                    host.refuse_payload(now, peer, FEATURE, &why, out);
+                if let Err(why) = self.handle_payload(now, host, peer, channel, &received) {
+                    host.refuse_payload(now, peer, PEERS, &why, out);
                 }
             }
             for (peer, how) in over {
@@ -301,7 +279,7 @@ impl PeerPart {
     }
 
     /// Handles a message on one of the channels of peers.
-    fn read(
+    fn handle_payload(
         &mut self,
         now: Instant,
         host: &Host,
@@ -309,8 +287,7 @@ impl PeerPart {
         channel: usize,
         received: &Received,
     ) -> Result<(), String> {
-        let protocol = host.protocol();
-        if Some(channel) == protocol.core_channel() {
+        if peer_channels(host.protocol()).is_some_and(|(_, core)| core == channel) {
             let player = self.players.iter().find(|player| player.handle == peer && !player.over);
             let (Some(player), Some(core)) = (player, &mut self.core) else { return Ok(()) };
             let body = OpaqueBody::read(&received.body);
@@ -372,38 +349,16 @@ impl PeerPart {
                 }
                 Action::End { link, reason } => self.end(now, host, link, reason, out),
                 Action::Refuse { link, fault } => {
-                    host.refuse_payload(now, PeerHandle::from_number(link), FEATURE, &fault.to_string(), out);
+                    host.refuse_payload(now, PeerHandle::from_number(link), PEERS, &fault.to_string(), out);
                 }
             }
         }
     }
 
-    /// The addresses by which a newcomer reaches a member.
-    fn ways_to(&self, (player, joined): (u8, u32), mut addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
-        addresses.retain(|address| is_dialable(*address));
-        // A peer behind a NAT is reached by its code alone.
-        if addresses.iter().any(|address| lobby_code(*address).is_some()) {
-            addresses.retain(|address| lobby_code(*address).is_some());
-        }
-        if self.config.relaying {
-            addresses.push(member_address(player, joined));
-        }
-        addresses
-    }
-
-    /// An address that stands for a member leads there from here alone: others are told those of the roster.
-    fn name_elsewhere(&self, addresses: &mut Vec<SocketAddr>) {
-        if let Some((player, joined)) = addresses.iter().find_map(|address| member_of(*address)) {
-            let member = self.mesh.roster().member(player).filter(|member| member.joined == joined);
-            *addresses = member.map(|member| member.addresses.clone()).unwrap_or_default();
-        }
-    }
-
     fn send(&mut self, now: Instant, host: &mut Host, link: u64, message: &Message, out: &mut Datagrams) {
         let protocol = host.protocol();
-        let (Some(channel), Some(message_type)) = (protocol.peer_channel(), protocol.peer_type()) else {
-            return;
-        };
+        let (channels, message_type) = (peer_channels(protocol), protocol.type_of(PEERS));
+        let (Some((channel, _)), Some(message_type)) = (channels, message_type) else { return };
         let bytes = message.write();
         let mut writer = BitWriter::with_buffer(Vec::with_capacity(bytes.len() + 8));
         bytes.iter().for_each(|byte| writer.bits(u64::from(*byte), 8));
@@ -412,7 +367,7 @@ impl PeerPart {
         let sent = host.send(now, handle, channel, message, SendOptions::default());
         if sent.is_err() && host.is_connected(handle) {
             // It acks nothing, and messages to it must arrive.
-            host.refuse_payload(now, handle, FEATURE, "the peer stopped acknowledging lobby messages", out);
+            host.refuse_payload(now, handle, PEERS, "the peer stopped acknowledging lobby messages", out);
         }
     }
 
@@ -546,11 +501,30 @@ impl PeerPart {
             false
         });
     }
+}
+
+impl Feature for PeerPart {
+    fn name(&self) -> &'static str {
+        PEERS
+    }
+
+    /// Keeps what a channel of peers carried, for the next `PeerPart::run`.
+    fn read(
+        &mut self,
+        _: Moment,
+        _: &Host,
+        peer: PeerHandle,
+        channel: usize,
+        received: Received,
+    ) -> Result<Option<u16>, String> {
+        self.payloads.push((peer, channel, received));
+        Ok(None)
+    }
 
     /// Marks the players for whom the core may have a packet.
-    pub(super) fn want(&mut self, host: &mut Host) {
+    fn want(&mut self, _: Instant, host: &mut Host) {
         self.unfilled = 0;
-        let (Some(channel), Some(core)) = (host.protocol().core_channel(), &self.core) else { return };
+        let (Some((_, channel)), Some(core)) = (peer_channels(host.protocol()), &self.core) else { return };
         let patience = core.ack_patience();
         for player in self.players.iter().filter(|player| !player.over) {
             let Some(connection) = host.connection_mut(player.handle) else { continue };
@@ -562,10 +536,11 @@ impl PeerPart {
     }
 
     /// Lets the core write for a player.
-    pub(super) fn fill(
+    fn fill(
         &mut self,
-        now: Instant,
+        Moment { now, .. }: Moment,
         peer: PeerHandle,
+        _: usize,
         bits: usize,
         writer: &mut BitWriter,
     ) -> Option<u32> {

@@ -5,15 +5,15 @@
 
 use std::sync::Arc;
 
-use super::peers::PeerPart;
-use crate::endpoint::{Dial, Event, Feature, Host, PeerHandle};
+use super::feature::{Feature, Moment};
+use super::protocol::{ServerTime, TIME, time_channel};
+use crate::endpoint::{Dial, Event, Host, PeerHandle};
 use crate::replication::{Mirror, PacketTime, Publisher};
 use crate::store::sequence::ahead;
 use crate::time::Instant;
 use crate::timeline::packet::{self, InputFault, Report};
 use crate::timeline::referee::TickTime;
 use crate::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig, Referee};
-use crate::transport::protocol::ServerTime;
 use crate::transport::{Notification, OpaqueBody, Received};
 use crate::wire::{BitReader, BitWriter};
 
@@ -31,8 +31,12 @@ const DEFAULT_MAX_LEAD: f64 = 1.0;
 const MAX_CHECKED: i64 = 320;
 
 /// When a packet with a tick arrived, and how many were lost since the packet with a tick before it.
-pub(super) fn packet_time(host: &Host, mirror: &Mirror, peer: PeerHandle, received: &Received) -> PacketTime {
-    let (at, sequence) = (received.received_at, received.packet_sequence);
+pub(super) fn packet_time(
+    host: &Host,
+    mirror: &Mirror,
+    peer: PeerHandle,
+    (at, sequence): (Instant, u64),
+) -> PacketTime {
     let lost = mirror.newest_packet().map_or(0, |before| missing_between(host, peer, before, sequence));
     PacketTime { at, sequence, lost }
 }
@@ -154,72 +158,67 @@ impl Timing {
         }
     }
 
-    /// A packet of ghosts arrived, for a tick with these low bits.
-    pub(super) fn note_ghosts(&mut self, at: Instant, peer: PeerHandle, tick: u32) {
+    /// Counts a tick if no ghosts count it, and otherwise notes which ghosts changed.
+    pub(super) fn begin_flush(&mut self, publisher: Option<&mut Publisher>) {
+        let Timing::Server(timing) = self else { return };
+        match publisher {
+            Some(publisher) => publisher.owned_changes(&mut timing.changes),
+            None => timing.flushes += 1,
+        }
+    }
+}
+
+impl Feature for Timing {
+    fn name(&self) -> &'static str {
+        TIME
+    }
+
+    fn read(
+        &mut self,
+        moment: Moment,
+        host: &Host,
+        peer: PeerHandle,
+        _: usize,
+        received: Received,
+    ) -> Result<Option<u16>, String> {
+        let body = OpaqueBody::read(&received.body);
+        let reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+        let read = match self {
+            Timing::Server(timing) => timing.read(moment, host, peer, reader).map(|()| None),
+            Timing::Client(timing) => timing.read(moment.now, host, peer, reader),
+            Timing::None => Err(InputFault::Forged),
+        };
+        read.map_err(|fault| fault.to_string())
+    }
+
+    /// A packet of ghosts arrived.
+    fn note_tick(&mut self, _: &Host, peer: PeerHandle, (at, _): (Instant, u64), low: u16) {
         if let Timing::Client(timing) = self
             && timing.server == Some(peer)
         {
-            timing.player.handle_ghosts(at, tick as u16);
+            timing.player.handle_ghosts(at, low);
         }
     }
 
-    /// Takes a payload that arrived with a datagram. `tick` is the server's newest one. The mirror notes the ticks of
-    /// reports, which arrive when no ghost changes too.
-    ///
-    /// # Errors
-    /// How the peer broke the protocol.
-    pub(super) fn read(
-        &mut self,
-        now: Instant,
-        host: &Host,
-        tick: u32,
-        peer: PeerHandle,
-        received: &Received,
-        mirror: Option<&mut Mirror>,
-    ) -> Result<(), InputFault> {
-        let body = OpaqueBody::read(&received.body);
-        let reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+    fn note_fate(&mut self, peer: PeerHandle, fate: &Notification) {
         match self {
-            Timing::Server(timing) => timing.read(now, host, peer, tick, reader),
-            Timing::Client(timing) => {
-                if let Some((report, mirror)) = timing.read(now, host, peer, reader)?.zip(mirror) {
-                    mirror.note_tick(packet_time(host, mirror, peer, received), report.tick);
+            Timing::Server(timing) if fate.delivered && fate.tag == 1 => {
+                if let Some(player) = timing.player_mut(peer) {
+                    player.note_high_delivered();
                 }
-                Ok(())
             }
-            Timing::None => Err(InputFault::Forged),
+            Timing::Client(timing) if timing.server == Some(peer) => {
+                timing.player.handle_fate(fate.tag as u8, fate.delivered);
+            }
+            _ => {}
         }
-    }
-
-    /// Takes the notifications of its own payloads out of the application's.
-    pub(super) fn take_notifications(
-        &mut self,
-        channel: Option<usize>,
-        notifications: &mut Vec<(PeerHandle, Notification)>,
-    ) {
-        let Some(channel) = channel else { return };
-        notifications.retain(|(peer, fate)| {
-            let other = usize::from(fate.channel) != channel;
-            match self {
-                Timing::Server(timing) if !other && fate.delivered && fate.tag == 1 => {
-                    if let Some(player) = timing.player_mut(*peer) {
-                        player.note_high_delivered();
-                    }
-                }
-                Timing::Client(timing) if !other && timing.server == Some(*peer) => {
-                    timing.player.handle_fate(fate.tag as u8, fate.delivered);
-                }
-                _ => {}
-            }
-            other
-        });
     }
 
     /// Admits peers that the application now knows, and removes those that left.
-    pub(super) fn note_events(&mut self, host: &Host, tick: u32, events: &[Event]) {
+    fn note_events(&mut self, moment: Moment, host: &Host, events: &[Event]) {
         for event in events {
             match (&mut *self, event) {
-                (Timing::Server(timing), Event::Accepted { peer, .. }) => timing.add(*peer, tick),
+                (Timing::Server(timing), Event::Accepted { peer, .. }) => timing.add(*peer, moment.tick),
                 (Timing::Server(timing), Event::Disconnected { peer, .. }) => timing.remove(*peer),
                 (Timing::Client(timing), Event::Dialled { peer, .. }) => timing.follow(host, *peer),
                 _ => {}
@@ -227,9 +226,8 @@ impl Timing {
         }
     }
 
-    /// Registers the peers that have something to be sent.
-    pub(super) fn want(&mut self, now: Instant, host: &mut Host) {
-        let Some(channel) = host.protocol().time_channel() else { return };
+    fn want(&mut self, now: Instant, host: &mut Host) {
+        let Some(channel) = time_channel(host.protocol()) else { return };
         let mut want = |peer, bits| {
             // A peer that is about to leave gets nothing more.
             host.connection_mut(peer).is_some_and(|connection| connection.want(channel, bits).is_ok())
@@ -249,12 +247,20 @@ impl Timing {
         }
     }
 
-    /// Counts a tick if no ghosts count it, and otherwise notes which ghosts changed.
-    pub(super) fn begin_flush(&mut self, publisher: Option<&mut Publisher>) {
-        let Timing::Server(timing) = self else { return };
-        match publisher {
-            Some(publisher) => publisher.owned_changes(&mut timing.changes),
-            None => timing.flushes += 1,
+    fn fill(
+        &mut self,
+        moment: Moment,
+        peer: PeerHandle,
+        _: usize,
+        bits: usize,
+        writer: &mut BitWriter,
+    ) -> Option<u32> {
+        match self {
+            Timing::Server(timing) => timing.fill(moment, peer, bits, writer),
+            Timing::Client(timing) if timing.server == Some(peer) => {
+                timing.player.write(moment.now, bits, writer).map(u32::from)
+            }
+            _ => None,
         }
     }
 }
@@ -299,6 +305,10 @@ impl ServerTiming {
     /// The tick whose inputs were taken last: the current one.
     pub fn tick(&self) -> u32 {
         self.taken_tick
+    }
+
+    pub fn rate(&self) -> f64 {
+        self.about.rate.into()
     }
 
     /// Whether clients have inputs to send.
@@ -352,19 +362,14 @@ impl ServerTiming {
 
     /// The current tick, or the last one, and when its inputs were taken.
     fn time(&self, tick: u32) -> TickTime {
-        TickTime {
-            tick: tick.max(self.taken_tick),
-            taken_at: self.taken_at,
-            rate: f64::from(self.about.rate),
-        }
+        TickTime { tick: tick.max(self.taken_tick), taken_at: self.taken_at, rate: self.rate() }
     }
 
     fn read(
         &mut self,
-        now: Instant,
+        Moment { now, tick }: Moment,
         host: &Host,
         peer: PeerHandle,
-        tick: u32,
         mut reader: BitReader<'_>,
     ) -> Result<(), InputFault> {
         if host.dialled(peer).is_some() {
@@ -385,15 +390,14 @@ impl ServerTiming {
     /// Writes a report about this tick.
     fn fill(
         &mut self,
-        now: Instant,
-        tick: u32,
+        Moment { now, tick }: Moment,
         peer: PeerHandle,
         bits: usize,
         writer: &mut BitWriter,
     ) -> Option<u32> {
         // If nobody took the tick's inputs, it has just begun.
         let taken_at = if self.taken_tick == tick { self.taken_at } else { now };
-        let time = TickTime { tick, taken_at, rate: f64::from(self.about.rate) };
+        let time = TickTime { tick, taken_at, rate: self.rate() };
         let changed = self.changes.get(peer.slot as usize).copied();
         let referee = self.player_mut(peer)?;
         if !referee.has_news() || bits < Report::MAX_BITS {
@@ -420,14 +424,14 @@ impl ClientTiming {
         }
     }
 
-    /// Reads a report; returns it if it is from the server that is followed.
+    /// Reads a report; returns the low bits of its tick if it is from the server that is followed.
     fn read(
         &mut self,
         now: Instant,
         host: &Host,
         peer: PeerHandle,
         mut reader: BitReader<'_>,
-    ) -> Result<Option<Report>, InputFault> {
+    ) -> Result<Option<u16>, InputFault> {
         if host.dialled(peer).is_none() {
             return Err(InputFault::Forged);
         }
@@ -436,35 +440,6 @@ impl ClientTiming {
             return Ok(None);
         }
         self.player.handle_report(now, &report);
-        Ok(Some(report))
-    }
-}
-
-/// All features, for one flush.
-pub(super) struct Features<'a> {
-    pub(super) now: Instant,
-    pub(super) tick: u32,
-    pub(super) time_channel: Option<usize>,
-    pub(super) publisher: Option<&'a mut Publisher>,
-    pub(super) timing: &'a mut Timing,
-    pub(super) core_channel: Option<usize>,
-    pub(super) peers: Option<&'a mut PeerPart>,
-}
-
-impl Feature for Features<'_> {
-    fn fill(&mut self, peer: PeerHandle, channel: usize, bits: usize, writer: &mut BitWriter) -> Option<u32> {
-        if Some(channel) == self.core_channel {
-            return self.peers.as_mut()?.fill(self.now, peer, bits, writer);
-        }
-        if Some(channel) != self.time_channel {
-            return self.publisher.as_mut()?.fill(peer, channel, bits, writer);
-        }
-        match &mut *self.timing {
-            Timing::Server(timing) => timing.fill(self.now, self.tick, peer, bits, writer),
-            Timing::Client(timing) if timing.server == Some(peer) => {
-                timing.player.write(self.now, bits, writer).map(u32::from)
-            }
-            _ => None,
-        }
+        Ok(Some(report.tick))
     }
 }

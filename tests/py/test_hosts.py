@@ -372,7 +372,7 @@ def test_when_the_relay_stops_the_players_hear_that_they_are_alone() -> None:
     [
         ("other version", tw.peers.LeaveReason.MISMATCH, tw.DisconnectReason.PROTOCOL_MISMATCH),
         ("other game", tw.peers.LeaveReason.MISMATCH, tw.DisconnectReason.PROTOCOL_MISMATCH),
-        ("over", tw.peers.LeaveReason.NO_ANSWER, tw.DisconnectReason.TIMED_OUT),
+        ("over", tw.peers.LeaveReason.UNKNOWN_CODE, tw.DisconnectReason.UNKNOWN_CODE),
         ("silent", tw.peers.LeaveReason.NO_ANSWER, tw.DisconnectReason.TIMED_OUT),
     ],
 )
@@ -464,3 +464,34 @@ def test_a_game_that_a_player_hosts_is_no_lockstep_or_rollback_game() -> None:
         tw.rollback.Rollback(peer, 6, players=1, me=0)
     party.run(1)
     assert party.hosts() == [party.seats[0]]
+
+
+def test_a_peers_client_makes_the_games_own_subclasses_of_ghosts() -> None:
+    class Drawn(Wolf):
+        seen = 0
+
+        def on_spawned(self) -> None:
+            Drawn.seen += 1
+
+    party = Party(2, ghosts={Wolf: Drawn})
+    late = party.add(ghosts={Wolf: Drawn})
+    party.run(2)
+    wolves = [wolf for seat in (party.seats[0], late) for wolf in seat.player.client.world.objects(Wolf)]
+    assert wolves
+    assert {type(wolf) for wolf in wolves} == {Drawn}
+    assert len(wolves) <= Drawn.seen
+    party.seats[0].silent = True
+    party.run(8)
+    assert party.seats[1].peer.server is not None
+    assert {type(wolf) for wolf in late.player.client.world.objects(Wolf)} == {Drawn}
+    # Its mistakes raise before there is a socket.
+    for ghosts, sentence in (
+        ({Wolf: int}, "must be a class derived from it"),
+        ({Chatter: Chatter}, "is not among the protocol's ghosts"),
+    ):
+        with pytest.raises(TypeError, match=sentence):
+            tw.peers.Peer.host(PROTOCOL, network=party.network, ghosts=ghosts)
+
+
+class Chatter:
+    pass

@@ -87,7 +87,6 @@ class Match:
             self.protocol,
             name="p0",
             players=places,
-            late_joining=True,
             tuning=tw.Tuning(bind="10.0.0.1:7"),
             network=self.network,
         )
@@ -95,7 +94,7 @@ class Match:
         for _ in range(1, count):
             self.join()
         self.run(3)
-        host.start(countdown=1.0, seed=9)
+        host.start(countdown=1.0, seed=9, late_joining=True)
         self.run(4)
         assert len(self.locksteps) == count
 

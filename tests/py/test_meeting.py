@@ -100,7 +100,7 @@ def code_of(peer: tw.peers.Peer[Chat]) -> str:
 @pytest.mark.parametrize("host", [None, *KINDS])
 def test_peers_behind_all_kinds_of_boxes_play_by_a_code(host: str | None) -> None:
     net = Internet(seed=2)
-    ann = net.host(host, players=6, late_joining=True)
+    ann = net.host(host, players=6)
     net.run(1)
     for kind in (None, *KINDS):
         # As people type it.
@@ -142,15 +142,25 @@ def test_a_game_goes_on_without_its_host_and_without_the_server() -> None:
     assert net.texts[left[1]] == ["still here"]
 
 
-def test_a_wrong_code_ends_in_no_answer() -> None:
+def test_a_wrong_code_ends_at_once_with_a_reason_of_its_own() -> None:
     net = Internet()
     net.host(None)
     stranger = net.join(None, "BCD-FGH")
-    net.run(60)
-    assert stranger.ended is tw.peers.LeaveReason.NO_ANSWER
+    net.run(1)
+    assert stranger.ended is tw.peers.LeaveReason.UNKNOWN_CODE
     counters = net.server.counters
-    assert counters["unknown_code"] > 0
+    assert counters["unknown_code"] == 1
     assert counters["introduced"] == 0
+
+
+def test_the_same_seed_gives_the_same_code() -> None:
+    codes = []
+    for seed in (1, 1, 2):
+        net = Internet(seed=seed)
+        ann = net.host(None)
+        net.run(1)
+        codes.append(code_of(ann))
+    assert codes[0] == codes[1] != codes[2]
 
 
 def test_over_loopback_threads_answer() -> None:

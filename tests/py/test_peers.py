@@ -148,8 +148,8 @@ def test_all_start_within_milliseconds(seed: int) -> None:
 
 def test_who_comes_late_is_refused_or_told_of_the_start() -> None:
     for late_joining in (False, True):
-        game = game_of(2, late_joining=late_joining)
-        game.peers[0].start(seed=5)
+        game = game_of(2)
+        game.peers[0].start(seed=5, late_joining=late_joining)
         game.run(2)
         late = game.join()
         game.run(3)
@@ -367,3 +367,26 @@ def test_nothing_comes_after_the_end_of_the_game() -> None:
                 break
         else:
             raise AssertionError("it was not kicked")
+
+
+@pytest.mark.parametrize("timeout", [5, 2])
+@pytest.mark.parametrize("ahead", [1.3, 1.1, 0.9, 0.7, 0.3, 0.0, -1.0, -2.5, -4.8])
+def test_a_newcomer_beside_a_dead_host_is_in_soon_after_there_is_another(timeout: int, ahead: float) -> None:
+    game = Game(conditions=tw.Conditions(latency=0.04), timeout=timeout)
+    for _ in range(2):
+        game.join(0)
+        game.run(2)
+    crash, step, late, master_at = 3.0, 1 / 30, None, None
+    for now in (step * number for number in range(600)):
+        if late is None and now >= crash - ahead:
+            late = game.join(1)
+        game.run(step, {0} if now >= crash else None)
+        if master_at is None and game.of(1, tw.peers.MasterChanged):
+            master_at = now
+        if late is not None and game.peers[late].me is not None:
+            break
+    # It joins before the host dies, or a second after there is another host and it asks.
+    assert late is not None
+    assert game.peers[late].ended is None
+    assert master_at is None or now <= max(master_at, crash - ahead) + 1.2, (master_at, now)
+    assert master_at is None or master_at <= crash + timeout + 1

@@ -164,9 +164,9 @@ def test_who_joins_late_is_told_that_it_has_no_part() -> None:
         found.append(started.players)
         return None
 
-    match = Match(make, 2, late_joining=True)
+    match = Match(make, 2)
     match.run(120)
-    match.peers[0].start()
+    match.peers[0].start(late_joining=True)
     match.run(120)
     match.add()
     match.run(240)

@@ -45,7 +45,7 @@ class Table:
                 "rendezvous": tw.peers.Rendezvous(relaying=(relaying or {}).get(number, True)),
             }
             if number == 0:
-                self.add(tw.peers.Peer.host(PROTOCOL, players=8, late_joining=True, **given))
+                self.add(tw.peers.Peer.host(PROTOCOL, players=8, **given))
             else:
                 self.add(tw.peers.Peer.join(self.at(0), PROTOCOL, **given))
                 self.until(lambda: self.peers[-1].me is not None or self.peers[-1].ended is not None)

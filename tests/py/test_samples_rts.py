@@ -81,7 +81,6 @@ def test_a_player_joins_the_running_match_by_its_code(tmp_path: Path) -> None:
         PROTOCOL,
         name="host",
         players=4,
-        late_joining=True,
         tuning=tw.Tuning(bind="10.0.0.1:7"),
         **common,
     )
@@ -109,7 +108,7 @@ def test_a_player_joins_the_running_match_by_its_code(tmp_path: Path) -> None:
     run(1)
     join(1)
     run(4)
-    host.start(countdown=1.0, seed=5)
+    host.start(countdown=1.0, seed=5, late_joining=True)
     run(20)
     path = tmp_path / "late.twrec"
     late = join(2, record=path)

@@ -11,11 +11,12 @@ use tickwire::replication::{
     Classes, Column, Condition, GhostClass, GhostEvent, GhostEventKind, Mirror, Publisher, PublisherConfig,
 };
 use tickwire::rng::Rng;
+use tickwire::session::protocol::{self as parts, ghost_channel};
 use tickwire::session::{Ghosts, Session, Tick};
 use tickwire::store::Datagrams;
 use tickwire::time::{Instant, UnixSeconds};
 use tickwire::transport::{
-    ChannelConfig, ConnectionConfig, Framing, Protocol, SendOptions, Share, Violation, YojimboConfig,
+    ChannelConfig, ConnectionConfig, Framing, Protocol, SendOptions, Violation, YojimboConfig,
 };
 use tickwire::wire::{BitSink, BitWriter, Kind};
 
@@ -46,7 +47,7 @@ fn coded_classes() -> Arc<Classes> {
 
 fn protocol(classes: &Classes) -> Arc<Protocol> {
     let protocol = (*game()).clone();
-    Arc::new(protocol.with_ghosts(classes.describe(), Share::default()).unwrap())
+    Arc::new(protocol.extended(parts::ghosts(classes.describe())).unwrap())
 }
 
 /// A server with a world, and clients; datagrams take no time, and some are lost.
@@ -73,14 +74,14 @@ impl World {
             connection: ConnectionConfig::default(),
             chunks: ChunkLimits::CLIENT,
         };
-        let channel = protocol.ghost_channel().unwrap();
+        let channel = ghost_channel(&protocol).unwrap();
         let publisher = Publisher::new(classes.clone(), PublisherConfig { channel, seed: 0 });
         let server = Host::server(config, protocol.clone(), &mut rng, UNIX).unwrap();
         World {
             now: Instant::ZERO,
             rng,
             loss,
-            server: Session::with_ghosts(server, Ghosts::Publisher(Box::new(publisher))),
+            server: Session::with_roles(server, Ghosts::Publisher(Box::new(publisher)), None),
             clients: (1..=clients).map(|id| Self::client(id, &classes, &protocol)).collect(),
             xs: vec![0; ROWS as usize],
             out: Datagrams::new(),
@@ -94,7 +95,7 @@ impl World {
             chunks: ChunkLimits::CLIENT,
         };
         let (client, _) = Host::client(config, protocol.clone(), Self::token(id), Instant::ZERO).unwrap();
-        Session::with_ghosts(client, Ghosts::Mirror(Box::new(Mirror::new(classes.clone()))))
+        Session::with_roles(client, Ghosts::Mirror(Box::new(Mirror::new(classes.clone()))), None)
     }
 
     fn token(id: u64) -> ConnectToken {
@@ -225,7 +226,7 @@ fn clients_come_to_have_the_world(mut world: World) {
 fn a_client_that_writes_ghosts_is_sent_away_and_others_stay() {
     let mut world = World::new(2, 0.0);
     (0..30).for_each(|_| drop(world.tick()));
-    let channel = world.server.host().protocol().ghost_channel().unwrap();
+    let channel = ghost_channel(world.server.host().protocol()).unwrap();
     let mut forged = BitWriter::new();
     forged.bits(0x1_2345, 17);
     let now = world.now;
@@ -247,7 +248,7 @@ fn a_mirror_reads_only_what_its_server_writes() {
     let mut world = World::new(1, 0.0);
     *world.server.ghosts() = Ghosts::Mirror(Box::new(Mirror::new(classes(20))));
     (0..30).for_each(|_| drop(world.tick()));
-    let channel = world.server.host().protocol().ghost_channel().unwrap();
+    let channel = ghost_channel(world.server.host().protocol()).unwrap();
     // A tick, no visit, and no section.
     let mut well_formed = BitWriter::new();
     well_formed.bits(0x2345, 18);
@@ -345,11 +346,11 @@ fn the_classes_are_part_of_what_both_sides_agree_on() {
     assert_ne!(hash(20), hash(21));
     assert_ne!(hash(20), game().hash());
     assert_ne!(hash(20), protocol(&coded_classes()).hash(), "coded or not");
-    assert_eq!((game().ghost_channel(), game().game_channels()), (None, 2));
+    assert_eq!((ghost_channel(&game()), game().game_channels()), (None, 2));
     let with = protocol(&classes(20));
-    assert_eq!((with.ghost_channel(), with.game_channels(), with.channels().len()), (Some(2), 2, 3));
+    assert_eq!((ghost_channel(&with), with.game_channels(), with.channels().len()), (Some(2), 2, 3));
     let yojimbo = Framing::Yojimbo(YojimboConfig::default());
     let messages = game().messages()[..1].to_vec();
     let yojimbo = Protocol::with_framing(messages, vec![ChannelConfig::unreliable()], yojimbo).unwrap();
-    assert!(yojimbo.with_ghosts(classes(20).describe(), Share::default()).is_err());
+    assert!(yojimbo.extended(parts::ghosts(classes(20).describe())).is_err());
 }

@@ -116,6 +116,30 @@ fn arrows_point_down_only() {
     }
 }
 
+/// Layers that carry features and know none of them by name.
+const WITHOUT_FEATURES: &[&str] = &["transport", "endpoint", "netcode", "wire", "store"];
+
+/// Names of features, in any case. A hint in a comment may name one.
+const FEATURES: &[&str] =
+    &["ghost", "lockstep", "rollback", "lobby", "replicat", "predict", "timeline", "mesh"];
+
+#[test]
+fn layers_below_name_no_feature() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for layer in WITHOUT_FEATURES {
+        let mut files = Vec::new();
+        sources(&src.join(layer), &mut files);
+        assert!(!files.is_empty(), "{layer}");
+        for path in files {
+            let code = code(&path);
+            let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            for (line, name) in lines.flat_map(|line| FEATURES.iter().map(move |name| (line, name))) {
+                assert!(!line.to_lowercase().contains(name), "{path:?} names a feature, {name}: {line}");
+            }
+        }
+    }
+}
+
 /// What differs between platforms, or between versions of the standard library: see `src/exact.rs`.
 const INEXACT: &[&str] = &[
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "exp", "exp2",

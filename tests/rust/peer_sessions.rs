@@ -8,6 +8,7 @@ use tickwire::endpoint::{ChunkLimits, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Host
 use tickwire::mesh::{Happening, LeaveReason, Mesh, MeshConfig};
 use tickwire::netcode;
 use tickwire::rng::Rng;
+use tickwire::session::protocol::peers;
 use tickwire::session::{PeerConfig, PeerPart, Session, Tick};
 use tickwire::store::Datagrams;
 use tickwire::time::{Duration, Instant, UnixSeconds};
@@ -35,7 +36,7 @@ fn address(peer: usize) -> SocketAddr {
 
 fn protocol() -> Arc<Protocol> {
     let game = protocol_with(vec![ChannelConfig::reliable_ordered()]);
-    Arc::new(Protocol::clone(&game).with_peers().unwrap())
+    Arc::new(Protocol::clone(&game).extended(peers()).unwrap())
 }
 
 impl World {
@@ -70,7 +71,6 @@ impl World {
             key: own_key,
             addresses: vec![address(peer)],
             places: 8,
-            late: true,
             timeout: Duration::from_secs(5),
         };
         let mesh = match contact {

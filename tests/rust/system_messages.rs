@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tickwire::endpoint::Inbox;
+use tickwire::session::protocol::peers;
 use tickwire::time::Instant;
 use tickwire::transport::{
     Body, ChannelConfig, Connection, ConnectionConfig, End, Framing, FramingError, Message, MessageType,
@@ -28,7 +29,7 @@ fn game() -> Protocol {
 
 /// The game's types are 0 and 1; that of peers is 2.
 fn protocol() -> Arc<Protocol> {
-    Arc::new(game().with_peers().unwrap())
+    Arc::new(game().extended(peers()).unwrap())
 }
 
 /// A message as a peer without manners writes it: 2 bits of type, 2 of channel.
@@ -99,7 +100,7 @@ fn peers_and_a_server_alone_differ() {
     let (alone, ours) = (game(), protocol());
     assert_ne!(alone.hash(), ours.hash());
     assert!(ours.describe().contains("\nsystem peers 5:peers opaque 8192\nchannel "), "{}", ours.describe());
-    assert_eq!((alone.peer_type(), ours.peer_type()), (None, Some(2)));
+    assert_eq!((alone.type_of("peers"), ours.type_of("peers")), (None, Some(2)));
     assert!(Inbox::with_tables(ours, &[2]).take_tables().0.is_empty(), "it has no table");
     let mut peer = Connection::new(&ConnectionConfig::default(), Arc::new(alone)).unwrap();
     let mut ours = Connection::new(&ConnectionConfig::default(), protocol()).unwrap();
@@ -117,8 +118,8 @@ fn yojimbo_and_too_many_types_have_no_peers() {
     let framing = Framing::Yojimbo(YojimboConfig::default());
     let channels = vec![ChannelConfig::reliable_ordered()];
     let yojimbo = Protocol::with_framing(vec![numbered("A")], channels.clone(), framing).unwrap();
-    assert_eq!(yojimbo.with_peers().unwrap_err(), FramingError::System { layer: "peers" });
+    assert_eq!(yojimbo.extended(peers()).unwrap_err(), FramingError::System { layer: "peers" });
     let full = Protocol::new(vec![numbered("A"); 65_536], channels).unwrap();
-    let error = full.with_peers().unwrap_err();
+    let error = full.extended(peers()).unwrap_err();
     assert_eq!(error.to_string(), "number of message types must be 1 to 65536, not 65537");
 }

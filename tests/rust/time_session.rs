@@ -8,12 +8,12 @@ use tickwire::endpoint::{
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::rng::Rng;
-use tickwire::session::{Session, Tick};
+use tickwire::session::protocol::{ServerTime, time as time_part, time_channel};
+use tickwire::session::{Ghosts, Session, Tick};
 use tickwire::store::Datagrams;
 use tickwire::time::{Instant, UnixSeconds};
 use tickwire::timeline::InputState;
-use tickwire::transport::protocol::ServerTime;
-use tickwire::transport::{ConnectionConfig, Protocol, Share, Violation};
+use tickwire::transport::{ConnectionConfig, Protocol, Violation};
 use tickwire::wire::{BitSink, BitWriter, Encoded, Kind, Schema};
 
 use crate::endpoint::ms;
@@ -22,10 +22,13 @@ use crate::pair::protocol as game;
 const PROTOCOL_ID: u64 = 7;
 const UNIX: UnixSeconds = UnixSeconds(1_000_000);
 
-fn protocol() -> Arc<Protocol> {
+fn server_time() -> ServerTime {
     let schema = Schema::new([("x", Kind::Bits { bits: 8 })]).unwrap();
-    let time = ServerTime { rate: 60, input: Some(("Move".into(), Arc::new(schema))) };
-    Arc::new((*game()).clone().with_time(time, Share::default()).unwrap())
+    ServerTime { rate: 60, input: Some(("Move".into(), Arc::new(schema))) }
+}
+
+fn protocol() -> Arc<Protocol> {
+    Arc::new((*game()).clone().extended(time_part(&server_time())).unwrap())
 }
 
 fn input(x: u64) -> Encoded {
@@ -71,7 +74,8 @@ impl Line {
         };
         let token = ConnectToken::generate(&params, &mut rng).unwrap();
         let (client, peer) = Host::client(config, protocol, token, Instant::ZERO).unwrap();
-        let (server, client) = (Session::new(server), Session::new(client));
+        let session = |host| Session::with_roles(host, Ghosts::None, Some(&server_time()));
+        let (server, client) = (session(server), session(client));
         Line { now: Instant::ZERO, server, client, peer, ended: Vec::new() }
     }
 
@@ -112,7 +116,7 @@ impl Line {
     fn forge(&mut self, by_client: bool, bytes: &[u8]) {
         let mut writer = BitWriter::new();
         bytes.iter().for_each(|byte| writer.bits(u64::from(*byte), 8));
-        let (channel, now) = (protocol().time_channel().unwrap(), self.now);
+        let (channel, now) = (time_channel(&protocol()).unwrap(), self.now);
         let (session, peer) = if by_client {
             (&mut self.client, self.peer)
         } else {
@@ -172,7 +176,7 @@ fn inputs_for_other_times_and_floods_are_counted_and_bounded() {
             writer.bits(1, 5);
             writer.bits(u64::from(tick), 16);
             writer.bits(7, 8);
-            let (channel, now, peer) = (protocol().time_channel().unwrap(), line.now, line.peer);
+            let (channel, now, peer) = (time_channel(&protocol()).unwrap(), line.now, line.peer);
             let _ = line.client.change().send_payload(now, peer, channel, writer.encoded(), 0);
         }
         line.tick();

@@ -117,8 +117,8 @@ class Lockstep:
             seconds = f"{peer.time - started.at:.1f} s"
             raise ValueError(
                 f"started.at must be at most {MAX_LATE:g} s ago, not {seconds}: a player who joins after the "
-                "start needs the others' world; give saving= with save and load, or host with "
-                "late_joining=False"
+                "start needs the others' world; give saving= with save and load, or start the "
+                "game with late_joining=False"
             )
         self._me = me.number
         self._peer = peer

@@ -13,9 +13,8 @@ use std::sync::{Mutex, PoisonError};
 pub use places::Meetings;
 pub use services::{Counted, Lookout};
 
-use super::entropy::OsEntropy;
 use super::polled::Driver;
-use super::simulated::VirtualNetwork;
+use super::simulated::{VirtualNetwork, entropy};
 use super::threaded::{Poller, Service, Shared};
 use super::udp::UdpConfig;
 use crate::rendezvous::{RelayServer, RelayServerConfig, RendezvousServer, RendezvousServerConfig};
@@ -107,7 +106,7 @@ pub fn rendezvous(
     let lookout = lookout.transpose()?;
     let second_port = lookout.as_ref().map_or(0, |lookout| lookout.address().port());
     let config = RendezvousServerConfig { second_port, ..config };
-    let server = RendezvousServer::new(config, &mut OsEntropy);
+    let server = RendezvousServer::new(config, &mut *entropy(network));
     Ok((Meeting::start(driver, server)?, lookout))
 }
 
@@ -121,5 +120,5 @@ pub fn relay(
     network: Option<VirtualNetwork>,
 ) -> io::Result<Meeting<RelayServer>> {
     let driver = open(address, network.as_ref())?;
-    Meeting::start(driver, RelayServer::new(config, &mut OsEntropy))
+    Meeting::start(driver, RelayServer::new(config, &mut *entropy(network)))
 }

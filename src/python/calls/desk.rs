@@ -69,6 +69,7 @@ impl Desk {
             // Clients trust their server.
             rate: kind.is_server.then_some(declared.rate),
             disconnects: declared.disconnects,
+            waits: protocol.get().is_reliable(declared.message.bind(py)),
             timeout: declared.timeout,
         });
         Desk {

@@ -98,16 +98,9 @@ impl Desk {
         Ok(Ghosts::Here(found))
     }
 
-    /// Lets a call wait for its ghosts; gives it back if there is no room for it.
-    pub(super) fn await_ghosts(&self, py: Python<'_>, arrived: Arrived) -> PyResult<Option<Arrived>> {
-        let protocol = self.protocol.get();
-        let channel = self.channel_of(py, arrived.call)?;
-        let kind = protocol.core.channels()[channel].kind;
-        let is_reliable = matches!(kind, ChannelKind::Reliable { .. });
+    /// Lets a call wait for its ghosts; gives it back if it can't.
+    pub(super) fn await_ghosts(&self, arrived: Arrived) -> PyResult<Option<Arrived>> {
         let now = self.now()?;
-        if !is_reliable {
-            return Ok(Some(arrived));
-        }
         Ok(lock(&self.core).wait(now, arrived))
     }
 

@@ -67,7 +67,7 @@ impl Desk {
                     None
                 }
                 Ghosts::Missing(outcome) => Some(outcome),
-                Ghosts::Awaited => match self.await_ghosts(py, arrived)? {
+                Ghosts::Awaited => match self.await_ghosts(arrived)? {
                     None => return Ok(()),
                     Some(back) => {
                         arrived = back;
@@ -104,16 +104,10 @@ impl Desk {
         request: Option<u16>,
         outcome: Outcome,
     ) -> PyResult<()> {
-        if outcome != Outcome::Refused {
-            self.counts.count(CallOutcome::Gone);
-            return self.refuse(py, arrived, request, outcome);
-        }
-        self.counts.count(CallOutcome::Refused);
-        if !declared.disconnects {
-            return self.refuse(py, arrived, request, outcome);
-        }
+        let ends = lock(&self.core).leave_out(arrived.call, outcome == Outcome::Refused);
+        let Some(why) = ends else { return self.refuse(py, arrived, request, outcome) };
         self.discard_calls(arrived.peer);
-        let why = format!("{}: called on a ghost that is another's", declared.name);
+        let why = format!("{}: {why}", declared.name);
         let Some(shared) = self.state.upgrade() else { return Ok(()) };
         let mut state = shared.lock()?;
         if let Some((session, driver)) = state.carrier.parts() {

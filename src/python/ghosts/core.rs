@@ -5,10 +5,11 @@ use super::*;
 
 use crate::replication::{Mirror, Publisher, PublisherConfig, Wrong};
 use crate::session::Ghosts;
+use crate::session::protocol::ghost_channel;
 
 /// The ghosts' half that an endpoint has: a server's publisher, whose visits have numbers by `seed`, or a client's mirror.
 pub(in crate::python) fn part(protocol: &Protocol, is_server: bool, seed: u64) -> Ghosts {
-    let (Some(classes), Some(channel)) = (&protocol.ghost_classes, protocol.core.ghost_channel()) else {
+    let (Some(classes), Some(channel)) = (&protocol.ghost_classes, ghost_channel(&protocol.core)) else {
         return Ghosts::None;
     };
     if is_server {

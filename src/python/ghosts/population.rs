@@ -14,10 +14,11 @@ pub(in crate::python) struct Population {
 
 /// Reads a dict of ghost classes to derived classes that a client makes instead.
 pub(in crate::python) fn made_classes(
-    given: &Bound<'_, PyDict>,
+    given: Option<&Bound<'_, PyAny>>,
     classes: &[(Py<PyType>, Py<Properties>)],
 ) -> PyResult<Vec<(usize, Py<PyType>)>> {
-    let mut made = Vec::new();
+    let (mut made, Some(given)) = (Vec::new(), given) else { return Ok(Vec::new()) };
+    let given: Bound<'_, PyDict> = argument("ghosts", given, "a dict of ghost classes or None")?;
     for (class, derived) in given.iter() {
         let shown = class.repr()?;
         let Some(place) = classes.iter().position(|(known, _)| known.is(&class)) else {

@@ -149,7 +149,7 @@ impl World {
     }
 
     fn remember(&self, seconds: f64) -> PyResult<()> {
-        let own = self.with(|state| state.host().protocol().time().map(|time| f64::from(time.rate)))?;
+        let own = self.with(|state| state.carrier.session.timing().inputs().map(|timing| timing.rate()))?;
         let rate = own.unwrap_or(DEFAULT_RATE);
         let ticks = (seconds * rate).ceil();
         let most = f64::from(MAX_PAST);

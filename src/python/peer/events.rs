@@ -4,6 +4,7 @@ use crate::python::prelude::*;
 
 use crate::mesh::LeaveReason;
 use crate::python::events::hash;
+use crate::session::client_id;
 
 #[pyclass(frozen, module = "tickwire.peers")]
 #[derive(Debug)]
@@ -112,9 +113,4 @@ pub(crate) struct GameEnded {
 /// The numbers of the players in a mask.
 pub(in crate::python) fn numbers_of(py: Python<'_>, mask: u16) -> PyResult<Bound<'_, PyTuple>> {
     PyTuple::new(py, (0..16_u8).filter(|player| mask >> player & 1 == 1).collect::<Vec<_>>())
-}
-
-/// The id of a player's client at every host's server.
-pub(super) fn client_id((player, joined): (u8, u32)) -> u64 {
-    u64::from(joined) << 8 | u64::from(player)
 }

@@ -2,13 +2,13 @@
 
 use crate::python::prelude::*;
 
-use super::events::{HostChanged, client_id};
-use crate::mesh::{LeaveReason, Phase};
+use super::events::HostChanged;
+use crate::python::ghosts::made_classes;
 use crate::python::reconnect::Seat;
 use crate::python::settings::{Debugging, Tuning};
 use crate::rendezvous::member_address;
-use crate::session::PeerPart;
 use crate::session::hosting::{MAX_WORLD_BYTES, News, WorldBytes};
+use crate::session::{PeerPart, Standing, client_id};
 
 /// The settings of the servers and of the client.
 const SETTINGS: [&str; 3] = ["tuning", "debugging", "transfers"];
@@ -19,28 +19,25 @@ pub(super) struct HostedGame {
     /// Where the client finds the token for another host's server.
     seat: Seat,
     settings: Py<PyDict>,
-    serving: Mutex<Serving>,
+    /// The server that this peer runs.
+    serving: Mutex<Option<Py<Server>>>,
     /// Whether the warning about a large world was logged.
     warned: AtomicBool,
 }
 
-/// The server that this peer runs.
-#[derive(Default)]
-struct Serving {
-    server: Option<Py<Server>>,
-    /// The players who were sent tokens for it.
-    seated: Vec<(u8, u32)>,
-}
+/// The settings of the servers and of the client, and the classes that the client makes of the protocol's ghosts.
+pub(super) type HostedSettings<'py> = (Bound<'py, PyDict>, Vec<(usize, Py<PyType>)>);
 
 /// Takes the settings of a hosted game's servers and client from those of a peer.
 pub(super) fn settings_of<'py>(
     py: Python<'py>,
     given: Option<&Bound<'py, PyDict>>,
+    ghosts: Option<&Bound<'py, PyAny>>,
     protocol: &Protocol,
-) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let settings = PyDict::new(py);
+) -> PyResult<Option<HostedSettings<'py>>> {
+    let (settings, made) = (PyDict::new(py), made_classes(ghosts, &protocol.ghosts)?);
     let Some(given) = given.filter(|_| protocol.is_hosted()) else {
-        return Ok(protocol.is_hosted().then_some(settings));
+        return Ok(protocol.is_hosted().then_some((settings, made)));
     };
     for name in SETTINGS {
         if let Some(value) = given.get_item(name)?.filter(|value| !value.is_none()) {
@@ -60,7 +57,7 @@ pub(super) fn settings_of<'py>(
     if given.contains("transfers")? {
         given.del_item("transfers")?;
     }
-    Ok(Some(settings))
+    Ok(Some((settings, made)))
 }
 
 /// Replaces an object of settings by one with these changes; a wrong one is refused by its user.
@@ -76,13 +73,16 @@ fn changed<T: pyo3::PyTypeInfo>(
 }
 
 holds!(HostedGame: client, settings, serving);
-holds!(Serving: server);
 
 impl HostedGame {
-    pub(super) fn new<'py>(py: Python<'py>, peer: &Endpoint, settings: Bound<'py, PyDict>) -> PyResult<Self> {
+    pub(super) fn new<'py>(
+        py: Python<'py>,
+        peer: &Endpoint,
+        (settings, made): HostedSettings<'py>,
+    ) -> PyResult<Self> {
         let seat = Seat::default();
         let given = Given::new(py, "Peer", Some(settings.clone()))?;
-        let client = Client::hosted(py, peer.protocol.clone_ref(py), given, (peer, seat.clone()))?;
+        let client = Client::hosted(py, peer.protocol.clone_ref(py), (given, made), (peer, seat.clone()))?;
         Ok(HostedGame {
             client: Py::new(py, client)?,
             seat,
@@ -94,14 +94,14 @@ impl HostedGame {
 
     /// The server that this peer runs, whether it hosts at the moment or not.
     pub(super) fn server(&self, py: Python<'_>) -> Option<Py<Server>> {
-        let server = lock(&self.serving).server.as_ref().map(|server| server.clone_ref(py));
+        let server = lock(&self.serving).as_ref().map(|server| server.clone_ref(py));
         server.filter(|server| !server.get().endpoint.closed().unwrap_or(true))
     }
 
     /// Ends the server: another player hosts, or nobody.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        let serving = core::mem::take(&mut *lock(&self.serving));
-        serving.server.map_or(Ok(()), |server| server.get().end_hosted(py))
+        let serving = lock(&self.serving).take();
+        serving.map_or(Ok(()), |server| server.get().end_hosted(py))
     }
 
     /// Ends the server and the client with their peer.
@@ -129,17 +129,14 @@ impl Peer {
                 }
             }
         }
-        let (is_master, phase, seat) =
-            self.part(|part, _| (part.mesh().is_master(), part.mesh().phase(), part.take_seat()))?;
+        let Standing { serves, end, seat } = self.part(|part, _| part.take_standing())?;
         if let Some(seat) = seat {
             *lock(&game.seat) = Some(seat);
         }
-        if let Phase::Ended(reason) = phase {
-            game.stop(py)?;
-            game.client.get().end_hosted(py, end_of(reason))?;
-        } else if !is_master {
+        if !serves {
             game.stop(py)?;
         }
+        end.map_or(Ok(()), |end| game.client.get().end_hosted(py, end))?;
         self.seat_players(py, game)?;
         self.save_world(py, PeerPart::is_save_due)?;
         Ok(events)
@@ -155,8 +152,7 @@ impl Peer {
         let bytes = world.as_ref().map(|world| world.bytes.as_slice());
         let is_fine = match Server::hosted(py, protocol, given, bytes, at) {
             Ok(server) => {
-                let server = Some(Py::new(py, server)?);
-                *lock(&game.serving) = Serving { server, seated: Vec::new() };
+                *lock(&game.serving) = Some(Py::new(py, server)?);
                 true
             }
             Err(error) if error.is_instance_of::<BadWorldError>(py) => {
@@ -197,49 +193,21 @@ impl Peer {
     fn seat_players(&self, py: Python<'_>, game: &HostedGame) -> PyResult<()> {
         let Some(server) = game.server(py) else { return Ok(()) };
         let server = &server.get().endpoint;
-        let (me, members) = self.part(|part, _| {
-            let members = part.mesh().roster().members.iter();
-            let members = members.map(|member| (member.player, member.joined)).collect::<Vec<_>>();
-            (part.mesh().identity(), members)
-        })?;
-        let Some(me) = me else { return Ok(()) };
-        let mut seated = core::mem::take(&mut lock(&game.serving).seated);
-        for gone in seated.extract_if(.., |who| !members.contains(who)) {
+        for gone in self.part(|part, _| part.take_gone())? {
             let mut state = server.state.lock()?;
-            let client = state.host().find(client_id(gone));
+            let client = state.host().find(gone);
             client.into_iter().for_each(|it| state.change().lose(it, DisconnectReason::PeerDisconnected));
         }
-        for who in members {
-            if seated.contains(&who) {
-                continue;
-            }
+        let Some((address, players)) = self.part(|part, _| part.unseated())? else { return Ok(()) };
+        for who in players {
             let token = server.with(|host, driver| {
                 let listener = host.listener().ok_or_else(not_connected)?;
-                let address = member_address(me.0, me.1);
                 let mut entropy = entropy(self.endpoint.virtual_network());
                 let made = listener.local_token(driver.unix(), address, client_id(who), None, &mut *entropy);
                 made.map_err(value_error)
             })??;
-            if self.part(|part, _| part.offer_seat(who, token))? {
-                seated.push(who);
-            }
+            self.part(|part, _| part.offer_seat(who, token))?;
         }
-        lock(&game.serving).seated = seated;
         Ok(())
-    }
-}
-
-/// The end of a client's connection whose player is out of the game.
-fn end_of(reason: LeaveReason) -> DisconnectReason {
-    match reason {
-        LeaveReason::Kicked => DisconnectReason::Kicked,
-        LeaveReason::Closed | LeaveReason::Left => DisconnectReason::Closed,
-        LeaveReason::Full => DisconnectReason::ServerFull,
-        LeaveReason::Started => DisconnectReason::Refused,
-        LeaveReason::Mismatch => DisconnectReason::ProtocolMismatch,
-        LeaveReason::Violation => DisconnectReason::ProtocolViolation,
-        LeaveReason::Lost | LeaveReason::Unreachable | LeaveReason::Minority | LeaveReason::NoAnswer => {
-            DisconnectReason::TimedOut
-        }
     }
 }

@@ -13,13 +13,13 @@ pub(super) use self::events::numbers_of;
 pub(crate) use self::events::{
     GameEnded, HostChanged, MasterChanged, Player, PlayerJoined, PlayerLeft, Started,
 };
-use self::hosted::HostedGame;
-use self::open::{Opening, open};
+use self::hosted::{HostedGame, HostedSettings};
+use self::open::{open, opening};
 pub(crate) use self::path::PlayerPath;
 use super::endpoint::PEER;
 use super::rendezvous::{self, Rendezvous};
 use crate::mesh::{Happening, LeaveReason, MAX_PLAYERS, Phase, Start};
-use crate::session::{Carried, PeerPart};
+use crate::session::{Carried, Opening, PeerPart};
 
 /// The longest countdown, in seconds.
 const MAX_COUNTDOWN: f64 = 60.0;
@@ -51,18 +51,15 @@ impl Peer {
         protocol: Py<Protocol>,
         name: &str,
         #[within(1, MAX_PLAYERS as u8)] players: u8,
-        #[truth] late_joining: bool,
         key: Option<&Bound<'py, PyAny>>,
+        ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let hosted = hosted::settings_of(py, settings.as_ref(), protocol.get())?;
+        let hosted = hosted::settings_of(py, settings.as_ref(), ghosts, protocol.get())?;
         let given = Given::new(py, "Peer.host", settings)?;
         let rendezvous = given.settings("rendezvous")?;
-        let settings = Settings::new(given, &PEER, protocol.get(), Vec::new())?;
-        let (places, contact) = (players, None);
-        let opening =
-            Opening { key, name, places, late: late_joining, contact, rendezvous: rendezvous.get() };
-        let peer = Self::over(py, open(py, protocol, opening, settings)?, hosted)?;
+        let opening = opening(protocol.get(), (name, players, None), key, rendezvous.get())?;
+        let peer = Self::open(py, protocol, given, &opening, rendezvous.get(), hosted)?;
         peer.host_game(py)?;
         Ok(peer)
     }
@@ -74,9 +71,10 @@ impl Peer {
         protocol: Py<Protocol>,
         name: &str,
         key: Option<&Bound<'py, PyAny>>,
+        ghosts: Option<&Bound<'py, PyAny>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let hosted = hosted::settings_of(py, settings.as_ref(), protocol.get())?;
+        let hosted = hosted::settings_of(py, settings.as_ref(), ghosts, protocol.get())?;
         let given = Given::new(py, "Peer.join", settings)?;
         let meeting = given.settings::<Rendezvous>("rendezvous")?;
         let meeting = meeting.get();
@@ -89,10 +87,8 @@ impl Peer {
                 "address must be a player's address with its port, not {address}"
             )));
         }
-        let settings = Settings::new(given, &PEER, protocol.get(), Vec::new())?;
-        let contact = Some(address);
-        let opening = Opening { key, name, places: 1, late: false, contact, rendezvous: meeting };
-        Self::over(py, open(py, protocol, opening, settings)?, hosted)
+        let opening = opening(protocol.get(), (name, 1, Some(address)), key, meeting)?;
+        Self::open(py, protocol, given, &opening, meeting, hosted)
     }
 
     properties! {
@@ -150,10 +146,13 @@ impl Peer {
         &self,
         #[seconds(MAX_COUNTDOWN)] countdown: Duration,
         #[within(0, u64::MAX)] seed: Option<u64>,
+        #[truth] late_joining: bool,
     ) -> PyResult<bool> {
         let countdown = countdown.as_micros() as u32;
         let seed = seed.unwrap_or_else(|| random(&mut *entropy(self.endpoint.virtual_network())));
-        self.part(|part, now| part.mesh_mut().start(now, Start { seed, countdown, players: 0 }))
+        self.part(|part, now| {
+            part.mesh_mut().start(now, Start { seed, countdown, players: 0, late: late_joining })
+        })
     }
 
     fn kick(&self, player: &Bound<'_, Player>) -> PyResult<bool> {
@@ -280,8 +279,18 @@ impl Facade for Peer {
 }
 
 impl Peer {
-    fn over<'py>(py: Python<'py>, endpoint: Endpoint, hosted: Option<Bound<'py, PyDict>>) -> PyResult<Self> {
+    fn open<'py>(
+        py: Python<'py>,
+        protocol: Py<Protocol>,
+        given: Given<'py>,
+        opening: &Opening<'_>,
+        rendezvous: &Rendezvous,
+        hosted: Option<HostedSettings<'py>>,
+    ) -> PyResult<Self> {
         static PEERS: AtomicU64 = AtomicU64::new(0);
+        let settings = Settings::new(given, &PEER, protocol.get(), Vec::new())?;
+        let opening = Opening { timeout: settings.tuning.get().timeout, ..opening.clone() };
+        let endpoint = open(py, protocol, &opening, rendezvous, settings)?;
         let hosted = hosted.map(|settings| HostedGame::new(py, &endpoint, settings)).transpose()?;
         Ok(Peer {
             id: PEERS.fetch_add(1, Ordering::Relaxed),

@@ -6,7 +6,7 @@
 //!
 //! | datagram | checks, in this order | bounds |
 //! |---|---|---|
-//! | any request | its exact length, its cookie | an answer of 35 bytes |
+//! | any request | the length of its kind, its cookie | an answer of 35 bytes |
 //! | the same, with a cookie | its source's rate, then every field | 64 at once, 16 a second and source |
 //! | a wrong code | its source's rate of wrong codes | 10 at once, one in 2 seconds and source |
 
@@ -149,18 +149,20 @@ impl RendezvousServer {
         out: &mut Datagrams,
     ) {
         self.sweep(now);
-        let Some(Asked { number, cookie, request }) = Asked::read(datagram) else {
+        if let Some((number, cookie)) = Asked::head(datagram)
+            && !self.secrets.proves(now, from, &cookie)
+        {
+            self.counters.challenged += 1;
+            let cookie = self.secrets.cookie(now, from);
+            let answer = Answer::Challenge { cookie, second_port: self.config.second_port, seen: from };
+            return out.push_with(from, |out| answer.write(number, &[], out));
+        }
+        let Some(Asked { number, request, .. }) = Asked::read(datagram) else {
             return self.counters.malformed += 1;
         };
         if request == Request::Observe {
             say_seen(from, number, out);
             return self.counters.observed += 1;
-        }
-        if !self.secrets.proves(now, from, &cookie) {
-            self.counters.challenged += 1;
-            let cookie = self.secrets.cookie(now, from);
-            let answer = Answer::Challenge { cookie, second_port: self.config.second_port, seen: from };
-            return out.push_with(from, |out| answer.write(number, &[], out));
         }
         if !self.asks.charge(now, from) {
             return self.counters.over_rate += 1;

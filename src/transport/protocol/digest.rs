@@ -4,12 +4,12 @@
 //! may take different things for the same (a digest of a field has 16 bits), so it explains and never decides.
 
 use super::text::{describe_channel, hash};
-use super::{Body, MessageType, Protocol};
+use super::{Body, Extension, MessageType, Protocol};
 
-/// A class of messages or ghosts in a digest.
+/// A class of messages, or one that a feature declares, in a digest.
 struct ClassDigest {
     name: String,
-    is_ghost: bool,
+    is_features: bool,
     /// Each field with its kind; empty for opaque classes.
     fields: Vec<String>,
     is_opaque: bool,
@@ -22,10 +22,10 @@ pub const MAX_DIGEST_BYTES: usize = 448;
 /// Differences that are named; the others are only counted.
 const MAX_NAMED: usize = 6;
 
-/// The bit of a name that marks a ghost class.
-const GHOST: u32 = 1 << 23;
+/// The bit of a name that marks a class that a feature declares.
+const OF_FEATURE: u32 = 1 << 23;
 
-/// A message type or a ghost class of the peer's: its name, and its fields in order.
+/// A message type or a feature's class of the peer's: its name, and its fields in order.
 #[derive(Debug, PartialEq)]
 struct PeerType {
     name: u32,
@@ -84,22 +84,22 @@ impl Protocol {
                 }
                 continue;
             };
-            places[usize::from(class.is_ghost)].push(place);
+            places[usize::from(class.is_features)].push(place);
             found.extend(class.compare(&theirs.classes[place].fields));
         }
-        let kinds = [("a message class", "message classes"), ("a ghost class", "ghost classes")];
-        for (kind, (one, several)) in kinds.into_iter().enumerate() {
+        let kinds = ["message", self.class_kind()];
+        for (kind, name) in kinds.into_iter().enumerate() {
             let of_kind =
-                theirs.classes.iter().filter(|told| (told.name & GHOST != 0) == (kind == 1)).count();
+                theirs.classes.iter().filter(|told| (told.name & OF_FEATURE != 0) == (kind == 1)).count();
             let unknown = of_kind.saturating_sub(places[kind].len());
             if unknown > 0 {
-                let them = if unknown == 1 { one } else { several };
+                let them = if unknown == 1 { format!("a {name} class") } else { format!("{name} classes") };
                 found.push(format!("the server has {them} that this client has not ({unknown})"));
             }
         }
-        for (places, (_, classes)) in places.iter().zip(kinds) {
+        for (places, name) in places.iter().zip(kinds) {
             if found.is_empty() && !places.is_sorted() {
-                found.push(format!("the {classes} are in another order"));
+                found.push(format!("the {name} classes are in another order"));
             }
         }
         let channels: Vec<String> = self.channel_lines().collect();
@@ -119,10 +119,20 @@ impl Protocol {
         found
     }
 
-    /// Its message types, then its ghost classes.
+    /// The extensions that declare classes.
+    fn declaring(&self) -> impl Iterator<Item = &Extension> {
+        self.features.iter().map(|feature| &feature.extension).filter(|it| it.class_kind.is_some())
+    }
+
+    /// What a class is called that a feature declares.
+    fn class_kind(&self) -> &'static str {
+        self.declaring().find_map(|extension| extension.class_kind).unwrap_or("feature")
+    }
+
+    /// Its message types, then the classes that features declare.
     fn classes(&self) -> Vec<ClassDigest> {
-        let ghosts = ClassDigest::of_ghosts(self.ghosts.as_deref().unwrap_or_default());
-        self.messages.iter().map(ClassDigest::of_message).chain(ghosts).collect()
+        let declared = self.declaring().flat_map(|extension| ClassDigest::of_text(&extension.text));
+        self.messages.iter().map(ClassDigest::of_message).chain(declared).collect()
     }
 
     /// The lines of the canonical text that channels have.
@@ -140,11 +150,11 @@ impl ClassDigest {
             Body::Declared(schema) => (schema.describe().lines().map(str::to_owned).collect(), false),
             Body::Opaque { max_bytes } => (vec![format!("opaque {max_bytes}")], true),
         };
-        ClassDigest { name: message.name.clone(), is_ghost: false, fields, is_opaque }
+        ClassDigest { name: message.name.clone(), is_features: false, fields, is_opaque }
     }
 
-    /// The ghosts' classes in their canonical text: a line `class LENGTH:NAME CAPACITY`, then lines `CONDITION LENGTH:NAME KIND`.
-    fn of_ghosts(text: &str) -> Vec<Self> {
+    /// The classes in a feature's canonical text: a line `class LENGTH:NAME CAPACITY`, then lines `CONDITION LENGTH:NAME KIND`.
+    fn of_text(text: &str) -> Vec<Self> {
         let mut classes: Vec<ClassDigest> = Vec::new();
         for line in text.lines() {
             let Some((first, rest)) = line.split_once(' ') else { continue };
@@ -154,7 +164,12 @@ impl ClassDigest {
                         continue;
                     };
                     let fields = vec![format!("8:capacity {capacity}")];
-                    classes.push(ClassDigest { name: name.into(), is_ghost: true, fields, is_opaque: false });
+                    classes.push(ClassDigest {
+                        name: name.into(),
+                        is_features: true,
+                        fields,
+                        is_opaque: false,
+                    });
                 }
                 // The condition after the name, as if it were part of the kind.
                 ("a" | "i" | "o" | "e", Some(class)) => class.fields.push(format!("{rest} {first}")),
@@ -166,8 +181,8 @@ impl ClassDigest {
 
     /// By which the peer knows it.
     fn key(&self) -> u32 {
-        let name = hash(&self.name) as u32 & (GHOST - 1);
-        if self.is_ghost { name | GHOST } else { name }
+        let name = hash(&self.name) as u32 & (OF_FEATURE - 1);
+        if self.is_features { name | OF_FEATURE } else { name }
     }
 
     /// Which fields the peer has otherwise.
@@ -183,10 +198,10 @@ impl ClassDigest {
         let others = ours.iter().zip(&digests).filter(|(_, digest)| !theirs.contains(digest));
         let others: Vec<&str> = others.filter_map(|(field, _)| field_name(field)).collect();
         let missing = theirs.iter().filter(|digest| !digests.contains(digest)).count();
-        let what = if self.is_ghost { "properties" } else { "fields" };
-        // A ghost's first entry is its capacity.
-        let here = ours.len() - usize::from(self.is_ghost);
-        let there = theirs.len().saturating_sub(usize::from(self.is_ghost));
+        let what = if self.is_features { "properties" } else { "fields" };
+        // The first entry of a feature's class is its capacity.
+        let here = ours.len() - usize::from(self.is_features);
+        let there = theirs.len().saturating_sub(usize::from(self.is_features));
         Some(match (others.as_slice(), missing) {
             ([], 0) => format!("the {what} of {name} are in another order"),
             ([], _) => {
@@ -286,7 +301,9 @@ mod tests {
     fn a_class_of_ghosts_that_differs_is_named() {
         let of = |text: &str| {
             let text = format!("tickwire ghosts 1\nhistory 64\n{text}");
-            ours().with_ghosts(text, crate::transport::Share::default()).unwrap()
+            let channels = vec![Extension::payloads("ghosts", 9, crate::transport::Share::default())];
+            let class_kind = Some("ghost");
+            ours().extended(Extension { name: "ghosts", text, class_kind, channels, message: None }).unwrap()
         };
         let mine = of("class 4:Tank 9\na 6:health bits 7\no 4:ammo bits 9\n");
         let said = |theirs: &str| mine.differences(&of(theirs).digest()).unwrap_or_default();

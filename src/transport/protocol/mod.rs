@@ -6,7 +6,7 @@
 mod channel;
 mod cost;
 mod digest;
-mod features;
+mod extension;
 mod text;
 mod yojimbo;
 
@@ -17,7 +17,7 @@ pub use channel::{
 pub use cost::FRAGMENT_BYTES;
 pub(crate) use cost::{Cost, MAX_ID_BITS, key_bits, length_bits};
 pub use digest::MAX_DIGEST_BYTES;
-pub use features::ServerTime;
+pub use extension::Extension;
 pub use yojimbo::{Framing, FramingError, YojimboChannel, YojimboConfig};
 
 use cost::ChannelCost;
@@ -67,21 +67,23 @@ impl MessageType {
 /// The message types and channels of a game, compiled: the same on both sides, or they don't talk.
 #[derive(Clone, Debug)]
 pub struct Protocol {
-    /// The game's, then that of peers.
+    /// The game's, then those of features.
     messages: Vec<MessageType>,
     channels: Vec<ChannelConfig>,
-    /// The canonical text of the ghosts' classes; theirs is the channel behind the game's then.
-    ghosts: Option<String>,
-    /// The server's time: the canonical text of it and of inputs; theirs is the last channel then.
-    time: Option<ServerTime>,
-    /// Peers may play it without a server: the last two channels are of what they say of the game, and of a game core.
-    peers: bool,
-    /// The hash of the whole protocol, of which this is the part between players.
-    whole: Option<u64>,
+    /// In the order of their channels.
+    features: Vec<Extended>,
     framing: Framing,
     holds_packets: bool,
     hash: u64,
     costs: Vec<ChannelCost>,
+}
+
+/// A feature's part of a protocol, and its numbers.
+#[derive(Clone, Debug)]
+struct Extended {
+    extension: Extension,
+    channels: core::ops::Range<usize>,
+    message_type: Option<u16>,
 }
 
 impl Protocol {
@@ -115,10 +117,7 @@ impl Protocol {
         let protocol = Protocol {
             messages,
             channels,
-            ghosts: None,
-            time: None,
-            peers: false,
-            whole: None,
+            features: Vec::new(),
             framing: Framing::Native,
             holds_packets: false,
             hash: 0,
@@ -223,26 +222,12 @@ impl Protocol {
         self.holds_packets
     }
 
-    /// The message types; the index is the type id on the wire. The game's come first, and behind them that of peers.
+    /// The message types; the index is the type id on the wire. The game's come first, and behind them those of features.
     pub fn messages(&self) -> &[MessageType] {
         &self.messages
     }
 
-    /// The type of what peers say of the game, if they may play it without a server.
-    pub fn peer_type(&self) -> Option<u16> {
-        // Ids have 16 bits.
-        self.peers.then(|| (self.messages.len() - 1) as u16)
-    }
-
-    /// Whether messages of a type may go on a channel: what peers say has its own, and nothing else goes there.
-    pub fn takes(&self, channel: usize, message_type: u16) -> bool {
-        let Some(kind) = self.channels.get(channel).map(|config| &config.kind) else { return false };
-        let is_peers = (self.peer_channel() == Some(channel), self.peer_type() == Some(message_type));
-        is_peers.0 == is_peers.1 && !kind.is_payload() && !kind.is_chunks()
-    }
-
-    /// The channels; the index is the channel on the wire. The game's come first, then the ghosts', then that of
-    /// inputs and the server's time, then those of peers.
+    /// The channels; the index is the channel on the wire. The game's come first, and behind them those of features.
     pub fn channels(&self) -> &[ChannelConfig] {
         &self.channels
     }
@@ -264,11 +249,9 @@ impl Protocol {
 
     /// The canonical text that the hash is made of: `STANDARD.md` or `YOJIMBO.md`, "Protocol hash".
     pub fn describe(&self) -> String {
-        let Protocol { messages, channels, framing, ghosts, .. } = self;
-        let mut layers = ghosts.clone().unwrap_or_default();
-        layers += &self.time.as_ref().map(ServerTime::describe).unwrap_or_default();
-        layers += &self.whole.map(|hash| format!("hosted {hash:016x}\n")).unwrap_or_default();
-        describe(messages, self.peer_type(), &layers, channels, framing)
+        let Protocol { messages, channels, framing, features, .. } = self;
+        let layers: String = features.iter().map(|feature| &feature.extension.text[..]).collect();
+        describe(messages, |number| self.owner_of_type(number), &layers, channels, framing)
     }
 
     /// Bits of a message type on the wire: none when there is only one.

@@ -53,24 +53,3 @@ fn refuses_settings_out_of_their_bounds() {
     assert_eq!(Protocol::new(vec![], two_channels()).unwrap_err().field, "number of message types");
     assert_eq!(Protocol::new(vec![opaque("A")], vec![]).unwrap_err().field, "number of channels");
 }
-
-#[test]
-fn between_players_of_a_hosted_game_goes_all_but_its_world() {
-    let types = || vec![MessageType { name: "A".into(), body: Body::Opaque { max_bytes: 4 } }];
-    let game = Protocol::new(types(), vec![ChannelConfig::unreliable()]).unwrap();
-    let time = |rate| ServerTime { rate, input: None };
-    let hosted = |rate| {
-        let whole = game.clone().with_ghosts("ghosts\n".into(), Share::default()).unwrap();
-        whole.with_time(time(rate), Share::default()).unwrap().with_peers().unwrap()
-    };
-    let between = hosted(60).between_players().unwrap();
-    assert_eq!((between.ghost_channel(), between.time_channel()), (None, None));
-    assert_eq!(
-        (between.chunk_channel(), between.peer_channel(), between.core_channel()),
-        (Some(1), Some(2), Some(3))
-    );
-    assert_eq!((between.peer_type(), between.takes(0, 0)), (Some(1), true));
-    // Players of another game are told apart, though what differs doesn't pass here.
-    assert_ne!(between.hash(), hosted(30).between_players().unwrap().hash());
-    assert!(between.describe().contains(&format!("hosted {:016x}\n", hosted(60).hash())));
-}

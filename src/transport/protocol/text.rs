@@ -15,7 +15,7 @@ pub(super) fn hash(text: &str) -> u64 {
 /// The canonical text of `STANDARD.md` or `YOJIMBO.md`, "Protocol hash".
 pub(super) fn describe(
     messages: &[MessageType],
-    peer_type: Option<u16>,
+    owner_of_type: impl Fn(u16) -> Option<&'static str>,
     layers: &str,
     channels: &[ChannelConfig],
     framing: &Framing,
@@ -33,7 +33,7 @@ pub(super) fn describe(
             text += "block ";
         }
         // Ids have 16 bits.
-        text += if peer_type == Some(number as u16) { "system peers " } else { "message " };
+        text += &owner_of_type(number as u16).map_or("message ".into(), |name| format!("system {name} "));
         // The length before the name makes the text unambiguous whatever is in a name.
         text += &match body {
             Body::Declared(schema) => {

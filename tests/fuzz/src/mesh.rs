@@ -38,7 +38,6 @@ pub fn run(data: &[u8]) {
         key: [1; 32],
         addresses: vec!["10.0.0.1:7".parse().unwrap()],
         places: 1 + (setup >> 1) % 16,
-        late: setup & 0x20 == 0,
         timeout: Duration::from_secs(5),
     };
     let mesh = if setup & 1 == 0 {
@@ -77,7 +76,10 @@ impl Scene {
                 self.mesh.update(self.now);
             }
             (4, _) => match op >> 3 & 3 {
-                0 => drop(self.mesh.start(now, Start { seed: 3, countdown: 100_000, players: 0 })),
+                0 => {
+                    let late = op >> 5 & 1 == 0;
+                    self.mesh.start(now, Start { seed: 3, countdown: 100_000, players: 0, late });
+                }
                 1 => drop(self.mesh.kick(now, op >> 5)),
                 2 if op >> 5 == 7 => self.mesh.end(now, LeaveReason::Left),
                 _ => self.mesh.set_address("10.0.0.7:7".parse().unwrap()),

@@ -22,8 +22,8 @@ fn roster(rng: &mut Rng) -> Roster {
             members.push(Member { player: player as u8, joined, name: "liar".into(), addresses });
         }
     }
-    let start = rng.chance(0.5).then_some(Start { seed: 666, countdown: 1, players: 3 });
-    Roster { members, places: 16, late: true, start, left: vec![(0, 0, LeaveReason::Kicked)] }
+    let start = rng.chance(0.5).then_some(Start { seed: 666, countdown: 1, players: 3, late: true });
+    Roster { members, places: 16, start, left: vec![(0, 0, LeaveReason::Kicked)] }
 }
 
 fn stamp(rng: &mut Rng) -> Stamp {
@@ -325,7 +325,6 @@ fn a_contact_that_says_nothing_is_given_up() {
         key: [1; 32],
         addresses: vec![],
         places: 0,
-        late: false,
         timeout: Duration::from_secs(5),
     };
     let now = Instant::from_millis(1_000);

@@ -6,6 +6,7 @@ pub(crate) mod world;
 
 use tickwire::mesh::{Happening, LeaveReason, Message, Phase};
 use tickwire::rng::Rng;
+use tickwire::time::Duration;
 
 use world::World;
 
@@ -172,6 +173,52 @@ fn a_newcomer_of_the_lowest_number_counts_only_once_it_knows_that_it_does() {
     world.settle();
     world.check_settled();
     assert_eq!(world.parts().keys().map(Vec::len).collect::<Vec<_>>(), [2]);
+}
+
+/// Everything arrives but what is said to a silent peer, or asked of it.
+fn deliver_around(world: &mut World, silent: usize) {
+    let is_heard = |world: &World, place: usize| {
+        let connection = &world.connections[place];
+        connection.from != silent && connection.to != silent
+    };
+    while let Some((place, way)) = world.ready().into_iter().find(|(place, _)| is_heard(world, *place)) {
+        world.deliver(place, way);
+    }
+}
+
+#[test]
+fn a_newcomer_that_was_sent_to_a_dead_master_is_answered_by_the_next_one() {
+    // It asks before the members have noticed that the master is gone, a member that becomes the master or another one.
+    for asked in [1, 2] {
+        let mut world = World::of(4);
+        world.silence(0);
+        let newcomer = world.join(asked);
+        deliver_around(&mut world, 0);
+        (1..4).for_each(|member| world.lose(member, 0));
+        for _ in 0..20 {
+            deliver_around(&mut world, 0);
+            world.pass(Duration::from_millis(10));
+        }
+        assert!(world.mesh(newcomer).is_member(), "asked {asked}");
+    }
+}
+
+#[test]
+fn a_newcomer_whose_master_dies_before_it_is_proposed_asks_the_members() {
+    let mut world = World::of(3);
+    let newcomer = world.join(1);
+    while world.mesh(newcomer).known().filter(|(_, address)| address.is_some()).count() < 2 {
+        let (place, way) = world.ready()[0];
+        world.deliver(place, way);
+    }
+    assert_eq!(world.mesh(newcomer).phase(), Phase::Joining);
+    world.silence(0);
+    (1..4).for_each(|peer| world.lose(peer, 0));
+    for _ in 0..20 {
+        deliver_around(&mut world, 0);
+        world.pass(Duration::from_millis(10));
+    }
+    assert!(world.mesh(newcomer).is_member(), "{:?}", world.mesh(newcomer).phase());
 }
 
 #[test]

@@ -53,7 +53,6 @@ fn config(peer: usize, places: u8) -> MeshConfig {
         key: [peer as u8; 32],
         addresses: vec![address(peer)],
         places,
-        late: true,
         timeout: Duration::from_secs(5),
     }
 }
@@ -106,7 +105,7 @@ impl World {
     }
 
     pub(crate) fn start(&mut self, peer: usize) -> bool {
-        let start = Start { seed: 77, countdown: 500_000, players: 0 };
+        let start = Start { seed: 77, countdown: 500_000, players: 0, late: true };
         let now = self.now;
         let begun = self.mesh(peer).start(now, start);
         self.act(peer);

@@ -85,7 +85,7 @@ class Lobby:
                     )
                     self.bots.append(Player(peer, bot=True))
             if present >= self._seats:
-                self._host.start(countdown=COUNTDOWN)
+                self._host.start(countdown=COUNTDOWN, late_joining=True)
                 self._is_open = False
         for bot in self.bots:
             bot.tick()
@@ -146,7 +146,6 @@ def _open(parsed: argparse.Namespace, stack: ExitStack) -> tuple[tw.peers.Peer, 
             PROTOCOL,
             name=parsed.name,
             players=MAX_PLAYERS,
-            late_joining=True,
             tuning=tw.Tuning(bind=bind),
             rendezvous=tw.peers.Rendezvous(rendezvous, title="strategy" if rendezvous is not None else ""),
         )

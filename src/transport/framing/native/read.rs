@@ -35,7 +35,7 @@ pub(in crate::transport::framing) fn read_alone(
     let message_type = read_name(&mut reader, protocol.messages().len())? as u16;
     let mut body = Vec::new();
     read_declared(&mut reader, protocol, message_type, &mut body)?;
-    if protocol.peer_type() == Some(message_type) {
+    if protocol.is_of_feature(message_type) {
         return Err(Refusal::Type);
     }
     reader.finish()?;
