@@ -76,11 +76,12 @@ impl Mesh {
     pub(super) fn update_election(&mut self, now: Instant) {
         let Some(election) = &self.election else { return };
         if election.until <= now {
-            return if self.is_member() {
-                self.end(now, LeaveReason::Minority)
+            if self.is_member() {
+                self.end(now, LeaveReason::Minority);
             } else {
-                self.start_over(now)
-            };
+                self.start_over(now);
+            }
+            return;
         }
         // A newcomer that is only proposed has a vote but can't claim.
         if election.next_at > now || !self.is_member() {
