@@ -411,16 +411,19 @@ mod tests {
     fn a_callers_mistake_names_value_and_bound() {
         for mut stream in [Stream::writing(), Stream::measuring()] {
             let message = |result: Result<i64, StreamError>| result.unwrap_err().to_string();
-            assert_eq!(message(stream.int(70, 0, 63)), "value 70 is not in 0..=63");
+            assert_eq!(message(stream.int(70, 0, 63)), "value must be 0 to 63, not 70");
             assert_eq!(message(stream.int(1, 2, 1)), "the lower bound must be at most the upper, 1, not 2");
-            assert_eq!(message(stream.bits(8, 3).map(|_| 0)), "value 8 is not in 0..=7");
+            assert_eq!(message(stream.bits(8, 3).map(|_| 0)), "value must be 0 to 7, not 8");
             assert_eq!(message(stream.bits(0, 0).map(|_| 0)), "the width must be 1 to 64 bits, not 0");
-            assert_eq!(message(stream.relative(5, 5).map(i64::from)), "value 5 is not above 5");
-            assert_eq!(message(stream.sequence_relative(5, 5).map(i64::from)), "value 5 is not above 5");
-            let beyond = "value 2147483648 is not in 0..=2147483647";
+            assert_eq!(message(stream.relative(5, 5).map(i64::from)), "value must be above 5, not 5");
+            assert_eq!(
+                message(stream.sequence_relative(5, 5).map(i64::from)),
+                "value must be above 5, not 5"
+            );
+            let beyond = "value must be 0 to 2147483647, not 2147483648";
             assert_eq!(message(stream.relative(5, 1 << 31).map(i64::from)), beyond);
             assert_eq!(message(stream.relative(1 << 31, 5).map(i64::from)), beyond);
-            assert_eq!(message(stream.bytes(b"ab", 3).map(|_| 0)), "value has 2 bytes, not 3");
+            assert_eq!(message(stream.bytes(b"ab", 3).map(|_| 0)), "value must be exactly 3 bytes, not 2");
             assert!(stream.text("a\0b", 9).is_err() && stream.text("abc", 2).is_err());
             assert!(stream.quantized(f64::NAN, 0.0, 1.0, 0.1).is_err());
             assert!(stream.quantized(0.0, 0.0, 1.0, 0.0).is_err());

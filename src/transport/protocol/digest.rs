@@ -126,7 +126,7 @@ impl Protocol {
 
     /// What a class is called that a feature declares.
     fn class_kind(&self) -> &'static str {
-        self.declaring().find_map(|extension| extension.class_kind).unwrap_or("feature")
+        self.declaring().find_map(|extension| extension.class_kind).unwrap_or("further")
     }
 
     /// Its message types, then the classes that features declare.
@@ -333,7 +333,7 @@ mod tests {
         );
         assert_eq!(
             ours().differences(&mine.digest()).unwrap(),
-            "the server has a ghost class that this client has not (1); channels: 2 at the server, 1 here"
+            "the server has a further class that this client has not (1); channels: 2 at the server, 1 here"
         );
     }
 
