@@ -45,9 +45,6 @@ const PAUSE: f64 = 0.5;
 /// Over how many seconds an error is corrected, if the speed allows it.
 const CATCH_UP: f64 = 0.5;
 
-/// The same after a stall.
-const HURRY: f64 = 0.1;
-
 /// More lost ticks in a row than this don't count as late: there was no connection.
 const MAX_LOST: u32 = 6;
 
@@ -347,8 +344,9 @@ impl Playout {
         } else {
             self.hurries &= error > CAUGHT_UP;
             let max = self.config.max_speed;
-            let (over, fastest) = if self.hurries { (HURRY, 1.0) } else { (CATCH_UP, max) };
-            let speed = if error < -2.0 * PAUSE { 0.0 } else { 1.0 + (error / over).clamp(-max, fastest) };
+            let fastest = if self.hurries { 1.0 } else { max };
+            let speed =
+                if error < -2.0 * PAUSE { 0.0 } else { 1.0 + (error / CATCH_UP).clamp(-max, fastest) };
             (before + passed / self.period * speed).max(target.min(self.rest_end(before)))
         };
         // If frames are locked to the ticks, the smallest error would show each change a frame later.
