@@ -147,7 +147,7 @@ class Declared(NamedTuple):
         chosen = [each for each in conditions if each.startswith("when:")]
         for name, _, condition in self.fields:
             if condition in chosen and condition != chosen[0]:
-                known, other = chosen[0][5:], condition[5:]
+                known, other = (each.removeprefix("when:") for each in (chosen[0], condition))
                 raise ValueError(
                     f"{class_}.{name}: tw.world.when must have only one name in a class, '{known}', not also "
                     f"'{other}': declare a second class"

@@ -129,7 +129,7 @@ impl Pending {
             }
             let kind = protocol.core.channels()[usize::from(record.channel)].kind;
             if kind.is_payload() {
-                let data = payload_bytes(OpaqueBody::read(records.body(record)));
+                let data = OpaqueBody::read(records.body(record)).reader().rest();
                 payloads.extend(wrap(record.peer, &[channel()?, PyBytes::new(py, &data).into_any()])?);
                 continue;
             }
@@ -279,18 +279,6 @@ impl Endpoint {
             Err(error) => Ok(Err(self.judge(py, protocol.class_of(number).name(), error)?)),
         }
     }
-}
-
-/// The bits of a payload as bytes, the last one padded with zero bits.
-fn payload_bytes(body: OpaqueBody<'_>) -> Vec<u8> {
-    let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
-    let mut data = Vec::with_capacity(body.bits.div_ceil(8));
-    while let left @ 1.. = reader.remaining_bits() {
-        // The reader has as many bits as it says.
-        let Ok(bits) = reader.bits(left.min(8) as u32) else { break };
-        data.push(bits as u8);
-    }
-    data
 }
 
 /// Bytes as a payload's bits.

@@ -11,7 +11,7 @@ use crate::endpoint::{self, Dial, Event, Host, PeerHandle};
 use crate::replication::{Mirror, Publisher, Violation};
 use crate::time::Instant;
 use crate::transport::{Notification, OpaqueBody, Received};
-use crate::wire::{BitReader, BitWriter};
+use crate::wire::BitWriter;
 
 /// An endpoint's role in ghosts.
 #[derive(Default)]
@@ -87,8 +87,7 @@ impl Feature for GhostPart {
         _: usize,
         received: Received,
     ) -> Result<Option<u16>, String> {
-        let body = OpaqueBody::read(&received.body);
-        let reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+        let reader = OpaqueBody::read(&received.body).reader();
         let is_shown = self.follow(host, peer);
         let Some(mirror) = self.role.mirror().filter(|_| is_shown) else {
             return Err(Violation::Forged.to_string());

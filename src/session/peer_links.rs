@@ -3,8 +3,6 @@
 use crate::endpoint::DisconnectReason;
 use crate::mesh::{LinkEnd, MAX_PASS_BYTES, Ticket};
 use crate::netcode::{ConnectToken, USER_DATA_BYTES};
-use crate::transport::{OpaqueBody, Received};
-use crate::wire::BitReader;
 
 /// Precedes the ticket in the user data of connect tokens that a master made.
 pub(super) const MARK: &[u8; 8] = b"TWPEER01";
@@ -24,22 +22,6 @@ pub(super) fn pass_of(token: &ConnectToken) -> Vec<u8> {
     pass.truncate(MAX_PASS_BYTES);
     pass.truncate(pass.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
     pass
-}
-
-/// The bits of a body, padded with zero bits to whole bytes.
-pub(super) fn body_bytes(received: &Received) -> Vec<u8> {
-    let body = OpaqueBody::read(&received.body);
-    rest(&mut BitReader::with_range(body.bytes, body.start_bit as usize, body.bits))
-}
-
-/// The remaining bits, padded with zero bits to whole bytes.
-pub(super) fn rest(reader: &mut BitReader<'_>) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(reader.remaining_bits().div_ceil(8));
-    while let left @ 1.. = reader.remaining_bits() {
-        let Ok(bits) = reader.bits(left.min(8) as u32) else { break };
-        bytes.push(bits as u8);
-    }
-    bytes
 }
 
 pub(super) fn link_end(reason: DisconnectReason, detail: Option<&str>) -> LinkEnd {

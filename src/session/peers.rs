@@ -10,7 +10,7 @@ use core::net::SocketAddr;
 use std::any::Any;
 
 use super::feature::{Feature, Moment};
-use super::peer_links::{MARK, OUT, body_bytes, link_end, pass_of, rest, ticket_in};
+use super::peer_links::{MARK, OUT, link_end, pass_of, ticket_in};
 use super::protocol::{PEERS, peer_channels};
 use super::settings::{self, Setting};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, Detail, Event, Goodbye, Host, PeerHandle};
@@ -290,15 +290,15 @@ impl PeerPart {
         if peer_channels(host.protocol()).is_some_and(|(_, core)| core == channel) {
             let player = self.players.iter().find(|player| player.handle == peer && !player.over);
             let (Some(player), Some(core)) = (player, &mut self.core) else { return Ok(()) };
-            let body = OpaqueBody::read(&received.body);
-            let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+            let mut reader = OpaqueBody::read(&received.body).reader();
             settings::read(self.kind, &self.settings, &mut reader)?;
-            return core.read(now, player.player, &rest(&mut reader));
+            return core.read(now, player.player, &reader.rest());
         }
         let stats = host.connection(peer).map(Connection::stats);
         let rtt = stats.map_or(0.0, |stats| stats.rtt_min.min(stats.rtt).max(0.0));
         let rtt = Duration::try_from_secs_f64(rtt / 1_000.0).unwrap_or_default();
-        let handled = self.mesh.handle_bytes(received.received_at, peer.number(), &body_bytes(received), rtt);
+        let bytes = OpaqueBody::read(&received.body).reader().rest();
+        let handled = self.mesh.handle_bytes(received.received_at, peer.number(), &bytes, rtt);
         handled.map_err(|fault| fault.to_string())
     }
 

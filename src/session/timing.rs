@@ -181,8 +181,7 @@ impl Feature for Timing {
         _: usize,
         received: Received,
     ) -> Result<Option<u16>, String> {
-        let body = OpaqueBody::read(&received.body);
-        let reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+        let reader = OpaqueBody::read(&received.body).reader();
         let read = match self {
             Timing::Server(timing) => timing.read(moment, host, peer, reader).map(|()| None),
             Timing::Client(timing) => timing.read(moment.now, host, peer, reader),

@@ -12,8 +12,8 @@
 //! buffered against.
 //!
 //! Promises: time never runs back, and never beyond what is known: the newest tick, later ones in which nothing changed, and the
-//! extrapolation. So the tick is always the one of the picture. Its speed is within [`PlayoutConfig::max_speed`] of the server's,
-//! except where it stands because the next tick has not arrived, after a stall, in which it catches up at twice the speed or jumps
+//! extrapolation. So the tick is the one of the picture, but for states that come later than the delay. Its speed is within [`PlayoutConfig::max_speed`] of the server's,
+//! except where it stands because the next tick has not arrived, after a stall, in which it catches up at up to twice the speed or jumps
 //! if the stall was longer than [`JUMP_AFTER`], and in rests, in which nothing that is shown changes. It is never nearer to what
 //! arrives than a tick. A tick without a packet counts as late only if packets were lost. Refuses nothing: ticks in any order and
 //! at any time are taken, or too old to matter.

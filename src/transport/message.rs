@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::store::{SmallBytes, Spares};
 use crate::time::Instant;
-use crate::wire::Encoded;
+use crate::wire::{BitReader, Encoded};
 
 /// The overhead of every buffered message in the receiver's byte window, so that tiny messages can't fill memory with
 /// their bookkeeping.
@@ -120,6 +120,11 @@ impl<'a> OpaqueBody<'a> {
     pub fn read(body: &'a [u8]) -> Self {
         let bits = u32::from_le_bytes(body[1..Self::HEADER].try_into().expect("four bytes"));
         OpaqueBody { start_bit: u32::from(body[0]), bits: bits as usize, bytes: &body[Self::HEADER..] }
+    }
+
+    /// A reader of its bits.
+    pub fn reader(&self) -> BitReader<'a> {
+        BitReader::with_range(self.bytes, self.start_bit as usize, self.bits)
     }
 
     /// Appends the body as one block of bytes.

@@ -228,6 +228,16 @@ impl<'a> BitReader<'a> {
         Ok(((from % 8) as u32, held))
     }
 
+    /// The remaining bits as bytes, the last one padded with zero bits.
+    pub fn rest(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.remaining_bits().div_ceil(8));
+        while let left @ 1.. = self.remaining_bits() {
+            let Ok(bits) = self.bits(left.min(8) as u32) else { break };
+            bytes.push(bits as u8);
+        }
+        bytes
+    }
+
     /// Ends a strict read: the bits left must be the zero padding of the last byte. A lenient one (the standard's)
     /// doesn't call this.
     pub fn finish(mut self) -> Result<(), ReadError> {

@@ -8,7 +8,7 @@ use tickwire::transport::{
     BudgetConfig, ChannelConfig, ChannelKind, ConnectionConfig, Notification, OpaqueBody, PacketNotification,
     Resend, SendError, SendOptions, Share,
 };
-use tickwire::wire::{BitReader, BitSink, BitWriter};
+use tickwire::wire::{BitSink, BitWriter};
 
 use crate::pair::{Pair, blob, check, number, protocol_with};
 
@@ -241,7 +241,7 @@ fn payloads_have_their_fate_told_once_in_packet_order() {
         told.extend(std::iter::from_fn(|| pair.ends[0].poll_notification()));
         while let Some(received) = pair.ends[1].poll_received(0) {
             let body = OpaqueBody::read(&received.body);
-            let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+            let mut reader = body.reader();
             let tag = reader.bits(32).unwrap() as u32;
             assert_eq!(body.bits as u32, 32 + 1 + tag % 13);
             arrived.push(tag);

@@ -11,7 +11,7 @@ use tickwire::transport::{
     Body, BudgetConfig, ChannelConfig, ChannelKind, Connection, ConnectionConfig, Fill, Message, MessageType,
     Notification, OpaqueBody, Protocol, SendError, SendOptions, Share,
 };
-use tickwire::wire::{BitReader, BitSink, BitWriter};
+use tickwire::wire::{BitSink, BitWriter};
 
 use crate::fuzz_targets::native::{handle, labelled};
 use crate::fuzz_targets::world;
@@ -72,7 +72,7 @@ fn blob(bytes: usize) -> Message {
 
 fn numbers(body: &[u8]) -> Vec<u32> {
     let body = OpaqueBody::read(body);
-    let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+    let mut reader = body.reader();
     (0..body.bits / 32).map(|_| reader.bits(32).unwrap() as u32).collect()
 }
 

@@ -10,7 +10,7 @@ use tickwire::transport::{
     Body, ChannelConfig, Connection, ConnectionConfig, Message, MessageType, OpaqueBody, Protocol, Received,
     SendError, SendOptions,
 };
-use tickwire::wire::{BitReader, BitSink, BitWriter, Kind, Schema, Value};
+use tickwire::wire::{BitSink, BitWriter, Kind, Schema, Value};
 
 pub(crate) const RELIABLE: usize = 0;
 pub(crate) const UNRELIABLE: usize = 1;
@@ -61,7 +61,7 @@ pub(crate) fn check(protocol: &Protocol, received: &Received) -> u32 {
         },
         Body::Opaque { .. } => {
             let body = OpaqueBody::read(&received.body);
-            let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+            let mut reader = body.reader();
             let number = reader.bits(32).unwrap() as u32;
             assert_eq!(reader.bits(5).unwrap(), u64::from(number) & 0x1F);
             reader.align().unwrap();

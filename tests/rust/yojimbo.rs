@@ -241,7 +241,7 @@ fn messages_that_only_their_own_code_reads_are_held_until_it_does() {
             continue;
         }
         let body = OpaqueBody::read(&message.body);
-        let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+        let mut reader = body.reader();
         assert_eq!((reader.bits(16), body.bits as u32), (Ok(n.into()), 17 + n % 40));
     }
 }

@@ -56,7 +56,7 @@ def print_line(match: Match, elapsed: float) -> None:
     stats = [bot.link.stats for bot in match.bots if bot.link.connected and bot.link.stats]
     if not stats:
         return
-    figures, load = match.figures(), match.load
+    (sent, delivered), load = match.reliable(), match.load
     loading = f"  world {load.fraction:.0%}" if load and load.intact is None and load.fraction else ""
     print(
         f"{elapsed:4.0f} s  {match.phase.value}: {len(stats)} connected  "
@@ -64,7 +64,7 @@ def print_line(match: Match, elapsed: float) -> None:
         f"jitter {fmean(each.jitter_ms for each in stats):.0f} ms  "
         f"loss {match.loss_percent():.1f} %  up {fmean(each.sent_kbps for each in stats):.0f} kbit/s  "
         f"down {fmean(each.received_kbps for each in stats):.0f} kbit/s  "
-        f"reliable {figures['reliable_delivered']} of {figures['reliable_sent']} delivered{loading}",
+        f"reliable {delivered} of {sent} delivered{loading}",
         flush=True,
     )
 

@@ -94,16 +94,21 @@ class Match:
         lost = sum(each.packets_lost for each in stats)
         return 100 * lost / max(1, lost + sum(each.packets_acked for each in stats))
 
+    def reliable(self) -> tuple[int, int]:
+        """How many reliable messages were sent, and how many arrived."""
+        ends = self.ends()
+        return sum(end.sent.count for end in ends), sum(end.received.count for end in ends)
+
     def figures(self) -> Figures:
         """The match in numbers. Rates are for one bot in the last second of play."""
-        ends, load = self.ends(), self.load
+        (sent, delivered), load = self.reliable(), self.load
         none = dict.fromkeys(("rtt_ms", "kbps_up", "kbps_down"), 0.0)
         return {
             "clients": len(self.bots),
             "ticks": self.played_ticks,
             "seconds": round(self.played_ticks / TICK_RATE, 1),
-            "reliable_sent": sum(end.sent.count for end in ends),
-            "reliable_delivered": sum(end.received.count for end in ends),
+            "reliable_sent": sent,
+            "reliable_delivered": delivered,
             **(self.rates or none),
             "loss_percent": round(self.loss_percent(), 2),
             "corrections": sum(bot.body.corrections for bot in self.bots if bot.body),

@@ -59,7 +59,7 @@ impl Peer {
         let given = Given::new(py, "Peer.host", settings)?;
         let rendezvous = given.settings("rendezvous")?;
         let opening = opening(protocol.get(), (name, players, None), key, rendezvous.get())?;
-        let peer = Self::open(py, protocol, given, &opening, rendezvous.get(), hosted)?;
+        let peer = Self::open(py, protocol, given, opening, rendezvous.get(), hosted)?;
         peer.host_game(py)?;
         Ok(peer)
     }
@@ -88,7 +88,7 @@ impl Peer {
             )));
         }
         let opening = opening(protocol.get(), (name, 1, Some(address)), key, meeting)?;
-        Self::open(py, protocol, given, &opening, meeting, hosted)
+        Self::open(py, protocol, given, opening, meeting, hosted)
     }
 
     properties! {
@@ -283,13 +283,13 @@ impl Peer {
         py: Python<'py>,
         protocol: Py<Protocol>,
         given: Given<'py>,
-        opening: &Opening<'_>,
+        opening: Opening<'_>,
         rendezvous: &Rendezvous,
         hosted: Option<HostedSettings<'py>>,
     ) -> PyResult<Self> {
         static PEERS: AtomicU64 = AtomicU64::new(0);
         let settings = Settings::new(given, &PEER, protocol.get(), Vec::new())?;
-        let opening = Opening { timeout: settings.tuning.get().timeout, ..opening.clone() };
+        let opening = Opening { timeout: settings.tuning.get().timeout, ..opening };
         let endpoint = open(py, protocol, &opening, rendezvous, settings)?;
         let hosted = hosted.map(|settings| HostedGame::new(py, &endpoint, settings)).transpose()?;
         Ok(Peer {

@@ -129,12 +129,8 @@ impl Mirror {
                 shown.versions.clear();
             }
             shown.look(ghosts, &self.received, time, columns.as_mut());
-            let ahead = if time.tick > f64::from(newest) { time.ahead } else { 0.0 };
-            shown.frames.show(
-                time.tick,
-                ahead.min((time.tick - f64::from(newest)).max(0.0)),
-                columns.as_mut(),
-            );
+            let ahead = time.ahead.min((time.tick - f64::from(newest)).max(0.0));
+            shown.frames.show(time.tick, ahead, columns.as_mut());
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::transport::packet::fragment::Fragment;
 use crate::transport::packet::numbered;
 use crate::transport::peer_clock::ReceiveTime;
 use crate::transport::protocol::{Body, ChannelConfig, ChannelKind, MessageType, Protocol, Resend};
-use crate::wire::{BitReader, BitSink, BitWriter, Kind, Schema, Value};
+use crate::wire::{BitSink, BitWriter, Kind, Schema, Value};
 
 static VECTORS: LazyLock<Json> = LazyLock::new(|| {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/native.json");
@@ -285,7 +285,7 @@ fn packets_are_read_as_told() {
                 if told[0] == "payload" {
                     let body = OpaqueBody::read(&got.received.body);
                     assert_eq!(body.bits as u64, number(&told[1]));
-                    let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+                    let mut reader = body.reader();
                     let value = if body.bits > 0 { reader.bits(body.bits as u32).unwrap() } else { 0 };
                     assert_eq!(value, u64::from_str_radix(told[2].as_str().unwrap(), 16).unwrap());
                     continue;
@@ -334,7 +334,7 @@ fn check_body(message_type: usize, body: &[u8], told: &[Json]) {
         },
         Body::Opaque { .. } => {
             let body = OpaqueBody::read(body);
-            let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+            let mut reader = body.reader();
             assert_eq!(reader.bits(3).unwrap(), number(&told[1]));
             reader.align().unwrap();
             let rest = reader.bytes(reader.remaining_bits() / 8).unwrap();

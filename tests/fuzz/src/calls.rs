@@ -9,7 +9,6 @@ use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::chunks::{Assembly, BytesSource, ChunkEvent, MemorySink, Rejection, Stored};
 use tickwire::transport::{Connection, ConnectionConfig, OpaqueBody, Received, SendOptions};
-use tickwire::wire::BitReader;
 
 use super::input::Input;
 use super::native::{handle, labelled};
@@ -217,6 +216,6 @@ fn check(channel: usize, number: u32, before: &[u32]) {
 /// What every message here begins with.
 fn number_of(message: &Received) -> u32 {
     let body = OpaqueBody::read(&message.body);
-    let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+    let mut reader = body.reader();
     reader.bits(32).unwrap() as u32
 }

@@ -11,7 +11,7 @@ use tickwire::transport::{
     Body, BudgetConfig, ChannelConfig, ChannelKind, Connection, ConnectionConfig, Fill, MessageType,
     OpaqueBody, Protocol,
 };
-use tickwire::wire::{BitReader, BitWriter};
+use tickwire::wire::BitWriter;
 
 use super::client::{Client, GOOD};
 use super::world::World;
@@ -97,7 +97,7 @@ fn real_connections_end_in_the_servers_world() {
                 }
                 while let Some(received) = line.ends[1].poll_received(0) {
                     let body = OpaqueBody::read(&received.body);
-                    let reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+                    let reader = body.reader();
                     client.mirror.handle_payload(reader).unwrap_or_else(|violation| panic!("{violation}"));
                 }
             }

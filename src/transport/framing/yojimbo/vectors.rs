@@ -182,7 +182,7 @@ fn rewritten(protocol: &Protocol, received: &Received) -> (u16, Vec<u8>, Option<
         Body::Declared(schema) => schema.write_row(&received.body, &mut writer).unwrap(),
         Body::Opaque { .. } => {
             let body = OpaqueBody::read(&received.body);
-            let mut reader = BitReader::with_range(body.bytes, body.start_bit as usize, body.bits);
+            let mut reader = body.reader();
             while reader.remaining_bits() > 0 {
                 writer.bits(reader.bits(1).unwrap(), 1);
             }
