@@ -2376,8 +2376,8 @@ class ClientWorld:
         """Sets how far the view stays behind the server.
 
         Args:
-            delay: seconds between arrival and display, at least one tick and at most 62, because states are kept for
-                64 ticks; None: chosen by measuring the connection.
+            delay: seconds between arrival and display, 1 to 62 ticks of the protocol's tick rate, or of 60 a second if it
+                has none. States are kept for 64 ticks. None: chosen by measuring the connection.
             extrapolation: seconds for which properties with a velocity continue to move beyond the newest tick.
             rest: the longest gap between two states of a ghost, in seconds, that is always shown as one motion, for
                 worlds that exceed the budget.

@@ -9,6 +9,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use super::rules::{Rule, RuleError};
+use crate::time::Duration;
 use crate::wire::{Properties, SchemaError};
 use sha2::{Digest, Sha256};
 
@@ -24,6 +25,13 @@ pub const MAX_RECORD_BITS: usize = 480 * 8;
 /// States that a client keeps of each ghost, those with the newest ticks, and that the server remembers of each row: part of
 /// the protocol.
 pub const HISTORY: u8 = 64;
+
+/// A loss of this many ticks or more may make the server wait for acks: it sends states of at most half the history
+/// before it waits, and some of them were in flight before the loss.
+pub const LONG_LOSS: u8 = HISTORY / 4;
+
+/// The time after a long loss until the server has acks again.
+pub const ACKED_AFTER: Duration = Duration::from_millis(500);
 
 /// The most groups of clients that are sent other properties of a ghost: by owner, and by the game's choice.
 pub const MAX_GROUPS: usize = 4;

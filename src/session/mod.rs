@@ -32,7 +32,7 @@ pub use rollback::SharedRollback;
 pub use settings::Setting;
 pub use tick::Tick;
 pub use timing::Timing;
-pub use view::{ClientView, PastTick, PastView, Playing, View};
+pub use view::{ClientView, PastView, Playing, View};
 
 use core::net::SocketAddr;
 

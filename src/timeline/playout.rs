@@ -60,9 +60,6 @@ const MIN_STALL_TICKS: f64 = 2.5;
 /// Seconds after a stall until its ticks have arrived, however they were jumbled.
 const STALL_SETTLES: f64 = 0.1;
 
-/// Seconds after a stall until the server knows by acks that it is over.
-const STALL_KNOWN_AFTER: f64 = 0.5;
-
 /// Stalls that are fewer seconds apart count as lateness.
 const STALLS_APART: f64 = 5.0;
 
@@ -77,7 +74,7 @@ const ROUNDING: f64 = 0.01;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlayoutConfig {
-    /// Seconds between arrival and display; None: measured. Never below a tick, or beyond the history.
+    /// Seconds between arrival and display, within [`PlayoutConfig::delay_bounds`]; None: measured.
     pub delay: Option<f64>,
     /// Seconds by which time runs on beyond the newest tick, for properties with a velocity.
     pub extrapolation: f64,
@@ -85,6 +82,10 @@ pub struct PlayoutConfig {
     pub period: f64,
     /// How many ticks before the newest one can be shown.
     pub history: u32,
+    /// A stall of this many ticks or more may make the server wait for acks.
+    pub long_stall: u32,
+    /// The time after such a stall until the server has acks again.
+    pub acked_after: Duration,
     /// The fraction of ticks that must arrive in time. Time stands for the others until they are there: at wifi-bad 2 %
     /// of the time instead of 1.5 % at 0.995, for a delay of 46 ms instead of 61.
     pub quantile: f64,
@@ -99,9 +100,23 @@ impl Default for PlayoutConfig {
             extrapolation: 0.0,
             period: 1.0 / 60.0,
             history: u32::MAX,
+            long_stall: u32::MAX,
+            acked_after: Duration::ZERO,
             quantile: 0.98,
             max_speed: 0.05,
         }
+    }
+}
+
+impl PlayoutConfig {
+    /// The shortest and the longest delay in seconds: a tick, and the history.
+    pub fn delay_bounds(&self) -> (f64, f64) {
+        (self.period, self.longest_delay(self.period))
+    }
+
+    /// The longest delay in seconds, if a tick has this length.
+    fn longest_delay(&self, period: f64) -> f64 {
+        f64::from(self.history.saturating_sub(MARGIN)) * period
     }
 }
 
@@ -138,7 +153,7 @@ pub struct Playout {
     /// The stall whose ticks are arriving.
     stall: Option<Stall>,
     stalled_at: Option<Instant>,
-    /// The last tick before a stall of a quarter of the history or more, and the first one after it.
+    /// The last tick before a long stall, and the first one after it.
     stalled: (u32, u32),
     /// Whether it catches up after a stall.
     hurries: bool,
@@ -246,7 +261,7 @@ impl Playout {
         let is_repeated = !is_own && self.stalled_at.replace(now).is_some_and(is_near);
         self.stall = Some(Stall { before, end: now, length, is_repeated });
         let ticks = (now.since(self.newest_at).as_secs_f64() / self.period) as u32;
-        if ticks >= self.config.history / 4 {
+        if ticks >= self.config.long_stall {
             let is_within = self.newest <= self.stalled_ticks().1;
             self.stalled.0 = if is_within { self.stalled.0 } else { self.newest };
             self.stalled.1 = self.newest.saturating_add(ticks);
@@ -394,8 +409,7 @@ impl Playout {
 
     fn wanted_delay(&self) -> f64 {
         let delay = self.config.delay.unwrap_or(self.late - self.typical + self.period);
-        let most = f64::from(self.config.history.saturating_sub(MARGIN)) * self.period;
-        delay.min(most).max(self.period)
+        delay.min(self.config.longest_delay(self.period)).max(self.period)
     }
 
     /// Seconds from an arrival with typical lateness to its display. Before anything was shown, the configured delay.
@@ -406,12 +420,11 @@ impl Playout {
         self.wanted_delay() + (self.target(at) - tick) * self.period
     }
 
-    /// The last tick before a long stall, and the tick until which the server may not have known that it was over. What has no
-    /// state between them may have moved, because the server sends states of at most half the history before it waits for acks, of which
-    /// some were on their way before the stall.
+    /// The last tick before a long stall, and the tick until which the server may have waited for acks. What has no state
+    /// between them may have moved.
     pub fn stalled_ticks(&self) -> (u32, u32) {
         let (before, after) = self.stalled;
-        (before, after.saturating_add((STALL_KNOWN_AFTER / self.period) as u32))
+        (before, after.saturating_add((self.config.acked_after.as_secs_f64() / self.period) as u32))
     }
 
     /// Seconds of a tick.
