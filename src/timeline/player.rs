@@ -33,6 +33,12 @@ const SHORT_FRAME: f64 = 0.9;
 const REPORT_ERROR: f64 = 1.0 / 8.0;
 /// A frame of a whole number of ticks may be off by this fraction: [`HOLD`] evens it out.
 const EVEN_FRAME: f64 = 0.1;
+/// Frames of which the recent slip is the average, those before it is known, and those that it is compared with.
+const RECENT_FRAMES: u32 = 32;
+const FIRST_FRAMES: u32 = 180;
+const MOST_FRAMES: u32 = 1_800;
+/// Frames that are later than on average by this fraction of a tick slip: 59.94 Hz after three seconds, 59.997 after thirty.
+const SLIPPED: f64 = 0.05;
 /// This many ticks after a change of a ghost its owner has it, whatever was lost.
 const ARRIVED_AFTER: u32 = 2 * MAX_CHANGED as u32;
 /// Seconds between payloads that only ask for the time.
@@ -46,6 +52,43 @@ pub struct PlayerConfig {
     /// Extra ticks between giving an input and its tick, beyond the lead: that many fewer are predicted.
     pub delay: u32,
     pub lead: LeadConfig,
+}
+
+/// Whether frames are slightly longer than ticks, as those of a 59.94 Hz screen at 60 ticks a second: each input then
+/// arrives a little later in its tick, and suddenly too late. Measured by local time, because the clock follows the frames: the
+/// packets of a server that polls don't show how early they were.
+#[derive(Debug, Default)]
+struct FramePace {
+    last: Option<Instant>,
+    /// How many frames in a row had this many ticks.
+    frames: u32,
+    usual: u32,
+    /// By how many ticks they took longer than that: now, and on average over fewer and over more of them.
+    slip: f64,
+    recent: f64,
+    usual_slip: f64,
+    slips: bool,
+}
+
+impl FramePace {
+    /// Takes a frame, which has this many ticks if it is like most.
+    fn slips(&mut self, now: Instant, rate: f64, usual: u32) -> bool {
+        let Some(last) = self.last.replace(now) else { return self.slips };
+        let ticks = f64::from(usual);
+        let off = (now - last).as_secs_f64() * rate - ticks;
+        if off.abs() > EVEN_FRAME * ticks || usual != self.usual {
+            *self = FramePace { last: self.last, usual, slips: self.slips, ..FramePace::default() };
+            return self.slips;
+        }
+        self.frames = self.frames.saturating_add(1);
+        self.slip += off;
+        self.recent += (self.slip - self.recent) / f64::from(self.frames.min(RECENT_FRAMES));
+        self.usual_slip += (self.slip - self.usual_slip) / f64::from(self.frames.min(MOST_FRAMES));
+        if self.frames >= FIRST_FRAMES {
+            self.slips = self.recent - self.usual_slip > SLIPPED;
+        }
+        self.slips
+    }
 }
 
 /// A client's time and inputs.
@@ -67,6 +110,7 @@ pub struct Player {
     given: Option<f64>,
     /// The client's frame in ticks, smoothed.
     frame: f64,
+    pace: FramePace,
     in_payload: Option<u32>,
     last_payload: Option<Instant>,
     view: Option<u64>,
@@ -101,6 +145,7 @@ impl Player {
             stamped_clock: 0.0,
             given: None,
             frame: 1.0,
+            pace: FramePace::default(),
             in_payload: None,
             last_payload: None,
             view: None,
@@ -220,13 +265,16 @@ impl Player {
     fn due(&mut self, now: Instant) -> Range<u32> {
         self.advance(now);
         let Some((clock, ahead)) = self.ahead(now) else { return 0..0 };
-        let at = (clock + ahead).min(MAX_TICK);
+        let at = clock + ahead;
         let passed = at - self.given.replace(at).unwrap_or(at);
         self.frame += (passed.clamp(0.0, f64::from(MAX_FILL)) - self.frame) / 16.0;
-        let tick = at as u32;
-        let early = if self.frame < SHORT_FRAME { 0.0 } else { HOLD };
-        let is_same = |same: &u32| (-early..1.0 + HOLD).contains(&(at - f64::from(*same)));
         let usual = self.frame.round().max(1.0) as u32;
+        let slips = self.pace.slips(now, self.clock.rate(), usual);
+        // One tick more than necessary: inputs are in time when the frames have slipped into the next tick.
+        let at = (at + f64::from(u8::from(slips))).min(MAX_TICK);
+        let tick = at as u32;
+        let early = if slips || self.frame < SHORT_FRAME { 0.0 } else { HOLD };
+        let is_same = |same: &u32| (-early..1.0 + HOLD).contains(&(at - f64::from(*same)));
         let same = self.stamped.and_then(|stamped| stamped.checked_add(usual)).filter(is_same);
         let tick = same.unwrap_or(tick);
         let first = match self.stamped {

@@ -32,6 +32,9 @@ const KEPT_SECONDS: f64 = 10.0;
 const MIN_ARRIVALS: usize = 8;
 const MIN_SPAN: f64 = 0.25;
 
+/// The largest standard error of a tick's length, as a fraction: with few arrivals and much jitter, the last length is kept.
+const MAX_PERIOD_ERROR: f64 = 0.03;
+
 /// Bounds of a tick's length, in seconds.
 const MIN_PERIOD: f64 = 0.000_5;
 const MAX_PERIOD: f64 = 2.0;
@@ -41,6 +44,9 @@ const JUMP_AFTER: f64 = 1.0;
 
 /// A program that did nothing for longer than this, the server's or this one, stood still.
 const PAUSE: f64 = 0.5;
+
+/// A tick that is this many times later than nearly all others isn't late by jitter.
+const BEYOND_JITTER: f64 = 4.0;
 
 /// Over how many seconds an error is corrected, if the speed allows it.
 const CATCH_UP: f64 = 0.5;
@@ -125,12 +131,16 @@ impl PlayoutConfig {
 struct Stall {
     /// The last tick before it, and when it arrived.
     before: (u32, Instant),
+    /// How many seconds later ticks usually arrived than that one.
+    typical: f64,
     /// When its first tick arrived.
     end: Instant,
     /// Seconds, beside what ticks explain.
     length: f64,
     /// Whether another one had ended shortly before.
     is_repeated: bool,
+    /// Whether this program itself stood still.
+    is_own: bool,
 }
 
 /// A client's interpolation clock.
@@ -218,9 +228,12 @@ impl Playout {
             Some((newest, _)) => tick - lost.min(tick - newest - 1),
             None => tick,
         };
-        let stalled = self.note_stall((first, tick), now);
         let silence = now.since(self.newest_at).as_secs_f64();
-        if silence > PAUSE && f64::from(tick.saturating_sub(self.newest)) * self.period < silence / 2.0 {
+        let late = self.lateness((self.newest, self.newest_at), (tick, now));
+        let stalled = self.note_stall((first, tick), now);
+        let is_own = self.stall.is_some_and(|stall| stall.is_own);
+        let jitter = BEYOND_JITTER * (self.late - self.typical);
+        if silence > PAUSE && late > jitter.max(silence / 2.0) && !is_own {
             // The server stood still: its ticks have another schedule from now on.
             self.arrivals.clear();
         } else if tick - first < MAX_LOST {
@@ -229,7 +242,9 @@ impl Playout {
             self.failed = tick;
         }
         self.arrivals.push_back((tick, now));
-        self.settle_stall(now);
+        if self.stall.is_some_and(|stall| now.since(stall.end).as_secs_f64() >= STALL_SETTLES) {
+            self.settle_stall();
+        }
         let is_old = |front: &(u32, Instant)| now.since(front.1).as_secs_f64() > KEPT_SECONDS;
         while self.arrivals.len() > KEPT
             || self.arrivals.len() > MIN_ARRIVALS && self.arrivals.front().is_some_and(is_old)
@@ -259,7 +274,8 @@ impl Playout {
         let is_own = self.shown.is_some_and(|(_, at)| now.since(at).as_secs_f64() > length / 2.0);
         let is_near = |other: Instant| now.since(other).as_secs_f64() < STALLS_APART;
         let is_repeated = !is_own && self.stalled_at.replace(now).is_some_and(is_near);
-        self.stall = Some(Stall { before, end: now, length, is_repeated });
+        let typical = self.typical;
+        self.stall = Some(Stall { before, typical, end: now, length, is_repeated, is_own });
         let ticks = (now.since(self.newest_at).as_secs_f64() / self.period) as u32;
         if ticks >= self.config.long_stall {
             let is_within = self.newest <= self.stalled_ticks().1;
@@ -270,12 +286,8 @@ impl Playout {
     }
 
     /// Once the ticks of a stall have arrived, puts arrivals where they would be without it.
-    fn settle_stall(&mut self, now: Instant) {
-        let Some(stall) = self.stall.filter(|stall| now.since(stall.end).as_secs_f64() >= STALL_SETTLES)
-        else {
-            return;
-        };
-        self.stall = None;
+    fn settle_stall(&mut self) {
+        let Some(stall) = self.stall.take() else { return };
         self.hurries = true;
         if stall.is_repeated {
             return;
@@ -295,8 +307,15 @@ impl Playout {
             let last = before.saturating_add((stall.length / self.period).ceil() as u32);
             for (tick, arrived) in self.arrivals.iter_mut().skip(first).take_while(|(tick, _)| *tick <= last)
             {
-                let expected = at + Duration::from_secs_f64(f64::from(*tick - before) * self.period);
+                let usual = f64::from(*tick - before) * self.period + stall.typical;
+                let expected = at + Duration::from_secs_f64(usual.max(0.0));
                 *arrived = (*arrived).min(expected);
+            }
+            if stall.is_own && stall.length > PAUSE {
+                // So many ticks that arrived together would replace all that is known of the jitter.
+                let held = self.arrivals.partition_point(|(tick, _)| *tick <= last);
+                self.arrivals.drain(first..held.saturating_sub(1).max(first));
+                self.failed = self.arrivals.get(first).map_or(self.failed, |(tick, _)| *tick);
             }
         }
     }
@@ -317,14 +336,20 @@ impl Playout {
             (ticks, times) = (ticks + tick, times + time);
         }
         let (tick_mean, time_mean) = (ticks / count, times / count);
-        let (mut square, mut product) = (0.0, 0.0);
+        let (mut square, mut product, mut time_square) = (0.0, 0.0, 0.0);
         for (tick, time) in self.arrivals.iter().map(place) {
             square += (tick - tick_mean) * (tick - tick_mean);
             product += (tick - tick_mean) * (time - time_mean);
+            time_square += (time - time_mean) * (time - time_mean);
         }
         let span = self.arrivals.front().map_or(0.0, |(_, at)| anchor.1.since(*at).as_secs_f64());
-        if self.arrivals.len() >= MIN_ARRIVALS && span >= MIN_SPAN && square > 0.0 {
-            self.period = (product / square).clamp(MIN_PERIOD, MAX_PERIOD);
+        let is_typical = self.stall.is_none() && self.arrivals.len() >= MIN_ARRIVALS;
+        if is_typical && span >= MIN_SPAN && square > 0.0 {
+            let slope = product / square;
+            let residual = (time_square - slope * product).max(0.0) / (count - 2.0);
+            if (residual / square).sqrt() <= MAX_PERIOD_ERROR * slope.abs() {
+                self.period = slope.clamp(MIN_PERIOD, MAX_PERIOD);
+            }
         }
         let mut lateness: Vec<f64> =
             self.arrivals.iter().map(place).map(|(tick, time)| time - tick * self.period).collect();
@@ -339,6 +364,11 @@ impl Playout {
     pub fn advance(&mut self, now: Instant) -> Option<f64> {
         if self.arrivals.is_empty() {
             return self.shown.map(|(tick, _)| tick);
+        }
+        if self.stall.is_some_and(|stall| stall.is_own) {
+            // All that was held back is here.
+            self.settle_stall();
+            self.measure();
         }
         let target = self.target(now);
         let Some((before, at)) = self.shown else {

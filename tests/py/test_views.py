@@ -453,7 +453,7 @@ def test_views_refuse_what_is_no_tick_or_class() -> None:
         view.ghost(scene.world.objects(Tank)[0])
     set_playout = scene.client.world.set_playout
     for delay in (0, -1.0, 10, math.nan):
-        sentence = f"delay must be 0.0167 to 1.0333 seconds, 1 to 62 ticks at 60 a second, not {delay}"
+        sentence = f"delay must be 0.0167 to 1.0333 seconds, 1 to 62 ticks at 60 a second, not {delay:g}"
         with pytest.raises(ValueError, match=sentence):
             set_playout(delay=delay)
     for name in ("extrapolation", "rest"):
