@@ -26,9 +26,12 @@ pub const MAX_RECORD_BITS: usize = 480 * 8;
 /// the protocol.
 pub const HISTORY: u8 = 64;
 
-/// A loss of this many ticks or more may make the server wait for acks: it sends states of at most half the history
-/// before it waits, and some of them were in flight before the loss.
-pub const LONG_LOSS: u8 = HISTORY / 4;
+/// The maximum of a ghost's records after its baseline: then the server waits for an ack. When the last of them is acked, at
+/// most one less may have followed it.
+pub const MAX_IN_FLIGHT: u8 = HISTORY / 2;
+
+/// A loss of this many ticks or more may make the server wait for acks, because some records were in flight before it.
+pub const LONG_LOSS: u8 = MAX_IN_FLIGHT / 2;
 
 /// The time after a long loss until the server has acks again.
 pub const ACKED_AFTER: Duration = Duration::from_millis(500);

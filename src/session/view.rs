@@ -7,14 +7,17 @@ use std::sync::Arc;
 
 use crate::endpoint::PeerHandle;
 use crate::replication::{
-    ACKED_AFTER, Frames, GhostClass, HISTORY, LONG_LOSS, Mirror, Publisher, Rule, TickArrival, WorldFrames,
-    WorldTime,
+    ACKED_AFTER, Frames, GhostClass, HISTORY, LONG_LOSS, MAX_IN_FLIGHT, Mirror, Publisher, Rule, TickArrival,
+    WorldFrames, WorldTime,
 };
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::timeline::{Player, Playout, PlayoutConfig};
 
 /// After this many seconds without data, no time is found any more.
 const MAX_AHEAD: f64 = 3600.0;
+
+/// Ticks by which an ack may be later than the round trip: on each side it waits for the next one.
+const ACK_TICKS: f64 = 2.0;
 
 /// How a client's view chooses its time, in seconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -125,11 +128,12 @@ impl ClientView {
         }
     }
 
-    /// Shows the world at `now`, or at a tick that the application asks for. Returns the tick that is shown, if any is.
+    /// Shows the world at `now`, or at a tick that the application asks for. `heard` is the newest packet, if none is missing
+    /// since the newest tick, and `round_trip` the longest of the last ones. Returns the tick that is shown, if any is.
     pub(super) fn show<'a, C: AsMut<[&'a mut [u8]]>>(
         &mut self,
         (mirror, player): (&mut Mirror, Option<&mut Player>),
-        heard: Option<u64>,
+        (heard, round_trip): (Option<u64>, Duration),
         now: Option<Instant>,
         tick: Option<f64>,
         columns: &mut [C],
@@ -149,7 +153,10 @@ impl ClientView {
         let asked = tick.map(|tick| (tick - turns).clamp(0.0, f64::from(mirror.tick()) + ahead));
         let shown = asked.or(played)?;
         let frames = self.frames.get_or_insert_with(|| Box::new(WorldFrames::new(mirror.classes())));
-        let spread = (self.playing.rest / self.playout.period()) as u32;
+        // On a longer line the server waits for acks, and meanwhile it sends nothing of a ghost that moves.
+        let in_flight = (round_trip.as_secs_f64() / self.playout.period()).ceil() + ACK_TICKS;
+        let waits = if in_flight > f64::from(MAX_IN_FLIGHT) { MAX_IN_FLIGHT.into() } else { 0 };
+        let spread = waits.max((self.playing.rest / self.playout.period()) as u32);
         let stalled = self.playout.stalled_ticks();
         mirror.show(WorldTime { tick: shown, ahead, spread, stalled }, frames, columns);
         // A fixed delay may begin before the server's first tick.
