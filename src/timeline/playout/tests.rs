@@ -77,7 +77,7 @@ impl Scene {
             let mut come: Vec<_> = self.on_its_way.iter().copied().filter(|(at, ..)| *at <= now).collect();
             self.on_its_way.retain(|(at, ..)| *at > now);
             come.sort_unstable();
-            for (at, tick, sequence) in come {
+            for (_, tick, sequence) in come {
                 let between = self.newest + 1..sequence.max(self.newest + 1);
                 let lost = self.arrived[between].iter().filter(|arrived| !**arrived).count();
                 self.arrived[sequence] = true;
