@@ -298,7 +298,9 @@ impl Playout {
             let count = arrivals.len().max(1) as f64;
             arrivals.map(|arrival| self.lateness(stall.before, *arrival)).sum::<f64>() / count
         };
-        let after = mean(&mut self.arrivals.iter().skip(first).rev().take(MIN_ARRIVALS));
+        // All that this program held back arrived at once: only the newest tick may be in time.
+        let settled = if stall.is_own { 1 } else { MIN_ARRIVALS };
+        let after = mean(&mut self.arrivals.iter().skip(first).rev().take(settled));
         if after > stall.length / 2.0 {
             let shift = after - mean(&mut self.arrivals.iter().take(first).rev().take(4 * MIN_ARRIVALS));
             let shift = Duration::from_secs_f64(shift.max(0.0));
