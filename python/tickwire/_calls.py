@@ -206,7 +206,7 @@ class Declared:
     """The parts of a call that the native core reads when a protocol is made."""
 
     message: type
-    """The class of its arguments."""
+    """The message class that carries the call's arguments."""
     reply: type | None
     """The class of its reply."""
     positional: tuple[str, ...]

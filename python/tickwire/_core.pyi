@@ -667,7 +667,7 @@ class Stream:
     def bytes(self, value: _Bytes | None, count: int, /) -> _Bytes:
         """Exactly ``count`` bytes, without their length."""
     def align(self) -> None:
-        """Zero bits up to the next byte boundary."""
+        """Bits with the value 0, up to the next byte boundary."""
 
     # The names of serialize's macros in C++, with their arguments.
     def serialize_bits(self, value: int | None, bits: int, /) -> int:
@@ -3611,7 +3611,7 @@ class Client(Generic[_P]):
         """Makes the server run a call. Returns the same results as :meth:`send`.
 
         Args:
-            call (ServerCall): a call of the protocol; its arguments follow, without the caller.
+            call (ServerCall): a call of the protocol. Its arguments follow, without the first parameter (the caller).
 
         Raises:
             TypeError: the arguments don't fit the function.
@@ -3626,10 +3626,10 @@ class Client(Generic[_P]):
         arrive any more. At most 256 requests wait at a time.
 
         Args:
-            call (ServerCall): a call of the protocol; its arguments follow, without the caller.
+            call (ServerCall): a call of the protocol. Its arguments follow, without the first parameter (the caller).
 
         Raises:
-            TypeError: the function returns None, or the arguments don't fit the function.
+            TypeError: the call is declared with ``-> None``, or the arguments don't fit its parameters.
             FieldError, UnregisteredMessageError, ValueError, GhostError: as :meth:`call`.
             NotConnectedError, ChannelFullError: with ``strict=True``, instead of a failed request.
         """
@@ -3823,7 +3823,7 @@ class Started:
 
 @final
 class GameEnded:
-    """This peer has left the game, or couldn't join. This is its last event."""
+    """This peer has left the game, or couldn't join. The peer gets no event after this one."""
 
     __match_args__ = ("reason",)
     @property
@@ -3943,9 +3943,9 @@ class Peer(Generic[_P]):
         """Whether this peer is the master."""
     @property
     def server(self) -> Server[_P] | None:
-        """The game's server, if this player hosts the game; tick it too. None on the other peers. Also None on a host
-        that has lost so many connections that the other peers may choose a new host. Always None if the protocol
-        has no ghosts, calls, inputs or tick rate.
+        """The game's server, if this player hosts the game: tick both it and the peer. None on the other peers. Also
+        None on a host that has lost so many connections that the other peers may choose a new host. Always None if
+        the protocol has no ghosts, calls, inputs or tick rate.
         """
     @property
     def client(self) -> Client[_P]:
@@ -4280,7 +4280,7 @@ class BitWriter:
     def bytes(self, value: _Bytes, /) -> None:
         """:meth:`align`, then the bytes, at most 65,535. The length isn't written, so the reader must know it."""
     def align(self) -> None:
-        """Zero bits up to the next byte boundary."""
+        """Bits with the value 0, up to the next byte boundary."""
     @property
     def bits_written(self) -> int:
         """Bits written so far."""
@@ -4333,7 +4333,7 @@ class BitMeasure:
     def bytes(self, value: _Bytes, /) -> None:
         """:meth:`align`, then the bytes, at most 65,535. The length isn't written, so the reader must know it."""
     def align(self) -> None:
-        """Zero bits up to the next byte boundary."""
+        """Bits with the value 0, up to the next byte boundary."""
     @property
     def max_bits(self) -> int:
         """The bound so far, in bits."""
@@ -4394,7 +4394,7 @@ class BitReader:
     def wide_text(self, max_units: int, /) -> str:
         """Text of at most ``max_units`` UTF-16 units."""
     def data(self, max_bytes: int, /) -> _Bytes:
-        """At most ``max_bytes`` bytes, after their length."""
+        """A length, then that many bytes, at most ``max_bytes``."""
     def bytes(self, count: int, /) -> _Bytes:
         """Exactly ``count`` bytes."""
     def align(self) -> None:
@@ -4719,7 +4719,7 @@ class ChunkSender:
     are seconds of any clock that doesn't go back.
 
     Args:
-        max_slices: the most slices of a chunk, up to 8,192, equal at both ends.
+        max_slices: the most slices of a chunk, up to 8,192; sender and receiver must have the same number.
         bytes_per_second: the rate, including headers. The article uses 32,000, 64,000 and 125,000.
         accumulator_bytes: the most bytes that may be sent at once after a pause. None: the bytes of a tenth of a
             second at the rate, plus one packet.
@@ -4849,7 +4849,7 @@ class ChunkReceiver:
     :meth:`read`.
 
     Args:
-        max_slices: the most slices of a chunk, up to 8,192, equal at both ends.
+        max_slices: the most slices of a chunk, up to 8,192; sender and receiver must have the same number.
         ack_interval: the least seconds between two ack packets.
         overhead: bytes of headers that other layers add to each packet.
 

@@ -369,10 +369,9 @@ def converted(wire: Any, to_wire: Callable[[Any], Any], from_wire: Callable[[Any
     """Sends objects of your own type. ``to_wire`` converts an object to a value of the annotation ``wire``,
     and ``from_wire`` converts the value back.
 
-    ``Annotated[Money, tw.fields.converted(tw.u32, lambda money: money.cents, Money)]``. If ``to_wire``
-    raises, the sending call raises :class:`FieldError`. ``from_wire`` must expect any value that
-    ``wire`` allows, because the peer chooses the value. If ``from_wire`` raises, the peer's connection
-    ends.
+    For example, ``Annotated[Money, tw.fields.converted(tw.u32, lambda money: money.cents, Money)]`` sends a ``Money``
+    as its cents. If ``to_wire`` raises, the sending call raises :class:`FieldError`. ``from_wire`` must expect any
+    value that ``wire`` allows, because the peer chooses the value. If ``from_wire`` raises, the peer's connection ends.
     """
     return Converter(wire, to_wire, from_wire)
 

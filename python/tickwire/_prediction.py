@@ -174,7 +174,8 @@ class Prediction(Generic[_S, _M]):
 
         Args:
             tick: the server's tick, from :meth:`Client.tick_of`.
-            truth: the server's state, or a ghost with the properties in ``tolerance``.
+            truth: the server's state, or a ghost that has the properties named in the ``tolerance`` of this
+                :class:`Prediction`.
 
         Raises:
             PredictionError: ``step`` raised, or didn't return a state, or ``truth`` has a number that isn't
