@@ -2202,7 +2202,7 @@ class Clock:
 
 @final
 class InputColumns:
-    """The inputs of the current tick, as columns, by slot: :meth:`Inputs.columns` returns them."""
+    """The inputs of the current tick as columns, one row per client; :meth:`Inputs.columns` returns this object."""
 
     @property
     def slot(self) -> memoryview:
@@ -2672,8 +2672,8 @@ class Transfers:
             the missing part is sent.
         file_limit (int | None, default None): bytes of the largest file, at most ``directory_limit``; None: 1 GiB.
             Larger chunks are refused.
-        directory_limit (int | None, default None): bytes of all files in the directory; unfinished files count by
-            the 4 KiB blocks that arrived. None: eight times ``file_limit``. Chunks that don't fit are refused.
+        directory_limit (int | None, default None): bytes of all files in the directory. Of an unfinished file,
+            only the 4 KiB blocks that arrived count. None: eight times ``file_limit``. Chunks that don't fit are refused.
         congestion (Congestion | None, default None): the rate limit for sent chunks; None:
             :meth:`Congestion.adaptive`.
 

@@ -131,7 +131,7 @@ class Declared(NamedTuple):
     rules: dict[str, Rule]
     """The display rules of properties, by name."""
     references: dict[str, type | str]
-    """The targets of references, by property name: a ghost class, or its name."""
+    """For each property that refers to a ghost: this ghost's class, or the name of the class."""
     coded: bool
 
     def compiled(self, class_: str, capacity: int) -> Properties:

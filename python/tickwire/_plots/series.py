@@ -18,7 +18,7 @@ MAX_BINS = 2000
 """The most points in a plot if no step is given. Longer captures have longer steps."""
 
 MAX_POINTS = 1_000_000
-"""The most points if the step is given."""
+"""The most points in a plot if the caller gives the step."""
 
 _SECOND = 1_000_000_000
 

@@ -40,7 +40,7 @@ class Playing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The address and protocol of a room, for making a connect token."""
+    """The address and protocol of a fleet's room, for making a connect token."""
 
     address: Address
     """The address for players: ``servers=[place.address]`` in :meth:`ConnectToken.generate`."""
