@@ -53,7 +53,7 @@ def ghost(
 ) -> Any:
     """Makes a class a ghost class: its annotated properties are copied to clients.
 
-    Declare properties like the fields of messages. An annotation may also choose the clients that get a
+    Declare properties like the fields of messages. An annotation can choose the clients that get a
     property: ``Annotated[int, tw.ranged(0, 999), tw.world.owner_only]``. The class gets a constructor and a
     repr, like a dataclass. Two ghosts are equal only if they are the same object. List other attributes in
     ``__slots__``; they aren't sent.

@@ -560,8 +560,8 @@ class MessageFactory:
     """
 
     def create(self, cls: type[_T]) -> _T:
-        """Returns an object of ``cls``. Tickwire then sets its fields, so the object may have been used
-        before.
+        """Returns an object of ``cls``. Tickwire then sets its fields, so you can return a used
+        object.
 
         An exception is logged, and ends the connection of the message's sender.
         """

@@ -80,9 +80,9 @@ def room(
     empty_rate: float | None = None,
 ) -> Callable[[_R], _R]:
     """Makes a class a room. The class must have ``__init__(self, server)`` and ``tick(self, inbox)``. An
-    object of the class runs the game on the server passed to ``__init__``. Keep all state that must survive
-    in the world's ghosts (:meth:`World.save`). If a room moves or its machine dies, a new room object is
-    made for a server with the saved world.
+    object of the class runs the game on the server passed to ``__init__``. If a room moves or its machine
+    dies, a new room object is made for a server with the saved world. Only the world's ghosts survive this,
+    so keep all lasting state in them (:meth:`World.save`).
 
     Args:
         protocol (Protocol): the game's protocol. It needs ghosts if any state of a room must survive.

@@ -169,7 +169,7 @@ class Recording:
         """Reads the bytes of a file, like :meth:`read`.
 
         Raises:
-            RecordingError: the data isn't a recording, or isn't complete; the error names the byte.
+            RecordingError: as :meth:`read`.
         """
         must_be_bytes("data", data)
         try:
