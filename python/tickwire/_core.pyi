@@ -1849,8 +1849,7 @@ class GhostArrays:
         """The rows of ghosts that changed in the last tick: see :attr:`spawned`."""
     @property
     def despawned(self) -> Any:
-        """The rows of ghosts that disappeared in the last tick: see :attr:`spawned`. Their cells have the last values.
-        """
+        """The rows of ghosts that disappeared in the last tick: see :attr:`spawned`. Their cells keep the last values."""
     def ghost(self, row: int, /) -> Any:
         """Returns the object of a row. The first call makes the object.
 
@@ -3946,8 +3945,8 @@ class Peer(Generic[_P]):
     @property
     def server(self) -> Server[_P] | None:
         """The game's server, if this player hosts the game. Tick both the server and the peer. None on the other
-        peers, and on a host that has lost so many connections that the other peers could choose a new host. Always
-        None if the protocol has no ghosts, calls, inputs or tick rate.
+        peers, and on a host that lacks the connections to stay the host. Always None if the protocol has no
+        ghosts, calls, inputs or tick rate.
         """
     @property
     def client(self) -> Client[_P]:
