@@ -81,7 +81,7 @@ fn running(class: &str) -> syn::Result<Vec<ImplItem>> {
             self.endpoint.counters(py)
         }
         fn tick(slf: Py<Self>) -> crate::python::tick::Tick {
-            crate::python::tick::Tick(crate::python::facade::AnyEndpoint::#variant(slf))
+            crate::python::tick::Tick(crate::python::tick::AnyEndpoint::#variant(slf))
         }
         fn receive(&self, py: Python<'_>) -> PyResult<crate::python::inbox::Inbox> {
             self.receive_tick(py)
@@ -137,7 +137,7 @@ fn sending(parameter: &Tokens, peer: &Tokens, client: &Tokens) -> syn::Result<Ve
             tag: Option<&Bound<'_, PyAny>>,
             #[truth] notify: bool,
         ) -> PyResult<Py<PyAny>> {
-            let sending = crate::python::sending::Sending { message, channel, key, tag, notify };
+            let sending = crate::python::arguments::Sending { message, channel, key, tag, notify };
             self.endpoint.send(#peer, sending)
         }
         fn send_payload(

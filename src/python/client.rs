@@ -9,14 +9,14 @@ use pyo3::exceptions::PyResourceWarning;
 use super::capture::{Capture, Secrets};
 use super::congestion::Congestion;
 use super::development::Development;
-use super::endpoint::CLIENT;
 use super::events::state_to_python;
 use super::ghosts::{ClientWorld, made_classes};
+use super::kind::CLIENT;
 use super::log::log_end;
+use super::randomness::skip_seed;
 use super::reconnect::{AT_ONCE, Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
-use super::setup::{open_driver, skip_seed};
-use super::time::{Clock, Latency};
+use super::setup::open_driver;
 use super::token::ConnectToken;
 use crate::driver::bind::{any_port, reaches, reaches_both};
 use crate::driver::{Carrier, ClaimedToken, claim_token};
@@ -41,7 +41,7 @@ pub(crate) struct Client {
     netcode: netcode::ClientConfig,
     capture: Option<Py<Capture>>,
     reconnecting: Option<Box<Reconnecting>>,
-    world: Py<ClientWorld>,
+    pub(super) world: Py<ClientWorld>,
     made_at: std::time::Instant,
     /// Whether the warning about missing ticks was given, or isn't needed.
     warned: AtomicBool,
@@ -128,7 +128,7 @@ impl Client {
         let server = &server.get().endpoint;
         let protocol = server.protocol.clone_ref(py);
         let mut settings = Self::settings(Given::new(py, "Client.local", settings)?, ghosts, &protocol)?;
-        settings.share_memory_with(py, server)?;
+        settings.share_memory_with(py, server.network.as_ref())?;
         let mut entropy = entropy(settings.network.clone());
         let client_id = client_id.unwrap_or_else(|| random(&mut *entropy));
         let timeout = Some(settings.tuning.get().timeout.unwrap_or(TIMEOUT));
@@ -188,21 +188,6 @@ impl Client {
         let state = self.endpoint.state.lock()?;
         let now = Carrier::now(&state.carrier);
         Ok(state.host().quality(self.server(), now))
-    }
-
-    #[getter]
-    fn latency(&self, py: Python<'_>) -> PyResult<Latency> {
-        let view = self.world.get().view_delay(py);
-        let mut state = self.endpoint.state.lock()?;
-        let line = state.host().connection(self.server()).map_or(0.0, |it| it.stats().rtt / 1000.0);
-        let player = state.carrier.session.timing().player();
-        let lead = player.and_then(|player| Some(player.lead().ticks()? / player.clock().rate()));
-        Ok(Latency::new(line, lead.unwrap_or(0.0), view))
-    }
-
-    #[getter]
-    fn clock(slf: Py<Self>) -> Clock {
-        Clock(slf)
     }
 
     fn call<'py>(
@@ -388,7 +373,7 @@ impl Client {
     }
 
     /// The core's handle of the server.
-    fn server(&self) -> PeerHandle {
+    pub(super) fn server(&self) -> PeerHandle {
         PeerHandle::from_number(self.server.load(Ordering::Relaxed))
     }
 
@@ -420,7 +405,7 @@ impl Client {
         (peer, seat): (&Endpoint, Seat),
     ) -> PyResult<Self> {
         let mut settings = Settings::new(given, &CLIENT, protocol.get(), made)?;
-        settings.share_network_with(py, peer);
+        settings.share_network(py, peer.network.as_ref());
         let driver = peer.with(|_, driver| driver.open_hosted(false, driver.local_address()))?;
         let reconnect = Some((Tokens::Seat(seat), AT_ONCE));
         let first = FirstDial { token: None, reconnect, is_development: false };

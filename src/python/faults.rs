@@ -2,7 +2,7 @@
 
 use crate::python::prelude::*;
 
-use super::facade::AnyEndpoint;
+use super::tick::AnyEndpoint;
 
 /// Makes the thread of a server or client panic at its next turn.
 #[pyfunction]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
-use super::lock;
+use super::lock::lock;
 use crate::endpoint::PeerHandle;
 use crate::time::Instant;
 

@@ -2,8 +2,6 @@
 
 use crate::python::prelude::*;
 
-use super::facade::AnyEndpoint;
-
 #[pyclass(frozen, generic, module = "tickwire.connections")]
 pub(crate) struct Tick(pub(super) AnyEndpoint);
 
@@ -40,5 +38,33 @@ impl Tick {
     fn send(&self, py: Python<'_>) -> PyResult<()> {
         let calls = self.0.get().endpoint().run_calls(py);
         calls.and(self.0.get().transmit(py))
+    }
+}
+
+/// Any endpoint.
+#[derive(FromPyObject)]
+pub(super) enum AnyEndpoint {
+    Server(Py<Server>),
+    Client(Py<Client>),
+    Peer(Py<Peer>),
+}
+
+impl AnyEndpoint {
+    pub(super) fn get(&self) -> &dyn Facade {
+        match self {
+            AnyEndpoint::Server(server) => server.get(),
+            AnyEndpoint::Client(client) => client.get(),
+            AnyEndpoint::Peer(peer) => peer.get(),
+        }
+    }
+}
+
+impl Traverse for AnyEndpoint {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self {
+            AnyEndpoint::Server(server) => visit.call(server),
+            AnyEndpoint::Client(client) => visit.call(client),
+            AnyEndpoint::Peer(peer) => visit.call(peer),
+        }
     }
 }

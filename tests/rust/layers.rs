@@ -222,14 +222,21 @@ const EXCEPTIONS: &[(&str, &[(&str, &str)])] = &[
     ("driver/threaded", &[("shared", "mod")]),
 ];
 
-/// The paths of a source's `use` declarations, one name each, and whether it is `pub use`.
-fn imports(code: &str) -> Vec<(bool, String)> {
+/// An imported name, with its path, and whether it is passed on by `pub use`.
+#[derive(Debug, PartialEq)]
+struct Import {
+    public: bool,
+    path: String,
+    name: String,
+}
+
+/// The names of a source's `use` declarations; `*` for all names of a module.
+fn imports(code: &str) -> Vec<Import> {
     fn expand(prefix: &str, tree: &str, found: &mut Vec<String>) {
         let tree = tree.trim();
         let Some((before, inside)) = tree.split_once('{') else {
             if !tree.is_empty() {
-                let path = tree.split(" as ").next().unwrap_or(tree);
-                found.push(format!("{prefix}{path}"));
+                found.push(format!("{prefix}{tree}"));
             }
             return;
         };
@@ -265,7 +272,12 @@ fn imports(code: &str) -> Vec<(bool, String)> {
         let (before, tree) = text.split_once("use ").unwrap();
         let mut paths = Vec::new();
         expand("", tree, &mut paths);
-        found.extend(paths.into_iter().map(|path| (before.contains("pub"), path)));
+        found.extend(paths.into_iter().map(|path| {
+            let (path, alias) = path.split_once(" as ").unwrap_or((&path, ""));
+            let own = path.trim_end_matches("::self").rsplit("::").next().unwrap();
+            let name = if alias.is_empty() { own } else { alias };
+            Import { public: before.contains("pub"), path: path.to_owned(), name: name.to_owned() }
+        }));
     }
     found
 }
@@ -291,12 +303,75 @@ fn mentions(code: &str, own: &BTreeSet<String>) -> Vec<String> {
     found
 }
 
+/// The words in front of a name that is being defined.
+const DEFINING: &[&str] = &["fn", "struct", "enum", "trait", "const", "static", "type", "macro_rules"];
+
+/// The code's names of types, functions, modules and macros, unless a path or a method's receiver stands in front of
+/// them; and those that it defines. Variants of enumerations are neither.
+fn names(code: &str) -> (BTreeSet<String>, BTreeSet<String>) {
+    let (mut used, mut defined, mut is_enum) = (BTreeSet::new(), BTreeSet::new(), false);
+    let mut text = String::new();
+    for line in code.lines() {
+        let shown = line.trim_start();
+        is_enum = line != "}" && (is_enum || shown.split('{').next().unwrap().contains("enum "));
+        let is_variant = is_enum && shown.starts_with(char::is_uppercase) && line.find(shown) == Some(4);
+        let shown = if is_variant { shown.trim_start_matches(char::is_alphanumeric) } else { shown };
+        if !shown.starts_with("//") {
+            text += shown;
+            text.push('\n');
+        }
+    }
+    // Every other part stands between quotes.
+    let text = text.replace("\\\"", "").replace("'\"'", "");
+    let text: String = text.split('"').step_by(2).collect();
+    let (mut at, mut defines) = (0, false);
+    let is_part = |letter: char| letter == '_' || letter.is_alphanumeric();
+    while let Some(start) = text[at..].find(is_part) {
+        let (before, rest) = text.split_at(at + start);
+        let (word, after) = rest.split_at(rest.find(|letter| !is_part(letter)).unwrap_or(rest.len()));
+        let is_member = before.ends_with("::") || before.ends_with('.') && !before.ends_with("..");
+        let is_called = ["(", "!", "::"].iter().any(|next| after.starts_with(next));
+        if defines {
+            defined.insert(word.to_owned());
+        } else if !is_member && (is_called || word.starts_with(char::is_uppercase)) {
+            used.insert(word.to_owned());
+        }
+        defines = DEFINING.contains(&word);
+        at += start + word.len();
+    }
+    (used, defined)
+}
+
 /// A source file of a layer: the path of its module, and what it imports as paths from the crate.
 struct Source {
     module: Vec<String>,
     imports: Vec<Vec<String>>,
-    /// Names that the module passes on: what it calls them, and where they come from.
+    /// Names that the module imports: what it calls them, and where they come from. Its children see all of them.
     exports: Vec<(String, Vec<String>)>,
+    /// Modules of which it imports all names.
+    globs: Vec<Vec<String>>,
+    used: BTreeSet<String>,
+    defined: BTreeSet<String>,
+}
+
+/// All names that a module imports or defines, with where they come from.
+fn visible(
+    module: &[String],
+    sources: &BTreeMap<Vec<String>, Source>,
+    seen: &mut BTreeSet<Vec<String>>,
+) -> BTreeMap<String, Vec<String>> {
+    let mut found = BTreeMap::new();
+    let Some(source) = sources.get(module).filter(|_| seen.insert(module.to_vec())) else { return found };
+    for other in &source.globs {
+        found.extend(visible(other, sources, seen));
+    }
+    let children =
+        sources.keys().filter(|other| other.len() == module.len() + 1 && other.starts_with(module));
+    found.extend(children.map(|child| (child.last().unwrap().clone(), child.clone())));
+    let own = |name: &String| (name.clone(), [module, core::slice::from_ref(name)].concat());
+    found.extend(source.defined.iter().map(own));
+    found.extend(source.exports.iter().cloned());
+    found
 }
 
 /// The modules of a layer, without those of its tests.

@@ -2,6 +2,7 @@
 
 mod events;
 mod hosted;
+mod hosting;
 mod open;
 mod path;
 mod states;
@@ -16,10 +17,14 @@ pub(crate) use self::events::{
 use self::hosted::{HostedGame, HostedSettings};
 use self::open::{open, opening};
 pub(crate) use self::path::PlayerPath;
-use super::endpoint::PEER;
+use super::kind::PEER;
 use super::rendezvous::{self, Rendezvous};
 use crate::mesh::{Happening, LeaveReason, MAX_PLAYERS, Phase, Start};
 use crate::session::{Carried, Opening, PeerPart};
+use crate::transport::chunks::Stored;
+
+/// Worlds of a lockstep game by the player each came from; the newest of each, so that nobody takes the place of another's.
+type States = VecDeque<(u8, Stored)>;
 
 /// The longest countdown, in seconds.
 const MAX_COUNTDOWN: f64 = 60.0;
@@ -31,7 +36,7 @@ pub(crate) struct Peer {
     pub(super) endpoint: Endpoint,
     players: Mutex<Known>,
     /// Worlds of a lockstep game that came.
-    states: Mutex<states::States>,
+    states: Mutex<States>,
     /// The game that players host, if the protocol is of such a game.
     hosted: Option<Box<HostedGame>>,
 }
@@ -95,8 +100,8 @@ impl Peer {
         is_master: PyResult<bool> =
             self.part(|part, _| part.mesh().is_master() && part.mesh().master() == part.mesh().me());
         time: PyResult<f64> = self.part(|_, now| now.as_secs_f64());
-        code: PyResult<Option<String>> = rendezvous::code(&self.endpoint);
-        code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint);
+        code: PyResult<Option<String>> = rendezvous::code(&self.endpoint.state);
+        code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint.state);
     }
 
     #[getter]

@@ -2,15 +2,14 @@
 
 use crate::python::prelude::*;
 
+use super::States;
+
 use crate::driver::files;
 use crate::session::SharedLockstep;
-use crate::transport::chunks::{ChunkEvent, Stored};
+use crate::transport::chunks::ChunkEvent;
 
 /// Labels of such chunks begin with it.
 const LABEL: &str = "tickwire.lockstep ";
-
-/// From which player each came; the newest of each, so that nobody takes the place of another's.
-pub(super) type States = VecDeque<(u8, Stored)>;
 
 impl Peer {
     /// Takes worlds out of what came.
