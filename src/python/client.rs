@@ -14,7 +14,7 @@ use super::ghosts::{ClientWorld, made_classes};
 use super::kind::CLIENT;
 use super::log::log_end;
 use super::randomness::skip_seed;
-use super::reconnect::{AT_ONCE, Reconnecting, Seat, Tokens, tokens};
+use super::reconnect::{Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
 use super::setup::open_driver;
 use super::token::ConnectToken;
@@ -156,7 +156,7 @@ impl Client {
         if !self.is_over()? {
             return Ok(None);
         }
-        let last = || self.reconnecting.as_ref()?.last_reason();
+        let last = || self.reconnecting.as_ref()?.core().last_end().map(|(reason, _)| *reason);
         Ok(self.asked(|dial| dial.disconnect_reason())?.flatten().or_else(last))
     }
 
@@ -255,7 +255,8 @@ impl Facade for Client {
 
     fn next_work(&self) -> PyResult<f64> {
         let Some(reconnecting) = &self.reconnecting else { return Ok(f64::INFINITY) };
-        Ok(reconnecting.next_poll(self.now()?).map_or(f64::INFINITY, |poll| poll.as_secs_f64()))
+        let now = self.now()?;
+        Ok(reconnecting.core().next_poll(now).map_or(f64::INFINITY, |at| (at - now).as_secs_f64()))
     }
 
     fn has_own_news(&self) -> PyResult<bool> {
@@ -383,13 +384,13 @@ impl Client {
     }
 
     fn is_reconnecting(&self) -> bool {
-        self.reconnecting.as_ref().is_some_and(|reconnecting| reconnecting.is_waiting())
+        self.reconnecting.as_ref().is_some_and(|reconnecting| reconnecting.core().is_waiting())
     }
 
     /// Whether no connection follows the current one.
     fn is_over(&self) -> PyResult<bool> {
         let Some(reconnecting) = &self.reconnecting else { return Ok(true) };
-        Ok(reconnecting.is_over() || self.endpoint.closed()?)
+        Ok(reconnecting.core().is_over() || self.endpoint.closed()?)
     }
 
     fn lose_server(&self, reason: DisconnectReason) -> PyResult<()> {
@@ -407,7 +408,7 @@ impl Client {
         let mut settings = Settings::new(given, &CLIENT, protocol.get(), made)?;
         settings.share_network(py, peer.network.as_ref());
         let driver = peer.with(|_, driver| driver.open_hosted(false, driver.local_address()))?;
-        let reconnect = Some((Tokens::Seat(seat), AT_ONCE));
+        let reconnect = Some((Tokens::Seat(seat), ReconnectConfig::AT_ONCE));
         let first = FirstDial { token: None, reconnect, is_development: false };
         let mut client = Self::over(py, protocol, first, driver, settings)?;
         client.endpoint.carrier = Some(Arc::downgrade(&peer.state));
@@ -491,7 +492,8 @@ impl Client {
                         format!("{} connected, slot {client_index}", self.endpoint.described())
                     });
                     if let Some(reconnecting) = reconnecting {
-                        reconnecting.note_connected(self.now()?);
+                        let now = self.now()?;
+                        reconnecting.core().note_connected(now);
                     }
                     Py::new(py, Connected { client: None })?.into_any()
                 }

@@ -74,7 +74,12 @@ inside! {
     [T; 8] => it it.iter(),
     OnceLock<T> => it it.get().into_iter(),
     Arc<T> => it core::iter::once(&**it),
-    Box<T> => it core::iter::once(&**it),
+}
+
+impl<T: Traverse + ?Sized> Traverse for Box<T> {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        (**self).traverse(visit)
+    }
 }
 
 /// A place for an object of the game's.

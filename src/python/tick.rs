@@ -1,14 +1,27 @@
 //! A tick as a context manager: it receives at its begin and sends at its end.
 
 use crate::python::prelude::*;
+use pyo3::PyClass;
+use pyo3::pyclass::boolean_struct::True;
+
+/// A server, a client or a peer as an object of Python.
+pub(super) trait Ticked: Traverse + Send + Sync {
+    fn facade(&self) -> &dyn Facade;
+}
+
+impl<T: Facade + PyClass<Frozen = True>> Ticked for Py<T> {
+    fn facade(&self) -> &dyn Facade {
+        self.get()
+    }
+}
 
 #[pyclass(frozen, generic, module = "tickwire.connections")]
-pub(crate) struct Tick(pub(super) AnyEndpoint);
+pub(crate) struct Tick(pub(super) Box<dyn Ticked>);
 
 #[pymethods]
 impl Tick {
     fn __enter__(&self, py: Python<'_>) -> PyResult<Inbox> {
-        let received = self.0.get().receive_tick(py);
+        let received = self.0.facade().receive_tick(py);
         if received.is_err()
             && let Err(error) = self.send(py)
         {
@@ -27,7 +40,7 @@ impl Tick {
     ) -> PyResult<()> {
         let _ = (value, traceback);
         // The next tick runs the calls that a raising body left.
-        if kind.is_none() { self.send(py) } else { self.0.get().transmit(py) }
+        if kind.is_none() { self.send(py) } else { self.0.facade().transmit(py) }
     }
 
     traverses!(self.0);
@@ -36,35 +49,7 @@ impl Tick {
 impl Tick {
     /// Runs the calls that are left, and sends everything queued, unless the body closed the endpoint.
     fn send(&self, py: Python<'_>) -> PyResult<()> {
-        let calls = self.0.get().endpoint().run_calls(py);
-        calls.and(self.0.get().transmit(py))
-    }
-}
-
-/// Any endpoint.
-#[derive(FromPyObject)]
-pub(super) enum AnyEndpoint {
-    Server(Py<Server>),
-    Client(Py<Client>),
-    Peer(Py<Peer>),
-}
-
-impl AnyEndpoint {
-    pub(super) fn get(&self) -> &dyn Facade {
-        match self {
-            AnyEndpoint::Server(server) => server.get(),
-            AnyEndpoint::Client(client) => client.get(),
-            AnyEndpoint::Peer(peer) => peer.get(),
-        }
-    }
-}
-
-impl Traverse for AnyEndpoint {
-    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        match self {
-            AnyEndpoint::Server(server) => visit.call(server),
-            AnyEndpoint::Client(client) => visit.call(client),
-            AnyEndpoint::Peer(peer) => visit.call(peer),
-        }
+        let calls = self.0.facade().endpoint().run_calls(py);
+        calls.and(self.0.facade().transmit(py))
     }
 }

@@ -244,3 +244,61 @@ impl PeerPart {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::DEVELOPMENT_KEY;
+    use crate::netcode::{TokenParams, USER_DATA_BYTES};
+    use crate::rng::Rng;
+    use crate::session::Opening;
+    use crate::time::UnixSeconds;
+
+    const UNIX: UnixSeconds = UnixSeconds(1_700_000_000);
+
+    fn token(address: SocketAddr) -> ConnectToken {
+        let params = TokenParams {
+            protocol_id: 1,
+            private_key: &DEVELOPMENT_KEY,
+            client_id: 1,
+            created: UNIX,
+            lifetime: Some(60),
+            timeout: Some(5),
+            public_addresses: &[address],
+            internal_addresses: None,
+            user_data: &[0; USER_DATA_BYTES],
+            dated: false,
+        };
+        ConnectToken::generate(&params, &mut Rng::seeded(1)).unwrap()
+    }
+
+    #[test]
+    fn a_seat_leads_only_to_the_server_of_the_host_that_sends_it() {
+        let opening = Opening {
+            protocol_id: 1,
+            spoken: None,
+            key: None,
+            name: "ann",
+            places: 4,
+            contact: None,
+            timeout: None,
+            relaying: false,
+            is_hosted: true,
+        };
+        let rng = Box::new(Rng::seeded(1));
+        let here = "10.0.0.1:7".parse().unwrap();
+        let mut part = opening.part(here, [1; 32], rng, Instant::ZERO, UNIX);
+        let host = (2, 9);
+        for elsewhere in [here, member_address(2, 8), member_address(1, 9)] {
+            part.keep_seat(host, pass_of(&token(elsewhere)));
+            assert!(part.take_standing().seat.is_none(), "{elsewhere}");
+        }
+        part.keep_seat(host, pass_of(&token(member_address(2, 9))));
+        // Whatever comes next doesn't take its place.
+        part.keep_seat(host, vec![7; 9]);
+        part.keep_seat(host, pass_of(&token(here)));
+        let seat = part.take_standing().seat.expect("the token of the host itself");
+        assert_eq!(seat.addresses(), [member_address(2, 9)]);
+        assert!(part.take_standing().seat.is_none(), "it is taken once");
+    }
+}

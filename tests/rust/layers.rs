@@ -411,7 +411,7 @@ fn modules(layer: &Path) -> Vec<Source> {
         }
         at
     };
-    let mut found = Vec::new();
+    let mut found = BTreeMap::new();
     for path in &files {
         let module = module_of(path);
         if is_test(&module) {
@@ -420,15 +420,35 @@ fn modules(layer: &Path) -> Vec<Source> {
         let code = code(path);
         let below = all.iter().filter(|other| other.len() == module.len() + 1 && other.starts_with(&module));
         let below: BTreeSet<String> = below.map(|other| other.last().unwrap().clone()).collect();
-        let (passed_on, used): (Vec<_>, Vec<_>) = imports(&code).into_iter().partition(|(public, _)| *public);
-        let used = used.into_iter().map(|(_, path)| path).chain(mentions(&code, &below));
-        let imports = used.map(|path| absolute(&module, &path)).filter(|path| !path.is_empty()).collect();
-        let name = |path: &str| path.rsplit("::").next().unwrap().to_owned();
-        let exports = passed_on.iter().map(|(_, path)| (name(path), absolute(&module, path)));
-        let exports = exports.filter(|(_, from)| !from.is_empty()).collect();
-        found.push(Source { module, imports, exports });
+        let (globs, single): (Vec<_>, Vec<_>) = imports(&code).into_iter().partition(|it| it.name == "*");
+        let globs = globs.iter().map(|it| absolute(&module, it.path.trim_end_matches("::*")));
+        let passed_on = single.iter().map(|it| (it.name.clone(), absolute(&module, &it.path)));
+        let used = single.iter().filter(|it| !it.public).map(|it| it.path.clone());
+        let used = used.chain(mentions(&code, &below));
+        let (words, defined) = names(&code);
+        let source = Source {
+            imports: used.map(|path| absolute(&module, &path)).filter(|path| !path.is_empty()).collect(),
+            exports: passed_on.filter(|(_, from)| !from.is_empty()).collect(),
+            globs: globs.filter(|from| !from.is_empty()).collect(),
+            used: words.difference(&single.into_iter().map(|it| it.name).collect()).cloned().collect(),
+            defined,
+            module: module.clone(),
+        };
+        found.insert(module, source);
     }
-    found
+    let by_globs = |source: &Source| -> Vec<Vec<String>> {
+        let seen = &mut BTreeSet::new();
+        let all: BTreeMap<_, _> =
+            source.globs.iter().flat_map(|module| visible(module, &found, seen)).collect();
+        source.used.difference(&source.defined).filter_map(|name| all.get(name).cloned()).collect()
+    };
+    let by_globs: Vec<_> = found.values().map(by_globs).collect();
+    let each = found.into_values().zip(by_globs);
+    each.map(|(mut source, more)| {
+        source.imports.extend(more);
+        source
+    })
+    .collect()
 }
 
 /// Which modules of a folder each of them names, its own `mod.rs` among them as `mod`.
@@ -489,7 +509,8 @@ fn no_modules_of_a_folder_know_each_other_in_a_circle() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut failures = Vec::new();
     let mut folders = BTreeSet::new();
-    for (layer, _) in MAY_USE.iter().filter(|(layer, _)| src.join(layer).is_dir()) {
+    let layers = MAY_USE.iter().map(|(layer, _)| layer).filter(|layer| src.join(layer).is_dir());
+    for layer in layers.chain([&"python"]) {
         let sources = modules(&src.join(layer));
         folders.extend(sources.iter().map(|source| source.module[..source.module.len() - 1].to_vec()));
         for folder in folders.iter().filter(|folder| folder.first().is_some_and(|first| first == layer)) {
@@ -529,11 +550,15 @@ fn circles_are_found() {
     };
     assert_eq!(circle(&of(&[("a", "b"), ("b", "c"), ("a", "c")])), None);
     assert_eq!(circle(&of(&[("a", "b"), ("b", "c"), ("c", "b")])), Some(vec!["b".into(), "c".into()]));
-    let found = imports("use super::a::{self, B, c::{D, E as F}};\nfn f() {}\npub use g::H;");
-    let found: Vec<_> = found.iter().map(|(public, path)| (*public, path.as_str())).collect();
+    let found = imports("use super::a::{self, B, c::{D, E as F}};\nfn f() {}\npub use g::H;\nuse i::*;");
+    let found: Vec<_> = found.iter().map(|it| (it.public, it.path.as_str(), it.name.as_str())).collect();
     let own = ["super::a::self", "super::a::B", "super::a::c::D", "super::a::c::E"];
-    assert_eq!(found[..4], own.map(|path| (false, path)));
-    assert_eq!(found[4], (true, "g::H"));
+    let own = own.into_iter().zip(["a", "B", "D", "F"]).map(|(path, name)| (false, path, name));
+    assert_eq!(found[..4], own.collect::<Vec<_>>());
+    assert_eq!(found[4..], [(true, "g::H", "H"), (false, "i::*", "*")]);
+    let text = "enum A {\n    B(C),\n}\nfn d(x: E) -> f::G { h(\"I\").j(); k::l(); m }\n// N";
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(names(text), (set(&["C", "E", "f", "h", "k"]), set(&["A", "d"])));
     let found =
         mentions("// super::a\nuse super::a;\nfn f(x: super::b::C) { d::e(); g::h() }", &["d".into()].into());
     assert_eq!(found, ["super::b::C", "d::e"]);
@@ -544,6 +569,9 @@ fn circles_are_found() {
             module: path(module),
             imports: imports.iter().map(|text| path(text)).collect(),
             exports: exports.iter().map(|(name, from)| ((*name).to_owned(), path(from))).collect(),
+            globs: Vec::new(),
+            used: BTreeSet::new(),
+            defined: BTreeSet::new(),
         }
     };
     // What a module takes from its parent is the parent's own, or that of the module that it passes on.

@@ -3,7 +3,6 @@
 use super::*;
 
 use crate::python::compound::Form;
-use crate::python::fields::FieldType;
 use crate::python::shape::Shape;
 use crate::replication::{Condition, GhostClass, Rule, Velocity};
 use crate::wire::{self, Kind, Property as CoreProperty};

@@ -21,10 +21,6 @@ use super::kind::PEER;
 use super::rendezvous::{self, Rendezvous};
 use crate::mesh::{Happening, LeaveReason, MAX_PLAYERS, Phase, Start};
 use crate::session::{Carried, Opening, PeerPart};
-use crate::transport::chunks::Stored;
-
-/// Worlds of a lockstep game by the player each came from; the newest of each, so that nobody takes the place of another's.
-type States = VecDeque<(u8, Stored)>;
 
 /// The longest countdown, in seconds.
 const MAX_COUNTDOWN: f64 = 60.0;
@@ -35,8 +31,6 @@ pub(crate) struct Peer {
     id: u64,
     pub(super) endpoint: Endpoint,
     players: Mutex<Known>,
-    /// Worlds of a lockstep game that came.
-    states: Mutex<States>,
     /// The game that players host, if the protocol is of such a game.
     hosted: Option<Box<HostedGame>>,
 }
@@ -301,7 +295,6 @@ impl Peer {
             id: PEERS.fetch_add(1, Ordering::Relaxed),
             endpoint,
             players: Mutex::default(),
-            states: Mutex::default(),
             hosted: hosted.map(Box::new),
         })
     }
