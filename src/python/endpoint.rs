@@ -14,8 +14,8 @@ use super::ghosts::{self, Copies, Population};
 use super::kind::EndpointKind;
 use super::randomness::{network_id_key, visit_seed};
 use super::rendezvous;
-use crate::driver::Poller;
 use crate::driver::udp::UdpSocket;
+use crate::driver::{Carrier, Poller};
 use crate::endpoint::PeerStats;
 use crate::replication::Interests;
 use crate::session::Ghosts;
@@ -158,6 +158,11 @@ impl Endpoint {
     /// Whether a loop should call [`Endpoint::step`] between ticks, because chunks are under way and no thread moves them.
     pub(super) fn moves_chunks(&self) -> PyResult<bool> {
         Ok(!self.state.is_threaded() && self.state.lock()?.host().moves_chunks())
+    }
+
+    /// The time of its driver.
+    pub(super) fn now(&self) -> PyResult<Instant> {
+        Ok(Carrier::now(&self.state.lock()?.carrier))
     }
 
     /// What an event loop waits on: the socket, or, for a server, a descriptor that moderates wakes.

@@ -104,14 +104,14 @@ impl Reconnecting {
     /// The event for the game in place of the end of a connection.
     pub(super) fn note_end(
         &self,
-        client: &Client,
+        endpoint: &Endpoint,
         py: Python<'_>,
         now: Instant,
         end: ConnectionEnd,
     ) -> PyResult<Py<PyAny>> {
         let attempt = self.core().note_end(now, end.clone());
         match attempt {
-            Some(attempt) => announce(client, py, attempt, end, None),
+            Some(attempt) => announce(endpoint, py, attempt, end, None),
             None => Disconnected::event(py, None, end.0, end.1),
         }
     }
@@ -131,22 +131,27 @@ impl Reconnecting {
         if is_last { self.give_up(py) } else { self.stop(py) }
     }
 
-    /// Dials if it is time and there is a token.
+    /// Dials with a token if it is time and there is one.
     ///
     /// # Errors
     /// An exception that ends the program; the attempt is made again if it doesn't.
-    pub(super) fn poll(&self, client: &Client, py: Python<'_>) -> PyResult<()> {
-        let now = client.now()?;
+    pub(super) fn poll(
+        &self,
+        endpoint: &Endpoint,
+        py: Python<'_>,
+        dial: impl FnOnce(netcode::ConnectToken) -> PyResult<()>,
+    ) -> PyResult<()> {
+        let now = endpoint.now()?;
         if !self.core().poll(now) {
             return Ok(());
         }
-        let answer = self.token(client, py);
-        if client.endpoint.closed()? || self.core().is_over() {
+        let answer = self.token(endpoint, py);
+        if endpoint.closed()? || self.core().is_over() {
             // Closed while the token was made.
             return self.stop(py);
         }
         let dialled = answer.and_then(|answer| match answer {
-            Some(Some(token)) => client.dial_again(py, token).map(|()| TokenAnswer::Dialled),
+            Some(Some(token)) => dial(token).map(|()| TokenAnswer::Dialled),
             Some(None) => Ok(TokenAnswer::Never),
             None => Ok(TokenAnswer::Later),
         });
@@ -156,9 +161,7 @@ impl Reconnecting {
                 if goes_on { Ok(()) } else { self.give_up(py) }
             }
             // The next attempt follows the answer, however long the game took for it.
-            Err(error) if error.is_instance_of::<PyException>(py) => {
-                self.fail(client, py, client.now()?, error)
-            }
+            Err(error) if error.is_instance_of::<PyException>(py) => self.fail(endpoint, py, error),
             Err(error) => {
                 self.core().note_answer(now, TokenAnswer::Later);
                 Err(error)
@@ -167,10 +170,12 @@ impl Reconnecting {
     }
 
     /// A token for the attempt: None while it is being made, Some(None) if the game gives up.
-    fn token(&self, client: &Client, py: Python<'_>) -> PyResult<Option<Option<netcode::ConnectToken>>> {
+    fn token(&self, endpoint: &Endpoint, py: Python<'_>) -> PyResult<Option<Option<netcode::ConnectToken>>> {
         let request = match &self.tokens {
             Tokens::Development(development) => {
-                return client.development_token(development).map(|it| Some(Some(it)));
+                let network = endpoint.virtual_network();
+                let token = development.token(endpoint.protocol.get(), network.as_ref());
+                return token.map(|token| Some(Some(token)));
             }
             Tokens::Seat(seat) => return Ok(lock(seat).take().map(Some)),
             Tokens::Game(request) => request.bind(py),
@@ -196,14 +201,15 @@ impl Reconnecting {
     }
 
     /// An attempt failed before it asked a server.
-    fn fail(&self, client: &Client, py: Python<'_>, now: Instant, error: PyErr) -> PyResult<()> {
-        log(py, Level::Warning, || format!("{} can't reconnect: {error}", client.endpoint.described()));
+    fn fail(&self, endpoint: &Endpoint, py: Python<'_>, error: PyErr) -> PyResult<()> {
+        let now = endpoint.now()?;
+        log(py, Level::Warning, || format!("{} can't reconnect: {error}", endpoint.described()));
         let (attempt, last) = {
             let mut core = self.core();
             (core.note_failure(now), core.last_end().cloned())
         };
         let (Some(attempt), Some(last)) = (attempt, last) else { return self.give_up(py) };
-        let event = announce(client, py, attempt, last, Some(error))?;
+        let event = announce(endpoint, py, attempt, last, Some(error))?;
         lock(&self.events).push(event);
         Ok(())
     }
@@ -222,7 +228,7 @@ impl Traverse for Tokens {
 
 /// The event of an attempt to come.
 fn announce(
-    client: &Client,
+    endpoint: &Endpoint,
     py: Python<'_>,
     attempt: Attempt,
     (reason, detail): ConnectionEnd,
@@ -233,7 +239,7 @@ fn announce(
     let delay = delay.as_secs_f64();
     let reason = reason.into_pyobject(py)?;
     log(py, Level::Info, || {
-        format!("{} reconnects in {delay:.1} s, attempt {number}: {reason}", client.endpoint.described())
+        format!("{} reconnects in {delay:.1} s, attempt {number}: {reason}", endpoint.described())
     });
     let class = CLASS.import(py, "tickwire._connection", "Reconnecting")?;
     let error = error.map(|error| error.into_value(py));

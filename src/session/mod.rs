@@ -12,6 +12,7 @@ mod ghosts;
 mod hosted;
 pub mod hosting;
 mod lockstep;
+mod lockstep_worlds;
 mod opening;
 mod peer_links;
 mod peers;

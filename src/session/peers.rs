@@ -10,7 +10,7 @@ use core::net::SocketAddr;
 use std::any::Any;
 
 use super::feature::{Feature, Moment};
-use super::lockstep::LockstepWorlds;
+use super::lockstep_worlds::LockstepWorlds;
 use super::peer_links::{MARK, OUT, link_end, pass_of, ticket_in};
 use super::protocol::{CORE, PEERS};
 use super::settings::{self, Setting};
