@@ -183,19 +183,6 @@ fn decisions_are_the_same_on_every_platform() {
 /// Circles that remain, by folder: imports that must go to break them. A test fails when one is no longer needed.
 const EXCEPTIONS: &[(&str, &[(&str, &str)])] = &[
     (
-        "wire",
-        &[
-            ("codec", "field"),
-            ("common", "codec"),
-            ("node", "field"),
-            ("node", "schema"),
-            ("order", "field"),
-            ("order", "node"),
-            ("plain", "field"),
-            ("runs", "schema"),
-        ],
-    ),
-    (
         "transport/congestion",
         &[("adaptive", "mod"), ("binary", "mod"), ("fixed", "mod"), ("flight", "mod"), ("startup", "mod")],
     ),
