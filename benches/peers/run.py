@@ -164,10 +164,11 @@ def rows(minutes: float, found: dict[str, Any]) -> list[tuple[str, str, str, boo
     table += [
         (
             f"{said['units']} units, 4 players, {said['commands a second and player']} commands a second",
-            # Sealed, 10 kbit/s can't be: that is 37 bytes for each of 34 packets a second, and 28 of them are the seal
-            # and headers.
+            # Sealed, it can't be met: 10 kbit/s are 37 bytes for each of 34 packets a second, and the seal
+            # and headers take 28 of them.
             "<= 10 kbit/s a player of lockstep's own",
-            f"{payloads} in turns of 100 ms, sealed {sealed} in {packets} packets a second; {longer} sealed in turns of 200 ms",
+            f"{payloads} in turns of 100 ms, sealed {sealed} in {packets} packets a second; "
+            f"{longer} sealed in turns of 200 ms",
             payloads <= 10,
         ),
         (
