@@ -69,7 +69,7 @@ const MIN_CORE_BITS: usize = 64;
 /// A peer's half of its session.
 pub struct PeerPart {
     pub(super) mesh: Mesh,
-    entropy: Box<dyn Entropy + Send>,
+    pub(super) entropy: Box<dyn Entropy + Send>,
     /// The wall clock at the newest instant at which it was read: a suspended machine's monotonic clock stands still.
     unix: (Instant, UnixSeconds),
     pub(super) config: PeerConfig,
@@ -237,7 +237,7 @@ impl PeerPart {
         self.unix = (now, unix);
     }
 
-    fn unix(&self, now: Instant) -> UnixSeconds {
+    pub(super) fn unix(&self, now: Instant) -> UnixSeconds {
         UnixSeconds(self.unix.1.0 + (now - self.unix.0).as_secs())
     }
 

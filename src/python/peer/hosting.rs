@@ -6,7 +6,7 @@ use super::events::HostChanged;
 use super::hosted::HostedGame;
 use crate::rendezvous::member_address;
 use crate::session::hosting::{MAX_WORLD_BYTES, News, WorldBytes};
-use crate::session::{PeerPart, Standing, client_id};
+use crate::session::{PeerPart, Standing};
 
 impl Peer {
     /// Does what the hosted game needs, once a tick; returns its events.
@@ -89,22 +89,7 @@ impl Peer {
     /// Sends the players of the game tokens for this peer's server, and ends the connections of the players who left.
     fn seat_players(&self, py: Python<'_>, game: &HostedGame) -> PyResult<()> {
         let Some(server) = game.server(py) else { return Ok(()) };
-        let server = &server.get().endpoint;
-        for gone in self.part(|part, _| part.take_gone())? {
-            let mut state = server.state.lock()?;
-            let client = state.host().find(gone);
-            client.into_iter().for_each(|it| state.change().lose(it, DisconnectReason::PeerDisconnected));
-        }
-        let Some((address, players)) = self.part(|part, _| part.unseated())? else { return Ok(()) };
-        for who in players {
-            let token = server.with(|host, driver| {
-                let listener = host.listener().ok_or_else(not_connected)?;
-                let mut entropy = entropy(self.endpoint.virtual_network());
-                let made = listener.local_token(driver.unix(), address, client_id(who), None, &mut *entropy);
-                made.map_err(value_error)
-            })??;
-            self.part(|part, _| part.offer_seat(who, token))?;
-        }
-        Ok(())
+        let mut state = server.get().endpoint.state.lock()?;
+        self.part(|part, now| part.seat_players(now, state.change()))
     }
 }
