@@ -3946,7 +3946,7 @@ class Peer(Generic[_P]):
     @property
     def server(self) -> Server[_P] | None:
         """The game's server, if this player hosts the game. Tick both the server and the peer. None on the other
-        peers, and on a host that has lost so many connections that the other peers could choose a new host. Always
+        peers, and on a host that has lost enough connections for the other peers to choose a new host. Always
         None if the protocol has no ghosts, calls, inputs or tick rate.
         """
     @property
