@@ -35,7 +35,7 @@ pub use host::Host;
 pub use inbox::{Gap, Inbox, Messages, Record};
 pub use incoming::{ChunkLimits, ChunkStore};
 pub use reason::DisconnectReason;
-pub use reconnect::{Attempt, ReconnectConfig, Reconnector};
+pub use reconnect::{Attempt, ConnectionEnd, ReconnectConfig, Reconnector, TokenAnswer};
 pub use rooms::{PeerRoom, Rooms, ToRoom};
 pub use stalled::{DEFAULT_STALLED_TIMEOUT, MAX_STALLED_TIMES};
 pub use stats::{ConnectionCounters, PeerStats};
