@@ -1655,74 +1655,30 @@ class ReceivedChunk:
 
 @final
 class Congestion:
-    """The rate limit for chunks. Messages have their own budget and don't wait for this rate (except with
-    :meth:`good_bad`), but their bytes count against it.
+    """The rate limit for chunks. Messages have their own budget and don't wait for this rate, but their bytes count
+    against it.
+
+    The rate adapts to the link: chunks are sent as fast as possible while packets wait only a few milliseconds in the
+    link's queue. The rate falls when packets take longer or are lost.
+
+    Args:
+        min_bytes_per_second (float, default 4000.0): the lowest rate, including UDP/IP headers.
+        max_bytes_per_second (float, default 125000000.0): the highest rate, including UDP/IP headers.
+        initial_bytes (int, default 32768): bytes that may be in flight before the first measurement of the link.
+        max_burst_bytes (int, default 262144): the most bytes sent at once, and therefore per tick.
+
+    Raises:
+        ValueError: an argument is out of its bounds.
     """
 
-    @staticmethod
-    def adaptive(
+    def __new__(
+        cls,
         *,
         min_bytes_per_second: float = 4000.0,
         max_bytes_per_second: float = 125_000_000.0,
         initial_bytes: int = 32_768,
         max_burst_bytes: int = 262_144,
-    ) -> Congestion:
-        """Adapts the rate to the link; the default. It sends as fast as it can while packets wait only a few
-        milliseconds in the link's queue. It slows down when packets take longer or are lost.
-
-        Args:
-            min_bytes_per_second (float, default 4000.0): the lowest rate, including UDP/IP headers.
-            max_bytes_per_second (float, default 125000000.0): the highest rate, including UDP/IP headers.
-            initial_bytes (int, default 32768): bytes that may be in flight before the first measurement of the
-                link.
-            max_burst_bytes (int, default 262144): the most bytes sent at once, and therefore per tick.
-
-        Raises:
-            ValueError: an argument is out of its bounds.
-        """
-    @staticmethod
-    def fixed(bytes_per_second: float, burst_bytes: float) -> Congestion:
-        """A fixed rate, for a link whose capacity you know.
-
-        Args:
-            bytes_per_second (float): the rate, including UDP/IP headers.
-            burst_bytes (float): the most bytes sent at once after a pause, and therefore per tick.
-
-        Raises:
-            ValueError: an argument is out of its bounds.
-        """
-    @staticmethod
-    def good_bad(
-        *,
-        bad_rtt: float = 0.25,
-        good_packets_per_second: float = 30.0,
-        bad_packets_per_second: float = 10.0,
-        recovery_time: float = 4.0,
-        min_recovery_time: float = 1.0,
-        max_recovery_time: float = 60.0,
-        double_below: float = 10.0,
-        halve_every: float = 10.0,
-    ) -> Congestion:
-        """Uses one packet rate while the RTT is low, and a lower rate while the RTT is high: the good/bad mode of
-        Gaffer On Games. The rate covers all packets of the connection, including packets with messages. See
-        :class:`GoodBad`.
-
-        Args:
-            bad_rtt (float, default 0.25): the RTT in seconds above which the link counts as bad.
-            good_packets_per_second (float, default 30.0): the rate while the link is good.
-            bad_packets_per_second (float, default 10.0): the rate while the link is bad.
-            recovery_time (float, default 4.0): the initial recovery time: seconds of low RTT after which the link
-                counts as good again.
-            min_recovery_time (float, default 1.0): the lower bound of the recovery time.
-            max_recovery_time (float, default 60.0): the upper bound of the recovery time.
-            double_below (float, default 10.0): the recovery time doubles if the link turns bad again within this
-                many seconds.
-            halve_every (float, default 10.0): the recovery time halves each time that the link was good for this
-                many seconds.
-
-        Raises:
-            ValueError: an argument is out of its bounds.
-        """
+    ) -> Congestion: ...
 
 # --- endpoints ---------------------------------------------------------------------------------------
 
@@ -2669,8 +2625,7 @@ class Transfers:
             Larger chunks are refused.
         directory_limit (int | None, default None): bytes of all files in the directory; unfinished files count by
             the 4 KiB blocks that arrived. None: eight times ``file_limit``. Chunks that don't fit are refused.
-        congestion (Congestion | None, default None): the rate limit for sent chunks; None:
-            :meth:`Congestion.adaptive`.
+        congestion (Congestion | None, default None): the rate limit for sent chunks; None: that of ``Congestion()``.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -3223,8 +3178,8 @@ class Server(Generic[_P]):
             StaleClientError: with ``strict=True``, the client has left.
         """
     def set_congestion(self, congestion: Congestion, client: ClientHandle | None = None, /) -> bool:
-        """Changes the rate limit for chunks to a client, or to every client, present and future. New settings of
-        the same kind keep the measurements of the link. Returns False if the client has left.
+        """Changes the rate limit for chunks to a client, or to every client, present and future. The measurements of
+        the link are kept. Returns False if the client has left.
 
         Args:
             congestion (Congestion): the rate limit for chunks.

@@ -1,8 +1,8 @@
 //! Parts of the articles about game networking that games don't need, for protocols of one's own: the chunks of
-//! "Sending Large Blocks of Data", and the plain connection of "Virtual Connection over UDP". No other module uses
-//! them. The binary mode of "Reliability, Ordering and Congestion Avoidance over UDP" is in
-//! [`transport::good_bad`](crate::transport::good_bad), because connections can be set to use it.
+//! "Sending Large Blocks of Data", the plain connection of "Virtual Connection over UDP", and the binary congestion
+//! avoidance of "Reliability, Ordering and Congestion Avoidance over UDP". No other module uses them.
 
+pub mod good_bad;
 pub mod slices;
 mod virtual_connection;
 

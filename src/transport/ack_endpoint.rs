@@ -50,19 +50,6 @@ pub enum DropReason {
     NotNew(NotNew),
 }
 
-impl fmt::Display for DropReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            DropReason::TooLarge => f.write_str("The datagram is longer than any the peer may send."),
-            DropReason::Header(error) => error.fmt(f),
-            DropReason::Fragment(error) => error.fmt(f),
-            DropReason::NotNew(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for DropReason {}
-
 counters! {
     /// The counters of an endpoint.
     pub struct EndpointCounters {

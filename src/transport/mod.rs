@@ -21,7 +21,6 @@ mod connection;
 mod direct_tables;
 mod error;
 mod framing;
-pub mod good_bad;
 mod ledger;
 mod message;
 mod message_window;
@@ -37,7 +36,7 @@ mod windowed_min;
 
 pub use ack_endpoint::EndpointCounters as PacketCounters;
 pub use candidates::{Attribute, Column, ScoreError};
-pub use congestion::{AdaptiveConfig, CongestionConfig};
+pub use congestion::CongestionConfig;
 pub use connection::{Connection, ConnectionConfig, End, Read, Scratch, Unread, Violation};
 pub use direct_tables::DirectTables;
 pub use error::{ConfigError, SendError};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::config::ConnectionConfig;
 use super::inbound::Inbound;
 use super::ledger::Ledger;
-use super::outbound::{Outbound, PacketKind};
+use super::outbound::Outbound;
 use super::record::Record;
 use super::scratch::{Memory, Scratch};
 use crate::store::List;
@@ -92,11 +92,6 @@ impl Conversation {
         self.outbound.update(now);
     }
 
-    /// Whether a packet of this kind may go out.
-    pub(super) fn can_send(&mut self, kind: PacketKind, now: Instant) -> bool {
-        self.outbound.allows(kind, now)
-    }
-
     /// When messages of the streams are due.
     pub(super) fn next_message(&self) -> Instant {
         self.streams.next_deadline(self.resend_timer())
@@ -122,8 +117,8 @@ impl Conversation {
         write: impl Fn(&mut BitWriter, &Contents<'_>),
     ) {
         let kind = self.ledger.endpoint.header_kind();
-        let skipped = if kind == HeaderKind::Numbered { self.skip_numbers(now) } else { 0 };
-        self.make_room_in_ledger(now);
+        let skipped = if kind == HeaderKind::Numbered { self.skip_numbers() } else { 0 };
+        self.make_room_in_ledger();
         let header = FullHeader { skipped, ..self.ledger.endpoint.acks().header() };
         let Memory { writer, control, draft, chunk, .. } = self.scratch.get();
         let contents = Contents { protocol: &self.protocol, ack: header.ack, control, draft, chunk };
@@ -191,11 +186,11 @@ impl Conversation {
     }
 
     /// Goes on to the number of the next packet; returns how many before it have no packet, as its header says it.
-    fn skip_numbers(&mut self, now: Instant) -> u8 {
+    fn skip_numbers(&mut self) -> u8 {
         let number = self.ledger.take_number();
         let before = self.ledger.endpoint.next_sequence();
         for _ in before..number {
-            self.make_room_in_ledger(now);
+            self.make_room_in_ledger();
             let passed = self.ledger.endpoint.acks_mut().skip_number();
             self.ledger.forget(passed);
         }
@@ -211,11 +206,11 @@ impl Conversation {
     }
 
     /// Gives up the oldest packet if the next one takes its place: its contents may have to be sent again.
-    fn make_room_in_ledger(&mut self, now: Instant) {
+    fn make_room_in_ledger(&mut self) {
         if self.ledger.endpoint.acks().is_full()
             && let Some(lost) = self.ledger.endpoint.acks_mut().give_up_oldest()
         {
-            self.apply_loss(now, lost);
+            self.apply_loss(lost);
         }
     }
 }

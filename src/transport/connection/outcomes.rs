@@ -62,16 +62,16 @@ impl Conversation {
         let mut lost = core::mem::take(&mut self.scratch.get().lost);
         lost.clear();
         self.ledger.endpoint.poll_lost(now, &mut lost);
-        lost.drain(..).for_each(|sequence| self.apply_loss(now, sequence));
+        lost.drain(..).for_each(|sequence| self.apply_loss(sequence));
         self.scratch.get().lost = lost;
     }
 
     /// A packet counts as lost.
-    pub(super) fn apply_loss(&mut self, now: Instant, sequence: u64) {
+    pub(super) fn apply_loss(&mut self, sequence: u64) {
         if let Some(record) = self.ledger.endpoint.acks_mut().note_mut(sequence) {
             let (stamp, message_bytes) = (record.stamp, record.message_bytes);
             let carried = core::mem::take(&mut record.carried);
-            self.outbound.on_lost(now, stamp, message_bytes);
+            self.outbound.on_lost(stamp, message_bytes);
             self.lose(&carried);
             // It may yet be acked.
             if let Some(record) = self.ledger.endpoint.acks_mut().note_mut(sequence) {

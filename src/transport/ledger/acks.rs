@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 
 use super::estimate::{RTT_HISTORY, Recent, Rtt, STANDARD_RTT_HISTORY, Stats, whole_nanoseconds};
-pub use super::not_new::NotNew;
+pub use super::received::NotNew;
 use super::received::ReceivedPackets;
 use super::reordering::Reordering;
 use super::sent::{Fate, Sent, SentPackets};

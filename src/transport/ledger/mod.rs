@@ -4,7 +4,6 @@ mod ack_ranges;
 pub mod acks;
 pub mod estimate;
 mod laps;
-mod not_new;
 pub(super) mod notifications;
 mod received;
 mod reordering;
