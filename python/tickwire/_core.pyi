@@ -100,7 +100,6 @@ __all__ = [
     "MasterChanged",
     "Notifications",
     "Outages",
-    "PacketNotifications",
     "PacketOpener",
     "PacketStats",
     "Peer",
@@ -1460,23 +1459,6 @@ class Notifications:
     def delivered(self) -> memoryview[bool]:
         """True: delivered. False: lost."""
 
-@final
-class PacketNotifications:
-    """Delivery reports for packets, as columns (read-only memoryviews), in the order in which each connection sent
-    them.
-    """
-
-    def __len__(self) -> int: ...
-    @property
-    def slot(self) -> memoryview[int]:
-        """The client slot of the receiver; 0 on a client."""
-    @property
-    def sequence(self) -> memoryview[int]:
-        """The low 16 bits of the packet's number."""
-    @property
-    def delivered(self) -> memoryview[bool]:
-        """True: delivered. False: counted as lost."""
-
 # --- chunks ------------------------------------------------------------------------------------------
 
 @final
@@ -2505,13 +2487,6 @@ class Inbox(Generic[_M, _W, _L, _V]):
         Raises:
             ValueError: the class is delivered as objects.
         """
-    @property
-    def packets(self) -> PacketNotifications:
-        """Delivery reports for packets, each once; at most the newest 1,024 of each connection.
-
-        Raises:
-            AttributeError: the endpoint was made without ``packet_notifications=True``.
-        """
     def __iter__(self) -> Iterator[_W]:
         """Yields events, messages, and the messages of :attr:`latest`, in this order. On a server, each is a pair
         ``(client, what)``. A tick with a client's :class:`Connected` or :class:`Disconnected` has nothing else from
@@ -2554,8 +2529,6 @@ class Tuning:
             channel stays full and needs more than twelve times as long to deliver its queue. Both sides see
             :attr:`DisconnectReason.STALLED`, and ``counters["connections.stalled"]`` counts these clients. None: no
             client is disconnected for this reason.
-        packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
-            or lost.
         priority (PriorityHook | None, default None): a function that is called once per flush with the
             :class:`Candidates` of all receivers, if there are any. It returns a buffer of float32
             scores, one per candidate, or None to keep the order. Within a channel, messages with higher scores are
@@ -2579,7 +2552,6 @@ class Tuning:
         timeout: int | None = None,
         mtu: int = 1280,
         stalled_timeout: float | None = 5.0,
-        packet_notifications: bool = False,
         priority: PriorityHook | None = None,
         factory: MessageFactory | None = None,
         columns: Sequence[type] | None = None,
@@ -2599,9 +2571,6 @@ class Tuning:
     @property
     def stalled_timeout(self) -> float | None:
         """Seconds for which a reliable channel may be full; None: no limit."""
-    @property
-    def packet_notifications(self) -> bool:
-        """Whether :attr:`Inbox.packets` reports each packet."""
     @property
     def priority(self) -> PriorityHook | None:
         """The function that scores queued messages."""

@@ -14,7 +14,7 @@
 use crate::time::{Duration, Instant};
 use crate::transport::acks::ConfigError;
 
-/// Settings of [`GoodBad`].
+/// The limits and times of [`GoodBad`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GoodBadConfig {
     /// Conditions are bad while the RTT is above this.

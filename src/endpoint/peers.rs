@@ -51,7 +51,6 @@ impl Peer {
             // Unread packets become messages once the application has read them.
             (News::Messages, connection.has_received() || connection.has_unread()),
             (News::Notifications, connection.has_notification()),
-            (News::PacketNotifications, connection.has_packet_fate()),
             (News::Chunks, has_chunks),
         ];
         let news =

@@ -45,7 +45,7 @@ pub use framing::{
     alone_bits, begin_alone, read_alone, write_alone,
 };
 pub use ledger::estimate::Stats as PacketStats;
-pub use ledger::{Notification, PacketNotification, acks, estimate};
+pub use ledger::{Notification, acks, estimate};
 pub use message::{Block, Message, OpaqueBody, Received, SendOptions};
 pub use outlet::Outlet;
 pub use pacing::{BudgetConfig, RateConfig};

@@ -195,10 +195,6 @@ const EXCEPTIONS: &[(&str, &[(&str, &str)])] = &[
             ("runs", "schema"),
         ],
     ),
-    (
-        "transport/congestion",
-        &[("adaptive", "mod"), ("binary", "mod"), ("fixed", "mod"), ("flight", "mod"), ("startup", "mod")],
-    ),
     ("transport/connection", &[("framing", "native"), ("framing", "yojimbo"), ("outbound", "mod")]),
     ("transport/connection/native", &[("slices", "mod")]),
     ("transport/protocol", &[("cost", "mod"), ("text", "mod")]),

@@ -75,7 +75,7 @@ impl Conversation {
         // A packet is composed to the smaller of a datagram and the largest packet.
         let datagram_bytes = packets.fragment_above.min(packets.max_packet_size);
         Ok(Conversation {
-            ledger: Ledger::new(packets, config, skip_seed)?,
+            ledger: Ledger::new(packets, skip_seed)?,
             inbound: Inbound { is_replayed: config.replayed, ..Inbound::default() },
             outbound: Outbound::new(config, &protocol, datagram_bytes)?,
             streams: Streams::new(&protocol, config.pool.clone()),
@@ -172,8 +172,7 @@ impl Conversation {
         // their headers.
         let message_bytes = if messages { (bytes - slice_bytes) as u32 } else { 0 };
         let stamp = self.outbound.on_sent(now, bytes as u32, message_bytes);
-        let awaited = !carried.is_empty() || self.ledger.notifications.keeps_packets();
-        let mut record = Record::new(hello, reported, carried, awaited);
+        let mut record = Record::new(hello, reported, carried);
         (record.stamp, record.message_bytes) = (stamp, message_bytes);
         let passed = self.ledger.endpoint.note_sent(now, header, payload_bytes, fragments, record);
         self.ledger.forget(passed);

@@ -55,8 +55,8 @@ use super::error::ConfigError;
 use super::framing::CloseReason;
 #[cfg(doc)]
 use super::framing::MAX_DETAIL_BYTES;
+use super::ledger::Notification;
 use super::ledger::estimate::Stats;
-use super::ledger::{Notification, PacketNotification};
 use super::message::Received;
 use super::outlet::Outlet;
 use super::pacing::BudgetConfig;
@@ -389,16 +389,6 @@ impl Connection {
     /// Whether something waits for [`Connection::poll_notification`].
     pub fn has_notification(&self) -> bool {
         self.parts.ledger.notifications.has_ready()
-    }
-
-    /// The next notification about a packet, in order: of the newest 1,024, if the configuration asks for them.
-    pub fn poll_packet_notification(&mut self) -> Option<PacketNotification> {
-        self.parts.ledger.notifications.poll_packet()
-    }
-
-    /// Whether something waits for [`Connection::poll_packet_notification`].
-    pub fn has_packet_fate(&self) -> bool {
-        self.parts.ledger.notifications.has_packet()
     }
 
     /// Whether a message or a notification waits for the application.

@@ -20,7 +20,7 @@ pub(super) struct Outbound {
     /// Messages also yield to the line: see [`MessageWindow`].
     is_adaptive: bool,
     window: MessageWindow,
-    /// None where there are no chunks.
+    /// None if there are no chunks.
     controller: Option<Box<Adaptive>>,
     /// The bits of a packet that one datagram holds.
     pub(super) datagram_bits: usize,

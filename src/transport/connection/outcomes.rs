@@ -52,7 +52,7 @@ impl Conversation {
             }
             self.ledger.carried.clear(carried);
             let acks = self.ledger.endpoint.acks_mut();
-            self.ledger.notifications.resolve(acks, acked.sequence, true, notifications);
+            self.ledger.notifications.resolve(acks, acked.sequence, notifications);
         }
         self.outbound.on_acked(now, stamps, round_trip);
     }
@@ -80,7 +80,7 @@ impl Conversation {
         }
         let notifications = &mut self.scratch.get().notifications;
         let acks = self.ledger.endpoint.acks_mut();
-        self.ledger.notifications.resolve(acks, sequence, false, notifications);
+        self.ledger.notifications.resolve(acks, sequence, notifications);
     }
 
     /// Notifies streams and chunks that a packet's contents are lost, and collects notifications.

@@ -13,5 +13,5 @@ mod standard_estimate;
 
 pub(super) use ack_ranges::{AckRange, AckRanges, Reported};
 pub(super) use laps::Laps;
+pub use notifications::Notification;
 pub(super) use notifications::Notifications;
-pub use notifications::{Notification, PacketNotification};
