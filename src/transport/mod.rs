@@ -29,7 +29,6 @@ mod pacing;
 pub mod packet;
 mod parts;
 mod peer_clock;
-mod peer_pace;
 pub mod protocol;
 mod stream;
 mod windowed_min;

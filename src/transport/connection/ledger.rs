@@ -94,7 +94,7 @@ impl Ledger {
     ) {
         let sequence = incoming.sequence();
         self.endpoint.accept(now, incoming, sampling, acked);
-        self.endpoint.remember_received(self.ranges.len());
+        self.endpoint.acks_mut().remember_received(self.ranges.len());
         self.ranges.record(sequence, self.endpoint.acks().received_window());
         if self.endpoint.acks().newest_received() == Some(sequence) {
             self.newest_at = Some(now);

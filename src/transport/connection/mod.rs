@@ -352,7 +352,7 @@ impl Connection {
 
     /// How many packets counted as lost so far.
     pub(crate) fn packets_lost(&self) -> u64 {
-        self.parts.ledger.endpoint.acks().packets_lost()
+        self.parts.ledger.endpoint.acks().counters().lost
     }
 
     /// The newest packet of the peer.

@@ -10,9 +10,9 @@ use crate::transport::congestion::RoundTrip;
 impl Conversation {
     /// Applies the acks of a packet of the peer: the packets in the scratch memory, and the packet's ack ranges.
     pub(super) fn apply_acks(&mut self, now: Instant, round_trip: Option<RoundTrip>) {
-        let Memory { packet, acked, notifications, stamps, fragments, .. } = self.scratch.get();
+        let Memory { packet, acked, notifications, stamps, .. } = self.scratch.get();
         for range in &packet.control.ranges {
-            self.ledger.endpoint.ack_range(range.newest, range.oldest, acked);
+            self.ledger.endpoint.acks_mut().ack_range(range.newest, range.oldest, acked);
         }
         // Header and ranges have them newest first.
         acked.reverse();
@@ -46,7 +46,6 @@ impl Conversation {
                         let Some(reliable) = self.streams.sending_reliable(channel.into()) else { continue };
                         let fate = reliable.handle_fragment_ack(now, mark, index.into());
                         notifications.extend(notification(channel, fate, true));
-                        fragments.count(true);
                     }
                 }
             }
@@ -85,7 +84,7 @@ impl Conversation {
 
     /// Notifies streams and chunks that a packet's contents are lost, and collects notifications.
     pub(super) fn lose(&mut self, carried: &List) {
-        let Memory { notifications, fragments, .. } = self.scratch.get();
+        let Memory { notifications, .. } = self.scratch.get();
         for carried in self.ledger.carried.iter(carried) {
             match carried {
                 Carried::Messages { channel, count, first } => {
@@ -100,7 +99,6 @@ impl Conversation {
                     if let Some(reliable) = self.streams.sending_reliable(channel.into()) {
                         reliable.handle_fragment_lost(mark, index.into());
                     }
-                    fragments.count(false);
                 }
                 Carried::Credit { .. } => {}
             }
