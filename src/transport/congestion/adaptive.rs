@@ -38,10 +38,6 @@ use crate::transport::peer_clock::PeerClock;
 const TARGET: f64 = 8.0;
 const MAX_TARGET: f64 = 0.010;
 
-/// We aim at no more than this part of the wait at which the queue overflowed, so that others' packets find room, and at
-/// no less than [`BLUR`].
-const FILLED: f64 = 0.5;
-
 /// The part of both ends' ticks that is added to the target, because ticks blur the measurement.
 const TARGET_TICKS: f64 = 0.25;
 const MAX_TARGET_TICKS: f64 = 0.025;
@@ -220,10 +216,9 @@ impl Adaptive {
 
     /// The wait in the queue to aim for.
     fn target(&self) -> f64 {
-        let full = self.loss.as_ref().and_then(|loss| loss.full_queue()).unwrap_or(f64::INFINITY);
-        let own = own_target(self.capacity).min((FILLED * full).max(BLUR));
         let spacing = PACKET / self.capacity.max(20.0 * PACKET);
-        own + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS)
+        own_target(self.capacity)
+            + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS)
             + (TARGET_JITTER * (self.delay.jitter() - spacing).max(0.0)).min(MAX_TARGET_JITTER)
     }
 
@@ -343,8 +338,7 @@ impl Adaptive {
         let quiet = queue <= 0.5 * target && self.is_unhindered(&epoch);
         if self.competition.cwnd().is_some() {
             if epoch.lost > 2.0 * self.loss_share() * epoch.delivered {
-                let share = epoch.lost / (epoch.lost + epoch.delivered);
-                self.competition.on_overflow(now, self.delay.feedback() + self.delay.queue(), share);
+                self.competition.on_overflow(now, self.delay.feedback() + self.delay.queue());
             }
         } else if !self.competition.is_testing() && queue < 2.0 * target {
             let seconds = epoch.delivered.max(1.0) / rate.max(1.0);
