@@ -285,7 +285,7 @@ impl End {
             return;
         }
         let mut acked: Vec<Acked> = Vec::new();
-        self.acks.record_received(now, datagram.header.sequence, datagram.bytes);
+        self.acks.record_received(datagram.header.sequence);
         let sampling = RttSampling::NewestAck { delay: datagram.delay };
         self.acks.process(now, &datagram.header, sampling, &mut acked);
         for range in &datagram.ranges {

@@ -9,7 +9,6 @@ mod received;
 mod reordering;
 mod sent;
 pub(super) mod skips;
-mod standard_estimate;
 
 pub(super) use ack_ranges::{AckRange, AckRanges, Reported};
 pub(super) use laps::Laps;
