@@ -3,10 +3,10 @@
 //! Promises: a stale handle finds nobody. A lingering peer doesn't exist for the application.
 
 use super::PeerHandle;
+use super::full_channels::FullChannels;
 use super::goodbye::Closing;
 use super::incoming::PeerChunkQuota;
 use super::schedule::{News, Pace, Schedule, Visited};
-use super::stalled::FullChannels;
 use crate::netcode::Farewell;
 use crate::store::prefetch;
 use crate::time::Instant;
