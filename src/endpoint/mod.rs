@@ -36,7 +36,7 @@ pub use host::Host;
 pub use inbox::{Gap, Inbox, Messages, Record};
 pub use incoming::{ChunkLimits, ChunkStore};
 pub use reason::DisconnectReason;
-pub use reconnect::{Attempt, ReconnectConfig, Reconnector};
+pub use reconnect::{Attempt, ConnectionEnd, ReconnectConfig, Reconnector, TokenAnswer};
 pub use rooms::{PeerRoom, Rooms, ToRoom};
 pub use stats::{ConnectionCounters, PeerStats};
 pub use table::{HEAD, HEAD_BYTES, HeadColumn, Table, stride};

@@ -16,7 +16,7 @@ impl Drop for Running<'_> {
 
 impl Desk {
     /// Registers the function that runs a call.
-    pub(super) fn implement(&self, place: u16, function: &Bound<'_, PyAny>) {
+    pub(in crate::python) fn implement(&self, place: u16, function: &Bound<'_, PyAny>) {
         let before =
             core::mem::replace(&mut lock(&self.handlers)[usize::from(place)], function.clone().unbind());
         drop(before);
