@@ -109,7 +109,7 @@ pub mod module {
             GhostSpawned, Properties, Property, World, WorldView,
         },
         hooks::Candidates,
-        inbox::{Inbox, Notifications, PacketNotifications},
+        inbox::{Inbox, Notifications},
         lockstep::{
             LockstepCore, Random, read_recording, recording_settings, recording_snapshot, recording_turn,
             replayed_crc,

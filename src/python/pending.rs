@@ -19,20 +19,15 @@ pub(super) struct Pending {
     pub(super) next: usize,
     /// The message classes that come as columns, in the order of the tables.
     columns: Vec<(Py<PyAny>, Py<Schema>)>,
-    packet_notifications: bool,
     /// Whether it is a server's.
     pub(super) has_senders: bool,
     pub(super) calls: Taken,
 }
 
 impl Pending {
-    /// Empty; messages of `columns` will come as columns, and packet notifications if they were asked for.
-    pub(super) fn new(
-        protocol: &Protocol,
-        columns: &[Bound<'_, PyAny>],
-        packet_notifications: bool,
-    ) -> PyResult<Self> {
-        let mut pending = Pending { packet_notifications, ..Pending::default() };
+    /// Empty; messages of `columns` will come as columns.
+    pub(super) fn new(protocol: &Protocol, columns: &[Bound<'_, PyAny>]) -> PyResult<Self> {
+        let mut pending = Pending::default();
         let mut types = Vec::new();
         for class in columns {
             if let Some(place) = protocol.ghosts.iter().position(|(ghost, _)| ghost.is(class)) {
@@ -77,12 +72,9 @@ impl Pending {
         }
         let notes = self.tick.notifications.drain(..);
         let notes = notes.map(|(peer, it)| (peer.slot, it.channel, it.tag, it.delivered));
-        let packets = self.tick.packet_notifications.drain(..);
-        let packets = packets.map(|(peer, it)| (peer.slot, it.sequence as u16, it.delivered));
         Ok(Inbox {
             lists,
             notifications: (notes.len() > 0).then(|| Arc::new(notes.collect())),
-            packets: self.packet_notifications.then(|| Arc::new(packets.collect())),
             columns,
             has_senders: self.has_senders,
             calls,

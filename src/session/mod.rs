@@ -259,7 +259,6 @@ impl Session {
             peers.take_worlds(&mut tick.chunks);
         }
         self.host.take_notifications(&mut tick.notifications);
-        self.host.take_packet_notifications(&mut tick.packet_notifications);
         self.features.take_notifications(&mut tick.notifications);
         // Last: nothing of a peer may come before the application knows it.
         let (mut events, mut final_stats, mut here) = (Vec::new(), Vec::new(), None);

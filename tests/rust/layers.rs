@@ -182,10 +182,6 @@ fn decisions_are_the_same_on_every_platform() {
 
 /// Circles that remain, by folder: imports that must go to break them. A test fails when one is no longer needed.
 const EXCEPTIONS: &[(&str, &[(&str, &str)])] = &[
-    (
-        "transport/congestion",
-        &[("adaptive", "mod"), ("binary", "mod"), ("fixed", "mod"), ("flight", "mod"), ("startup", "mod")],
-    ),
     ("transport/connection", &[("framing", "native"), ("framing", "yojimbo"), ("outbound", "mod")]),
     ("transport/connection/native", &[("slices", "mod")]),
     ("transport/protocol", &[("cost", "mod"), ("text", "mod")]),

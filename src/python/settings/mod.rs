@@ -154,11 +154,10 @@ impl<'py> Settings<'py> {
         check_network(tuning.get().is_threaded(), network.as_ref())?;
         let columns = tuning.get().columns(py);
         check_columns(&columns, &protocol.ghosts, &made)?;
-        let mut pending = Pending::new(protocol, &columns, tuning.get().packet_notifications)?;
+        let mut pending = Pending::new(protocol, &columns)?;
         let connection = ConnectionConfig {
             congestion: transfers.get().congestion(),
             packets: tuning.get().packets()?,
-            packet_notifications: tuning.get().packet_notifications,
             replayed: network.as_ref().is_some_and(|network| network.recorded().is_some()),
             ..ConnectionConfig::default()
         };
