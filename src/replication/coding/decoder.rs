@@ -74,12 +74,9 @@ impl Coder for Decoder<'_> {
         let bit = self.code < bound;
         let seen = &mut self.seen[at][usize::from(bit)];
         *seen = seen.saturating_add(1);
-        if bit {
-            self.range = bound;
-        } else {
-            self.code -= bound;
-            self.range -= bound;
-        }
+        // Selected without a branch: which it is can't be foreseen.
+        self.code -= if bit { 0 } else { bound };
+        self.range = if bit { bound } else { self.range - bound };
         self.refill();
         bit
     }

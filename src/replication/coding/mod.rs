@@ -238,12 +238,9 @@ impl Coder for Encoder {
         // A class has fewer than 2^31 models.
         self.decisions.push((at as u32) << 1 | u32::from(bit));
         let bound = (self.range >> SCALE) * one;
-        if bit {
-            self.range = bound;
-        } else {
-            self.low += u64::from(bound);
-            self.range -= bound;
-        }
+        // Selected without a branch: which it is can't be foreseen.
+        self.low += u64::from(if bit { 0 } else { bound });
+        self.range = if bit { bound } else { self.range - bound };
         self.refill();
         bit
     }
