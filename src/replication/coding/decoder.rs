@@ -20,6 +20,7 @@ impl<'a> Decoder<'a> {
     pub(in crate::replication) fn new(bytes: &'a [u8], seen: &'a mut Vec<[u16; 2]>) -> Self {
         let mut decoder = Decoder { models: &[], seen, bytes, taken: 0, code: 0, range: u64::MAX };
         (0..2).for_each(|_| decoder.take());
+        decoder.range = u64::MAX;
         decoder
     }
 
@@ -52,16 +53,16 @@ impl<'a> Decoder<'a> {
     }
 
     /// Takes a digit.
+    #[cold]
     fn take(&mut self) {
         let digit = core::array::from_fn(|i| self.bytes.get(self.taken + i).copied().unwrap_or(0));
         self.code = self.code << DIGIT | u64::from(u32::from_be_bytes(digit));
-        self.taken += 4;
+        (self.taken, self.range) = (self.taken + 4, self.range << DIGIT);
     }
 
     #[inline]
     fn refill(&mut self) {
         if self.range >> DIGIT == 0 {
-            self.range <<= DIGIT;
             self.take();
         }
     }

@@ -8,7 +8,7 @@ use core::ops::Range;
 use super::super::class::GhostClass;
 use super::super::form::Form;
 use super::rotation::{Quaternion, Reach, turn_on};
-use super::track::{FEW, LANES, go_on, nearest};
+use super::track::{LANES, go_on, nearest};
 use crate::wire::{Metric, Property, WordRange};
 
 /// Rounding may put a word this far off a line.
@@ -109,29 +109,23 @@ impl Motion {
             if turned.contains(&at) || !goes_on(range) {
                 continue;
             }
-            let (newest, mut were, mut known) = (*guessed, [0.0; LANES], 1);
-            let moved = loop {
-                let next = if known < FEW { count.min(FEW) } else { count };
-                for (was, state) in were[known..next].iter_mut().zip(&older[known - 1..]) {
-                    *was = range.behind(form.word(state, words.start + at), newest) as f32;
-                }
-                known = next;
-                if let Some(moved) = go_on((ahead, true), TOLERANCE, &were, (known, count)) {
-                    break moved;
-                }
-            };
-            *guessed = range.moved_by(newest, nearest(moved));
+            let (newest, mut were) = (*guessed, [0.0; LANES]);
+            for (was, state) in were[1..].iter_mut().zip(older) {
+                *was = range.behind(form.word(state, words.start + at), newest) as f32;
+            }
+            *guessed = range.moved_by(newest, nearest(go_on(ahead, TOLERANCE, &were, count, true)));
         }
         if let Some((at, reach)) = rotation {
-            let state = |back: usize| {
-                let words: Option<[u64; 4]> = match back {
-                    0 => guessed[at..].first_chunk().copied(),
-                    _ => form.words(older[back - 1], words.start + at),
-                };
+            let mut all = [[0; LANES]; 4];
+            for (part, guessed) in all.iter_mut().zip(&guessed[at..]) {
                 // Levels have few bits.
-                words.unwrap_or_default().map(|word| word as u32)
-            };
-            if let Some(turned) = turn_on(reach, ahead, count, state) {
+                part[0] = *guessed as u32;
+            }
+            for (i, state) in (1..LANES).zip(older) {
+                let words: [u64; 4] = form.words(state, words.start + at).unwrap_or_default();
+                all.iter_mut().zip(words).for_each(|(part, word)| part[i] = word as u32);
+            }
+            if let Some(turned) = turn_on(reach, ahead, &all, count) {
                 guess = Guess { rotation: Some(turned), largest: turned.largest() };
                 guessed[at] = guess.largest;
                 reach.levels(turned, guess.largest, &mut guessed[at + 1..]);

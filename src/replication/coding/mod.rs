@@ -203,8 +203,15 @@ impl Encoder {
     fn rise(&mut self, by: u64) {
         let (low, carries) = self.low.overflowing_add(by);
         self.low = low;
+        if carries {
+            self.carry();
+        }
+    }
+
+    #[cold]
+    fn carry(&mut self) {
         // Nothing is above the first digit's range.
-        if let (true, Some(last)) = (carries, self.digits.last_mut()) {
+        if let Some(last) = self.digits.last_mut() {
             *last += 1;
         }
     }
@@ -212,9 +219,14 @@ impl Encoder {
     #[inline]
     fn refill(&mut self) {
         if self.range >> DIGIT == 0 {
-            self.digits.push(self.low >> DIGIT);
-            (self.low, self.range) = (self.low << DIGIT, self.range << DIGIT);
+            self.push_digit();
         }
+    }
+
+    #[cold]
+    fn push_digit(&mut self) {
+        self.digits.push(self.low >> DIGIT);
+        (self.low, self.range) = (self.low << DIGIT, self.range << DIGIT);
     }
 }
 

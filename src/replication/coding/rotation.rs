@@ -3,7 +3,7 @@
 //! Where a rotation turns evenly, its states lie evenly on a great circle. So the vector of how it turned from a state to the newest,
 //! half the angle along the axis, grows evenly with the state's age: each of its numbers lies on a line.
 
-use super::track::{FEW, LANES, go_on, nearest};
+use super::track::{LANES, Lanes, go_on, nearest};
 
 /// States that the newest turned further from than this aren't looked at: 74 degrees, by the cosine of half of it. Behind it the
 /// series are too short.
@@ -107,55 +107,31 @@ impl Reach {
     }
 }
 
-/// The vectors of how far rotations are from one, by number, and the cosines of half of that. Twice a vector turns the one to the
-/// other.
-#[inline]
-fn turned(reach: Reach, conjugate: Quaternion, words: [[u32; FEW]; 4]) -> [[f32; FEW]; 4] {
-    let mut turned = [[0.0; FEW]; 4];
-    for i in 0..FEW {
-        let rotation = reach.quaternion([words[0][i], words[1][i], words[2][i], words[3][i]]);
-        let [x, y, z, cosine] = rotation.times(conjugate).0;
-        let square = 1.0 - cosine * cosine;
-        // The angle for its sine.
-        let wider = 1.0 + square * (1.0 / 6.0 + square * (3.0 / 40.0));
-        let wider = if cosine < 0.0 { -wider } else { wider };
-        (turned[0][i], turned[1][i], turned[2][i]) = (x * wider, y * wider, z * wider);
-        turned[3][i] = cosine.abs();
-    }
-    turned
-}
-
-/// The rotation that one goes on to from this many states; None if it stays. `state` gives one by how many are newer: the place of
-/// the largest component, and the levels of the others.
+/// The rotation that one goes on to from this many states; None if it stays. `words` are those of the states, the newest first: the
+/// place of the largest component, and the levels of the others.
 #[inline]
 pub(super) fn turn_on(
     reach: Reach,
     ahead: f32,
-    mut all: usize,
-    state: impl Fn(usize) -> [u32; 4],
+    words: &[[u32; LANES]; 4],
+    count: usize,
 ) -> Option<Quaternion> {
-    let newest = reach.quaternion(state(0));
-    let (conjugate, mut vectors, mut known) = (newest.conjugate(), [[0.0; LANES]; 3], 0);
-    let vector = loop {
-        let mut words = [[0; FEW]; 4];
-        let count = FEW.min(all - known);
-        for i in 0..count {
-            words.iter_mut().zip(state(known + i)).for_each(|(part, word)| part[i] = word);
-        }
-        let [x, y, z, cosines] = turned(reach, conjugate, words);
-        for (vectors, turned) in vectors.iter_mut().zip([x, y, z]) {
-            vectors[known..known + FEW].copy_from_slice(&turned);
-        }
-        // As far back as it is near enough.
-        let near = cosines[..count].iter().take_while(|cosine| **cosine >= NEAR).count();
-        all = if near < count { known + near } else { all };
-        known += near;
-        // Rounding may put a rotation's numbers a level off a line.
-        let moved = |part: usize| go_on((ahead, false), reach.level, &vectors[part], (known, all));
-        if let (Some(x), Some(y), Some(z)) = (moved(0), moved(1), moved(2)) {
-            break [x, y, z];
-        }
-    };
+    let newest = reach.quaternion(words.map(|words| words[0]));
+    let (conjugate, mut vectors, mut cosines) = (newest.conjugate(), [[0.0; LANES]; 3], [0.0; LANES]);
+    for i in 0..LANES {
+        let [x, y, z, cosine] =
+            reach.quaternion([0, 1, 2, 3].map(|part: usize| words[part][i])).times(conjugate).0;
+        let square = 1.0 - cosine * cosine;
+        // The angle for its sine.
+        let wider = 1.0 + square * (1.0 / 6.0 + square * (3.0 / 40.0));
+        let wider = if cosine < 0.0 { -wider } else { wider };
+        (vectors[0][i], vectors[1][i], vectors[2][i]) = (x * wider, y * wider, z * wider);
+        cosines[i] = cosine.abs();
+    }
+    // As far back as it is near enough.
+    let count = 1 + cosines[1..count].iter().take_while(|cosine| **cosine >= NEAR).count();
+    // Rounding may put a rotation's numbers a level off a line.
+    let vector = vectors.map(|were: Lanes| go_on(ahead, reach.level, &were, count, false));
     let square: f32 = vector.iter().map(|part| part * part).sum();
     // Less than a part of a level is none.
     let least = reach.level * reach.level / 64.0;

@@ -245,7 +245,7 @@ fn an_even_turn_goes_on() {
 fn numbers_go_on() {
     let to = |ahead: f32, were: &dyn Fn(i16) -> i16| {
         let were = core::array::from_fn(|i| were(i as i16).into());
-        (track::go_on((ahead, true), 1.0, &were, (WINDOW, WINDOW)).unwrap() * 64.0).round() / 64.0
+        (track::go_on(ahead, 1.0, &were, WINDOW, true) * 64.0).round() / 64.0
     };
     assert_eq!([1.0, 2.0, 6.0].map(|ahead| to(ahead, &|i| -5 * i)), [5.0, 10.0, 30.0]);
     assert_eq!([1.0, 2.0, 2.5].map(|ahead| to(ahead, &|i| -6 * i)), [6.0, 12.0, 15.0]);
@@ -281,7 +281,7 @@ fn any_words_are_predicted() {
             let ahead = (1 + rng.below(255)) as f32 / (1 + rng.below(64)) as f32;
             let mut signs = || if rng.chance(0.5) { far } else { -far };
             let were = core::array::from_fn(|i| if seed % 2 == 0 { signs() } else { far * (i % 2) as f32 });
-            let moved = track::go_on((ahead, true), 1.0, &were, (count, count)).unwrap();
+            let moved = track::go_on(ahead, 1.0, &were, count, true);
             assert!(moved.abs() < (1u64 << 62) as f32, "{moved}");
         }
     }

@@ -19,9 +19,6 @@ pub(in crate::replication) const WINDOW: usize = MAX_RUN as usize + 1;
 pub(super) type Lanes = [f32; LANES];
 pub(super) const LANES: usize = WINDOW.next_multiple_of(4);
 
-/// How many states are looked at first: few numbers go on evenly for longer.
-pub(super) const FEW: usize = 8;
-
 /// The numbers of the lanes, and one over each.
 const NUMBERS: Lanes = {
     let mut numbers = [0.0; LANES];
@@ -48,10 +45,10 @@ const MIN_BENT: usize = 6;
 /// The largest whole number that isn't above a number and a half.
 #[inline]
 pub(super) fn nearest(number: f32) -> i64 {
-    let number = number + 0.5;
+    let number = f64::from(number) + 0.5;
     // A result is far below 2^63.
     let cut = number as i64;
-    cut - i64::from(cut as f32 > number)
+    cut - i64::from(cut as f64 > number)
 }
 
 /// The longest line through the newest of these states on which those before it lie, as nearly: how many do, and twice the slope
@@ -112,36 +109,26 @@ fn fit(were: &[f32], ahead: f32, bends: bool) -> f32 {
     (sums[0] + (3.0 * to * sums[1] + bend) / one) / count
 }
 
-/// How far a number goes on from the newest of its states. `were` says how far each was from the newest, which comes first; `ahead`
-/// is the time behind the newest, in times between two states. It may go on by a parabola if it bends. None if it takes more than
-/// this many states to say, and there are more.
+/// How far a number goes on from the newest of its states, of which there are this many. `were` says how far each was from the
+/// newest, which comes first; `ahead` is the time behind the newest, in times between two states. It may go on by a parabola if it
+/// bends.
 #[inline]
-pub(super) fn go_on(
-    (ahead, bends): (f32, bool),
-    tolerance: f32,
-    were: &Lanes,
-    (count, all): (usize, usize),
-) -> Option<f32> {
+pub(super) fn go_on(ahead: f32, tolerance: f32, were: &Lanes, count: usize, bends: bool) -> f32 {
     let (line, slope) = line(were, count, tolerance);
     if line == usize::from(MAX_RUN) {
-        return Some(fit(&were[..WINDOW], ahead, false));
+        return fit(&were[..WINDOW], ahead, false);
     }
     // Unless there are no more states.
     if count > line + 1 {
         let bent = if bends { parabola(were, count, tolerance) } else { 0 };
-        if bent > 0 && bent + 2 >= count && count < all {
-            return None;
-        }
         if bent > line + 2 {
-            return Some(fit(&were[..=bent], ahead, true));
+            return fit(&were[..=bent], ahead, true);
         }
         // Nothing holds for long: the last steps, more than one where more lies ahead.
         let steps = if ahead < 2.0 { 1 } else { 2 };
         if steps > line && count > steps {
-            return Some(-were[steps] * ahead * PARTS[steps]);
+            return -were[steps] * ahead * PARTS[steps];
         }
-    } else if count < all {
-        return None;
     }
-    Some(slope * ahead * 0.5)
+    slope * ahead * 0.5
 }
