@@ -72,7 +72,7 @@ def on(word: Word, values: list[int], ages: tuple[int, int]) -> int:
 
 
 def nearest(number: np.float32) -> int:
-    return int(np.floor(number + F(0.5)))
+    return int(np.floor(float(number) + 0.5))
 
 
 def track(were: list[np.float32], ahead: np.float32, tolerance: np.float32, *, bends: bool) -> np.float32:

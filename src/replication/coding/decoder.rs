@@ -75,7 +75,7 @@ impl Coder for Decoder<'_> {
         let bit = self.code < bound;
         let seen = &mut self.seen[at][usize::from(bit)];
         *seen = seen.saturating_add(1);
-        // Selected without a branch: which it is can't be foreseen.
+        // Selections instead of branches, which the processor couldn't predict.
         self.code -= if bit { 0 } else { bound };
         self.range = if bit { bound } else { self.range - bound };
         self.refill();

@@ -261,7 +261,7 @@ impl Coder for Encoder {
         // A class has fewer than 2^31 models.
         self.decisions.push((at as u32) << 1 | u32::from(bit));
         let bound = (self.range >> SCALE) * one;
-        // Selected without a branch: which it is can't be foreseen.
+        // Selections instead of branches, which the processor couldn't predict.
         self.rise(if bit { 0 } else { bound });
         self.range = if bit { bound } else { self.range - bound };
         self.refill();

@@ -22,7 +22,7 @@ impl Quaternion {
     fn without(place: u32, [a, b, c]: [f32; 3]) -> Quaternion {
         let square = 1.0 - a * a - b * b - c * c;
         let largest = (if square > 0.0 { square } else { 0.0 }).sqrt();
-        // Without a branch: four states are made at once.
+        // Selections instead of branches, so that the compiler can make four rotations at once.
         let or = |is_it: bool, number: f32| if is_it { largest } else { number };
         Quaternion([
             or(place == 0, a),

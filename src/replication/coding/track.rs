@@ -3,8 +3,8 @@
 //! It goes on by the longest line that these lie on, or the longest parabola if that holds for longer: as far back as rounding
 //! explains the distances. Where neither holds, it goes on by the last steps.
 //!
-//! IEEE 754 defines all operations here to the last bit, so both sides find the same. Loops over all lanes are for the compiler,
-//! which makes a few instructions of them.
+//! IEEE 754 defines all operations here to the last bit, so both sides find the same. The compiler turns loops over all lanes into
+//! vector instructions.
 
 /// The maximum of states before the newest that words are predicted from.
 pub(in crate::replication) const MAX_RUN: u8 = 12;
@@ -42,11 +42,11 @@ const PARTS: Lanes = {
 /// A parabola is looked for in no fewer states before the newest.
 const MIN_BENT: usize = 6;
 
-/// The largest whole number that isn't above a number and a half.
+/// A number rounded to the nearest whole one, halves up.
 #[inline]
 pub(super) fn nearest(number: f32) -> i64 {
     let number = f64::from(number) + 0.5;
-    // A result is far below 2^63.
+    // Results are far below 2^63.
     let cut = number as i64;
     cut - i64::from(cut as f64 > number)
 }
