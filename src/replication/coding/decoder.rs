@@ -52,7 +52,7 @@ impl<'a> Decoder<'a> {
         self.taken() > self.bytes.len()
     }
 
-    /// Takes a digit.
+    /// Moves the next four bytes into the code; zeros behind the end.
     #[cold]
     fn take(&mut self) {
         let digit = core::array::from_fn(|i| self.bytes.get(self.taken + i).copied().unwrap_or(0));
