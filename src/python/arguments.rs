@@ -50,3 +50,14 @@ pub(super) fn wrong(name: &str, given: &Bound<'_, PyAny>, what: &str, error: PyE
 pub(super) fn class_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "it".into(), |name| name.to_string())
 }
+
+/// The arguments of `send` and `broadcast`.
+#[derive(Clone, Copy)]
+pub(super) struct Sending<'a, 'py> {
+    /// A message or a batch.
+    pub(super) message: &'a Bound<'py, PyAny>,
+    pub(super) channel: Option<&'a Bound<'py, PyAny>>,
+    pub(super) key: Option<&'a Bound<'py, PyAny>>,
+    pub(super) tag: Option<&'a Bound<'py, PyAny>>,
+    pub(super) notify: bool,
+}

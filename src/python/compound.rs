@@ -1,7 +1,7 @@
 //! Values made of other values: tuples, sets, dicts by key, unions of messages, literals, and the game's own
 //! types.
 //!
-//! Promises: those of `shape`. A type of the game's own runs the game's code, to the wire and back: an
+//! Promises: those of `super::shape`. A type of the game's own runs the game's code, to the wire and back: an
 //! exception on the way out is the caller's mistake and names the field; on the way in, [`super::refusals`]
 //! judges it. Items and keys that were chosen to share a hash are refused: a set of them takes quadratic
 //! time.
@@ -9,25 +9,40 @@
 use crate::python::prelude::*;
 use pyo3::types::{PyFrozenSet, PySet};
 
-use super::shape::{Nested, Shape, broken, check_instance, parts};
-use crate::wire::node::{List, Union};
+use crate::wire::node::List;
 use crate::wire::order::ItemsError;
 use crate::wire::{Node, Schema};
 
 /// How many items of a set may share a hash.
 const MAX_OF_ONE_HASH: usize = 16;
 
+/// The Python form of a node's value.
+pub(super) trait Form {
+    /// Checks the object and writes it.
+    fn write<S: BitSink>(&self, node: &Node, object: &Bound<'_, PyAny>, sink: &mut S) -> Result<(), Refusal>;
+
+    /// The object for the value at `at` in a body that the core read. Without `CONVERT`, the game's own types
+    /// stay what is on the wire.
+    fn load<'py, const CONVERT: bool>(
+        &self,
+        py: Python<'py>,
+        node: &Node,
+        body: &[u8],
+        at: usize,
+    ) -> PyResult<Bound<'py, PyAny>>;
+}
+
 /// A type of the game's own, with its conversions to and from a type that a field takes.
 #[derive(Debug)]
-pub(crate) struct Converted {
+pub(crate) struct Converted<F> {
     class: Py<PyType>,
-    item: Arc<Shape>,
+    item: Arc<F>,
     to_wire: Py<PyAny>,
     from_wire: Py<PyAny>,
 }
 
-impl Converted {
-    pub(super) fn new(class: Py<PyType>, item: Arc<Shape>, to_wire: Py<PyAny>, from_wire: Py<PyAny>) -> Self {
+impl<F: Form> Converted<F> {
+    pub(super) fn new(class: Py<PyType>, item: Arc<F>, to_wire: Py<PyAny>, from_wire: Py<PyAny>) -> Self {
         Converted { class, item, to_wire, from_wire }
     }
 
@@ -49,7 +64,7 @@ impl Converted {
     pub(super) fn to_wire<'py>(
         &self,
         object: &Bound<'py, PyAny>,
-    ) -> Result<(&Shape, Bound<'py, PyAny>), Refusal> {
+    ) -> Result<(&F, Bound<'py, PyAny>), Refusal> {
         let py = object.py();
         check_instance(object, &self.class)?;
         let converted =
@@ -70,8 +85,8 @@ impl Converted {
 }
 
 /// Writes a tuple whose parts have fields of their own.
-pub(super) fn write_tuple<S: BitSink>(
-    shapes: &[Arc<Shape>],
+pub(super) fn write_tuple<S: BitSink, F: Form>(
+    shapes: &[Arc<F>],
     schema: &Schema,
     object: &Bound<'_, PyAny>,
     sink: &mut S,
@@ -84,9 +99,9 @@ pub(super) fn write_tuple<S: BitSink>(
     Ok(())
 }
 
-pub(super) fn load_tuple<'py, const CONVERT: bool>(
+pub(super) fn load_tuple<'py, const CONVERT: bool, F: Form>(
     py: Python<'py>,
-    shapes: &[Arc<Shape>],
+    shapes: &[Arc<F>],
     schema: &Schema,
     body: &[u8],
     at: usize,
@@ -98,8 +113,8 @@ pub(super) fn load_tuple<'py, const CONVERT: bool>(
 }
 
 /// Writes a set, in wire order.
-pub(super) fn write_set<S: BitSink>(
-    shape: &Shape,
+pub(super) fn write_set<S: BitSink, F: Form>(
+    shape: &Arc<F>,
     list: &List,
     object: &Bound<'_, PyAny>,
     sink: &mut S,
@@ -121,9 +136,9 @@ pub(super) fn write_set<S: BitSink>(
     list.write_items(&written, sink).map_err(|error| same(error, &parts))
 }
 
-pub(super) fn load_set<'py, const CONVERT: bool>(
+pub(super) fn load_set<'py, const CONVERT: bool, F: Form>(
     py: Python<'py>,
-    shape: &Shape,
+    shape: &Arc<F>,
     frozen: bool,
     list: &List,
     body: &[u8],
@@ -142,8 +157,8 @@ pub(super) fn load_set<'py, const CONVERT: bool>(
 }
 
 /// Writes a dict, in the wire order of its keys.
-pub(super) fn write_map<S: BitSink>(
-    shapes: &(Arc<Shape>, Arc<Shape>),
+pub(super) fn write_map<S: BitSink, F: Form>(
+    shapes: &(Arc<F>, Arc<F>),
     list: &List,
     object: &Bound<'_, PyAny>,
     sink: &mut S,
@@ -169,9 +184,9 @@ pub(super) fn write_map<S: BitSink>(
     list.write_items(&written, sink).map_err(|error| same(error, &keys))
 }
 
-pub(super) fn load_map<'py, const CONVERT: bool>(
+pub(super) fn load_map<'py, const CONVERT: bool, F: Form>(
     py: Python<'py>,
-    shapes: &(Arc<Shape>, Arc<Shape>),
+    shapes: &(Arc<F>, Arc<F>),
     list: &List,
     body: &[u8],
     at: usize,
@@ -219,45 +234,11 @@ fn same(error: ItemsError, parts: &[Bound<'_, PyAny>]) -> Refusal {
     }
 }
 
-/// Writes the number of an object's class, then the object.
-pub(super) fn write_union<S: BitSink>(
-    classes: &[Nested],
-    union: &Union,
-    object: &Bound<'_, PyAny>,
-    sink: &mut S,
-) -> Result<(), Refusal> {
-    let found = classes.iter().position(|nested| nested.class().is(object.get_type()));
-    let Some((number, nested)) = found.and_then(|number| Some((number, classes.get(number)?))) else {
-        return Err(Refusal::of_bound(format!("one of {}", names(classes, object.py()))));
-    };
-    union.write_variant(number, sink)?;
-    nested.write(object, sink)
-}
-
-pub(super) fn load_union<'py, const CONVERT: bool>(
-    py: Python<'py>,
-    classes: &[Nested],
-    union: &Union,
-    body: &[u8],
-    at: usize,
-) -> PyResult<Bound<'py, PyAny>> {
-    let (number, _, row) = union.load(body, at).ok_or_else(broken)?;
-    classes.get(number).ok_or_else(broken)?.load::<CONVERT>(py, body, row)
-}
-
-fn names(classes: &[Nested], py: Python<'_>) -> String {
-    let name = |nested: &Nested| {
-        let name = nested.class().bind(py).name();
-        name.map_or_else(|_| "message".into(), |name| name.to_string())
-    };
-    classes.iter().map(name).collect::<Vec<_>>().join(", ")
-}
-
-/// The item type of a list's schema.
+/// The items of a list.
 #[inline]
-pub(super) fn load_items<'py, const CONVERT: bool>(
+pub(super) fn load_items<'py, const CONVERT: bool, F: Form>(
     py: Python<'py>,
-    shape: &Shape,
+    shape: &Arc<F>,
     list: &List,
     body: &[u8],
     at: usize,
@@ -268,4 +249,42 @@ pub(super) fn load_items<'py, const CONVERT: bool>(
         objects.append(shape.load::<CONVERT>(py, list.item(), body, from + i * list.stride())?)?;
     }
     Ok(objects)
+}
+
+/// An internal error: the core made the body, and one kind made shape and node.
+#[cold]
+pub(super) fn broken() -> PyErr {
+    PyValueError::new_err("the body is not one of its schema's")
+}
+
+#[cold]
+pub(super) fn instance_of(class: &Py<PyType>, py: Python<'_>) -> Refusal {
+    let name = class.bind(py).name().map_or_else(|_| "message".into(), |name| name.to_string());
+    Refusal::of_type(format!("a {name}"))
+}
+
+pub(super) fn check_instance(object: &Bound<'_, PyAny>, class: &Py<PyType>) -> Result<(), Refusal> {
+    let is_instance = object.is_instance(class.bind(object.py())).map_err(Refusal::Raised)?;
+    if is_instance { Ok(()) } else { Err(instance_of(class, object.py())) }
+}
+
+/// The parts of a tuple of fixed length.
+pub(super) fn parts<'py>(object: &Bound<'py, PyAny>, count: usize) -> Result<Bound<'py, PyTuple>, Refusal> {
+    let parts = items(object, "a tuple")?;
+    if parts.len() != count {
+        let bound = format!("a tuple of {count}, not {}", parts.len());
+        return Err(Refusal::of_bound(bound));
+    }
+    Ok(parts)
+}
+
+/// A copy of a list's or tuple's objects: their own code may change the list.
+pub(super) fn items<'py>(
+    object: &Bound<'py, PyAny>,
+    expected: &'static str,
+) -> Result<Bound<'py, PyTuple>, Refusal> {
+    if let Ok(tuple) = object.cast::<PyTuple>() {
+        return Ok(tuple.clone());
+    }
+    object.cast::<PyList>().map(|list| list.to_tuple()).map_err(|_| Refusal::of_type(expected))
 }

@@ -148,21 +148,21 @@ fn client(
     client
 }
 
-/// The code of the game on an endpoint's port, once there is one.
-pub(super) fn code(endpoint: &Endpoint) -> PyResult<Option<String>> {
-    of_port(endpoint, |client| client.code().map(|code| code.to_string()))
+/// The code of the game on a port, once there is one.
+pub(super) fn code(port: &Shared<State>) -> PyResult<Option<String>> {
+    of_port(port, |client| client.code().map(|code| code.to_string()))
 }
 
 /// Why that game has no code, or may lose it.
-pub(super) fn code_error(endpoint: &Endpoint) -> PyResult<Option<String>> {
-    of_port(endpoint, |client| client.fault().map(|fault| fault.to_string()))
+pub(super) fn code_error(port: &Shared<State>) -> PyResult<Option<String>> {
+    of_port(port, |client| client.fault().map(|fault| fault.to_string()))
 }
 
 fn of_port<T>(
-    endpoint: &Endpoint,
+    port: &Shared<State>,
     ask: impl FnOnce(&mut RendezvousClient) -> Option<T>,
 ) -> PyResult<Option<T>> {
-    let mut state = endpoint.state.lock()?;
+    let mut state = port.lock()?;
     Ok(state.carrier.parts().and_then(|(_, driver)| ask(driver.rendezvous()?)))
 }
 

@@ -6,16 +6,6 @@
 
 use super::*;
 
-/// The hooks of a class.
-#[derive(Default)]
-pub(super) struct Hooks {
-    pub(super) relevancy: Option<Py<PyAny>>,
-    pub(super) priority: Option<Py<PyAny>>,
-    pub(super) condition: Option<Py<PyAny>>,
-}
-
-holds!(Hooks: relevancy, priority, condition);
-
 /// Marks that hooks run, also until one of them panics.
 struct Asking<'a>(&'a AtomicBool);
 

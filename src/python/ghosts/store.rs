@@ -5,8 +5,8 @@
 //! conversions.
 
 use super::*;
-use crate::python::compound::Converted;
-use crate::python::shape::{Nested, Shape, broken, check_instance, parts};
+use crate::python::compound::{Converted, broken, check_instance, parts};
+use crate::python::shape::{Nested, Shape};
 use crate::wire::node::Leaf;
 use crate::wire::transform::NUMBERS;
 use crate::wire::{Column, Measure, Node, Schema, Value};
@@ -76,7 +76,7 @@ fn number(value: &Value<'_>) -> Result<f64, Refusal> {
 }
 
 fn store_converted(
-    converted: &Converted,
+    converted: &Converted<Shape>,
     node: &Node,
     object: &Bound<'_, PyAny>,
     cell: &mut [u8],
@@ -96,7 +96,7 @@ fn store_nested(
     for (i, field) in schema.fields().iter().enumerate() {
         let part = object.getattr(field.name()).map_err(Refusal::Raised)?;
         let cell = &mut cell[field.offset()..][..field.node().size()];
-        let stored = store(nested.schema().shape(i), field.node(), &part, cell);
+        let stored = store(nested.fields().shape(i), field.node(), &part, cell);
         stored.map_err(|refusal| refusal.within(&format!(".{}", field.name()), &part))?;
     }
     Ok(())

@@ -5,8 +5,17 @@
 
 use super::*;
 
-use crate::python::time;
 use crate::replication::{GhostName, MAX_PAST, Publisher};
+
+/// The hooks of a class.
+#[derive(Default)]
+pub(super) struct Hooks {
+    pub(super) relevancy: Option<Py<PyAny>>,
+    pub(super) priority: Option<Py<PyAny>>,
+    pub(super) condition: Option<Py<PyAny>>,
+}
+
+holds!(Hooks: relevancy, priority, condition);
 
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct World {
@@ -173,7 +182,7 @@ impl World {
         seen: Option<f64>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let said = match seen {
-            None => slf.get().with(|state| time::seen_by(state, client.get().core))??,
+            None => slf.get().with(|state| seen_by(state, client.get().core))??,
             given => given,
         };
         Self::past(slf, Some(client), said)
@@ -401,4 +410,20 @@ impl World {
         };
         drop(forgotten);
     }
+}
+
+/// The tick that a client's player saw when giving the input of the current tick; None if the client didn't report it.
+///
+/// # Errors
+/// The protocol has no inputs.
+fn seen_by(state: &mut State, peer: PeerHandle) -> PyResult<Option<f64>> {
+    let timing = state.carrier.session.timing().inputs().filter(|timing| timing.has_inputs());
+    let timing = timing.ok_or_else(|| {
+        PyValueError::new_err(
+            "seen must be given, because the protocol has no inputs that report it: rewind(client, seen=tick), or \
+             Protocol(..., inputs=Move, tick_rate=60) on both sides",
+        )
+    })?;
+    let taken = timing.taken().iter().find(|taken| taken.peer == peer);
+    Ok(taken.and_then(|taken| taken.view).map(|view| view as f64 / 256.0))
 }

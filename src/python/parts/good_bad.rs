@@ -2,7 +2,7 @@
 
 use crate::python::prelude::*;
 
-use crate::transport::good_bad::{self, GoodBadConfig, Mode};
+use crate::articles::good_bad::{self, GoodBadConfig, Mode};
 
 /// A day: a longer time is a mistake.
 pub(in crate::python) const MAX_SECONDS: f64 = 86_400.0;

@@ -2,6 +2,7 @@
 
 mod events;
 mod hosted;
+mod hosting;
 mod open;
 mod path;
 mod states;
@@ -16,7 +17,7 @@ pub(crate) use self::events::{
 use self::hosted::{HostedGame, HostedSettings};
 use self::open::{open, opening};
 pub(crate) use self::path::PlayerPath;
-use super::endpoint::PEER;
+use super::kind::PEER;
 use super::rendezvous::{self, Rendezvous};
 use crate::mesh::{Happening, LeaveReason, MAX_PLAYERS, Phase, Start};
 use crate::session::{Carried, Opening, PeerPart};
@@ -30,8 +31,6 @@ pub(crate) struct Peer {
     id: u64,
     pub(super) endpoint: Endpoint,
     players: Mutex<Known>,
-    /// Worlds of a lockstep game that came.
-    states: Mutex<states::States>,
     /// The game that players host, if the protocol is of such a game.
     hosted: Option<Box<HostedGame>>,
 }
@@ -95,8 +94,8 @@ impl Peer {
         is_master: PyResult<bool> =
             self.part(|part, _| part.mesh().is_master() && part.mesh().master() == part.mesh().me());
         time: PyResult<f64> = self.part(|_, now| now.as_secs_f64());
-        code: PyResult<Option<String>> = rendezvous::code(&self.endpoint);
-        code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint);
+        code: PyResult<Option<String>> = rendezvous::code(&self.endpoint.state);
+        code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint.state);
     }
 
     #[getter]
@@ -296,7 +295,6 @@ impl Peer {
             id: PEERS.fetch_add(1, Ordering::Relaxed),
             endpoint,
             players: Mutex::default(),
-            states: Mutex::default(),
             hosted: hosted.map(Box::new),
         })
     }

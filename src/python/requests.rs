@@ -1,9 +1,12 @@
 //! Calls and requests that the game makes.
 
-use super::*;
+use crate::python::prelude::*;
 
+use super::calls::Desk;
+use super::declared::Declared;
+use super::ghosts::number_for;
+use super::kind::Sent;
 use crate::calls::MAX_REQUESTS;
-use crate::python::sending::Sent;
 
 impl Endpoint {
     /// The desk of an endpoint whose protocol has calls, and the index of a call.
@@ -15,13 +18,13 @@ impl Endpoint {
     }
 
     /// The call, if this side makes it.
-    pub(in crate::python) fn outgoing(&self, call: &Bound<'_, PyAny>) -> PyResult<&Declared> {
+    pub(super) fn outgoing(&self, call: &Bound<'_, PyAny>) -> PyResult<&Declared> {
         let (_, place) = self.desk_of(call)?;
         self.protocol.get().calls.check(place, !self.kind.is_server)
     }
 
     /// The arguments of a call as an object of its class. Mistakes raise as in a call of the function itself.
-    pub(in crate::python) fn arguments<'py>(
+    pub(super) fn arguments<'py>(
         &self,
         py: Python<'py>,
         declared: &Declared,
@@ -32,7 +35,7 @@ impl Endpoint {
     }
 
     /// Queues the message of a call for a peer; returns its channel too.
-    pub(in crate::python) fn send_call(
+    pub(super) fn send_call(
         &self,
         peer: PeerHandle,
         object: &Bound<'_, PyAny>,
@@ -44,7 +47,7 @@ impl Endpoint {
     }
 
     /// The arguments as a message for one peer, with its channel.
-    pub(in crate::python) fn call_message(&self, object: &Bound<'_, PyAny>) -> PyResult<(Message, usize)> {
+    pub(super) fn call_message(&self, object: &Bound<'_, PyAny>) -> PyResult<(Message, usize)> {
         let encoded = self.protocol.get().encode_message(object)?;
         let channel = self.protocol.get().channel(None, Some(encoded.message_type))?;
         Ok((encoded, channel))
@@ -64,7 +67,7 @@ impl Endpoint {
     }
 
     /// Queues a call for a peer.
-    pub(in crate::python) fn call<'py>(
+    pub(super) fn call<'py>(
         &self,
         py: Python<'py>,
         peer: PeerHandle,
@@ -82,7 +85,7 @@ impl Endpoint {
     }
 
     /// Queues a call for a peer that waits for its reply: the request.
-    pub(in crate::python) fn request<'py>(
+    pub(super) fn request<'py>(
         &self,
         py: Python<'py>,
         peer: PeerHandle,
@@ -135,11 +138,7 @@ impl Endpoint {
     }
 
     /// Registers the function that runs a call on this endpoint.
-    pub(in crate::python) fn implement(
-        &self,
-        call: &Bound<'_, PyAny>,
-        function: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
+    pub(super) fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
         let (desk, place) = self.desk_of(call)?;
         self.protocol.get().calls.check(place, self.kind.is_server)?;
         let py = call.py();
@@ -149,19 +148,53 @@ impl Endpoint {
     }
 }
 
-fn hidden_error(name: &str) -> PyErr {
-    GhostError::new_err(format!("{name}: a ghost in the arguments isn't relevant to the client"))
+impl Endpoint {
+    /// The ghosts that are among a call's arguments.
+    pub(super) fn ghost_arguments<'py>(
+        &self,
+        declared: &Declared,
+        object: &Bound<'py, PyAny>,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let py = object.py();
+        declared.ghosts.iter().map(|parameter| object.getattr(parameter.name.bind(py))).collect()
+    }
+
+    /// Replaces ghosts by the numbers under which a peer knows them. False if the peer isn't sent one of
+    /// them.
+    ///
+    /// # Errors
+    /// An argument is no ghost of its class, or not in this world.
+    pub(super) fn number_ghosts<'py>(
+        &self,
+        declared: &Declared,
+        peer: PeerHandle,
+        object: &Bound<'py, PyAny>,
+        ghosts: &[Bound<'py, PyAny>],
+    ) -> PyResult<bool> {
+        let py = object.py();
+        for (parameter, given) in declared.ghosts.iter().zip(ghosts) {
+            if given.is_none() && parameter.optional {
+                continue;
+            }
+            let class = self.protocol.get().ghosts[parameter.class].0.bind(py);
+            let wrong = || {
+                let bound = class.name().map_or_else(|_| "a ghost".into(), |name| format!("a live {name}"));
+                let name = parameter.name.bind(py).to_string();
+                FieldTypeError::new_err((declared.name.clone(), name, given.clone().unbind(), bound))
+            };
+            let ghost = given.cast::<Ghost>().map_err(|_| wrong())?;
+            let live = self.population.live(ghost)?;
+            if live.class() != parameter.class {
+                return Err(wrong());
+            }
+            let client = self.kind.is_server.then_some(peer);
+            let Some(number) = number_for(&mut *self.state.lock()?, client, &live) else { return Ok(false) };
+            object.setattr(parameter.name.bind(py), number)?;
+        }
+        Ok(true)
+    }
 }
 
-impl Declared {
-    /// Refuses calls that are for one client only.
-    pub(in crate::python) fn check_for_all(&self) -> PyResult<()> {
-        if self.direction == Direction::All {
-            return Ok(());
-        }
-        Err(PyValueError::new_err(format!(
-            "{} is for one client at a time: declare it @tw.call(tw.to_all) to call it for several",
-            self.name
-        )))
-    }
+fn hidden_error(name: &str) -> PyErr {
+    GhostError::new_err(format!("{name}: a ghost in the arguments isn't relevant to the client"))
 }
