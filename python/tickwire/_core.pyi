@@ -2320,7 +2320,8 @@ class ClientWorld:
 
         Args:
             delay: seconds between arrival and display. It must be 1 to 62 ticks long, because states are kept for 64
-                ticks. None: chosen by measuring the connection.
+                ticks. The ticks are those of the protocol's tick rate, or 60 a second if it has none. None: chosen by
+                measuring the connection.
             extrapolation: seconds for which properties with a velocity continue to move beyond the newest tick.
             rest: if two states of a ghost are at most this many seconds apart, the view always interpolates between
                 them. Set it in worlds that exceed the budget, where a moving ghost isn't updated every tick.
