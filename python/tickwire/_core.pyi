@@ -1099,12 +1099,14 @@ class Protocol(Generic[_P]):
         """The wire format of packets."""
     @property
     def hash(self) -> int:
-        """A 64-bit hash of the messages and channels. Both sides compare it when they connect, except with
-        yojimbo's framing.
+        """A 64-bit hash of the messages, channels, ghosts, calls and inputs. Both sides compare it when they connect,
+        except with yojimbo's framing.
         """
     @property
     def description(self) -> str:
-        """The text from which :attr:`hash` is computed. It lists each message with its fields, and each channel."""
+        """The text from which :attr:`hash` is computed. It lists each message, ghost, call and input with its fields,
+        and each channel.
+        """
     @property
     def messages(self) -> list[type[_P]]:
         """The message classes, in order."""
@@ -3072,16 +3074,10 @@ class Server(Generic[_P]):
         left earlier are skipped.
 
         Args:
-            message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
+            message, channel, key, tag, notify: as for :meth:`send`.
             clients (Iterable[ClientHandle] | array | None, default None): the receivers, by handle or number; None: all
                 connected clients.
             exclude (ClientHandle | None, default None): a client that doesn't get it.
-            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
-                buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
-                :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
 
         Raises:
             Exception: as :meth:`send`, except for clients that have left and full channels.
@@ -3305,14 +3301,8 @@ class Room(Generic[_P]):
         the clients whose channel didn't have enough room.
 
         Args:
-            message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
+            message, channel, key, tag, notify: as for :meth:`Server.send`.
             exclude (ClientHandle | None, default None): a client that doesn't get it.
-            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
-                buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
-                :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
 
         Raises:
             Exception: as :meth:`Server.broadcast`.
@@ -3578,13 +3568,7 @@ class Client(Generic[_P]):
         or read. For a batch, returns the indices of the rows that weren't queued.
 
         Args:
-            message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
-            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
-                buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
-                :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
+            message, channel, key, tag, notify: as for :meth:`Server.send`.
 
         Raises:
             NotConnectedError, ChannelFullError: with ``strict=True``, instead of a false result.
@@ -4025,13 +4009,7 @@ class Peer(Generic[_P]):
 
         Args:
             player (Player): the receiver, any other player.
-            message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
-            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
-                buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
-                :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
+            message, channel, key, tag, notify: as for :meth:`Server.send`.
 
         Raises:
             Exception: as :meth:`Server.send`.
@@ -4060,13 +4038,7 @@ class Peer(Generic[_P]):
         have enough room.
 
         Args:
-            message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
-            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
-                buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
-                :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
+            message, channel, key, tag, notify: as for :meth:`Server.send`.
 
         Raises:
             Exception: as :meth:`Server.broadcast`.
@@ -5627,7 +5599,8 @@ class Desync:
         """The newest frame at which the compared states were equal; None: never."""
     @property
     def fields(self) -> list[str]:
-        """The names of the fields that differ; empty if they are unknown."""
+        """The names of this player's fields that the other player has otherwise, or lacks; empty if they are unknown,
+        or if only the other player has more fields."""
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -5912,8 +5885,9 @@ class SyncTest(Generic[_I, _Do]):
         players (int, default 2): the number of players, 1 to 16.
         back (int, default 7): frames that run again after each frame, 1 to 32.
         state (Any, default None): see :class:`Rollback`. The fields of the state are compared.
-        save (Callable[[], Any] | None, default None): returns a copy of the state. Copies are compared by ``==``.
-            Dicts, and objects with attributes, are compared name by name.
+        save (Callable[[], Any] | None, default None): returns a copy of the state, which shares nothing with the game
+            that it changes. Copies are compared by ``==``. Dicts, and objects with attributes, are compared name by
+            name.
         load (Callable[[Any], object] | None, default None): restores the state from a saved copy.
 
     Raises:
@@ -5977,6 +5951,7 @@ class SyncTest(Generic[_I, _Do]):
             RuntimeError: the last call's iterator still has requests.
             SyncTestError: during the iteration, if a frame had another result when it ran again; the error names
                 the frame and the fields.
+            ValueError: during the iteration, if a saved state changed; the error names its parts.
         """
     @property
     def frame(self) -> int:
@@ -6000,8 +5975,8 @@ class StateArrays:
     def finish_comparison(self) -> None:
         """Does nothing, because :meth:`compare` has already compared the arrays."""
 
-def state_sum(value: object) -> int:
-    """The checksum of an int, float, str, bytes or a buffer."""
+def state_sum(name: str | None, value: object) -> int:
+    """The checksum of an int, float, str, bytes or a buffer, and of its name in a mapping."""
 
 # --- lockstep ----------------------------------------------------------------------------------------
 

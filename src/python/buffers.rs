@@ -67,6 +67,11 @@ impl Raw {
         unsafe { CStr::from_ptr(self.0.format) }
     }
 
+    /// Whether its bytes are addresses of Python objects. Names of fields stand between colons in the format.
+    pub(super) fn has_objects(&self) -> bool {
+        self.format().to_bytes().split(|byte| *byte == b':').step_by(2).any(|codes| codes.contains(&b'O'))
+    }
+
     /// Appends a copy of its bytes, item by item if they have gaps. The interpreter copies: if other threads write
     /// meanwhile, the copy is a mixture of old and new bytes.
     pub(super) fn append_to(&self, py: Python<'_>, out: &mut Vec<u8>) -> PyResult<()> {

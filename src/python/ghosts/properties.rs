@@ -283,15 +283,14 @@ fn rule_of(class: &GhostClass, said: &RuleSpec) -> PyResult<(usize, Rule)> {
     let natural = Rule::of(field);
     let rule = match name.as_str() {
         "linear" => Rule::Linear,
-        "angular" if natural == Rule::Step => {
-            let (class, field) = (&class.name, field.name());
-            refuse!(
-                PyValueError,
-                "{class}.{field}: tw.world.angular must be for one number, on a circle of finite length"
-            )
-        }
-        "angular" if natural != Rule::Linear => natural,
-        "angular" => Rule::Angle { lo: *first, turn: second - first },
+        "angular" => match natural {
+            Rule::Angle { .. } => natural,
+            Rule::Linear => Rule::Angle { lo: *first, turn: second - first },
+            _ => {
+                let (class, field) = (&class.name, field.name());
+                refuse!(PyValueError, "{class}.{field}: tw.world.angular must be for a float or a tw.angle")
+            }
+        },
         "slerp" => Rule::Slerp,
         "hermite" => Rule::Hermite(velocity),
         "threshold" => Rule::Reckoned { velocity, threshold: *first },

@@ -26,18 +26,11 @@ pub(super) use sync_test::SyncTest;
 pub(super) use timing::Timing;
 pub(super) use watching::Spectator;
 
-use std::sync::OnceLock;
-
-use crate::time::Instant;
-
-/// The caller's time in seconds, or the clock's.
-fn moment(now: Option<f64>) -> Instant {
+/// The caller's time, or the clock's.
+fn moment(now: Option<Instant>) -> Instant {
     static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();
-    let nanos = match now {
-        Some(seconds) => (seconds.clamp(0.0, 1e9) * 1e9) as u64,
-        None => ORIGIN.get_or_init(std::time::Instant::now).elapsed().as_nanos() as u64,
-    };
-    Instant::from_nanos(nanos)
+    let elapsed = || ORIGIN.get_or_init(std::time::Instant::now).elapsed();
+    now.unwrap_or_else(|| Instant::from_nanos(elapsed().as_nanos() as u64))
 }
 
 /// The players of a mask.

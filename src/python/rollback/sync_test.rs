@@ -61,7 +61,7 @@ impl SyncTest {
     ) -> PyResult<Self> {
         let frames = Frames::new(inputs)?;
         let test = core::SyncTest::new(players, &frames.kind.shape, back);
-        let states = States::new(inputs.py(), state, [save, load, None], test.states())?;
+        let states = States::new(inputs.py(), state, [save, load, None], test.states(), true)?;
         let inner = Inner { test, steps: Vec::with_capacity(128), given: 0 };
         Ok(SyncTest { frames, states, players, inner: Mutex::new(inner) })
     }
