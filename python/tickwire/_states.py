@@ -171,8 +171,8 @@ class Copies:
 
 @final
 class TestedCopies(Copies):
-    """Copies of a sync test, which finds copies that the game changes. A copy that shares a list with the game
-    is always equal to the game's state.
+    """Copies of a sync test, which finds copies that the game changes. A copy that shares a list with the
+    game is always equal to the game's state.
     """
 
     def __init__(self, *arguments: Any) -> None:
