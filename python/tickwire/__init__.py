@@ -1,7 +1,7 @@
 """Real-time game networking for Python: a native UDP transport under Python game logic.
 
 A :class:`Server` and its :class:`Client`\\ s share a protocol: a list of message classes and a list of
-channels. The game's own loop ticks them.
+channels. The game's own loop ticks the server and the clients.
 
 This module has the names that a first game needs. Other names are in modules for their topics, such as
 :mod:`tickwire.world` or :mod:`tickwire.peers`. After ``import tickwire as tw``, these modules are available

@@ -51,11 +51,11 @@ class Direction(enum.Enum):
 
 
 to_server: Final = Direction.TO_SERVER
-"""Clients call it, and the server runs it."""
+"""Clients call the function, and the server runs it."""
 to_client: Final = Direction.TO_CLIENT
-"""The server calls it, and the named client runs it."""
+"""The server calls the function, and the named client runs it."""
 to_all: Final = Direction.TO_ALL
-"""The server calls it, for one client, some clients or all clients."""
+"""The server calls the function, and one client, some clients or all clients run it."""
 
 
 class Call(Generic[_P, _R_co]):
@@ -65,7 +65,7 @@ class Call(Generic[_P, _R_co]):
         self.function = function
         """The function itself, as it was declared."""
         self.direction = direction
-        """Who runs it."""
+        """The side that runs the call."""
         self._declared = declared
         functools.update_wrapper(self, function)
 

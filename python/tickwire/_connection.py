@@ -30,7 +30,9 @@ __all__ = [
 ]
 
 AddressLike: TypeAlias = Address | str | tuple[str, int]
-"""An address as an argument: an :class:`Address`, its text, or ``(host, port)`` with a numeric host."""
+"""An address as an argument: an :class:`Address`, its text, or ``(host, port)`` with an IP
+address as the host.
+"""
 
 
 PeerEvent: TypeAlias = PlayerJoined | PlayerLeft | MasterChanged | HostChanged | Started | GameEnded
@@ -144,10 +146,10 @@ class ClientState(enum.Enum):
 
 @dataclass(frozen=True)
 class Reconnecting:
-    """A client with ``reconnect`` has no connection and will try again."""
+    """A client with the setting ``reconnect`` has no connection and will try again."""
 
     attempt: int
-    """The number of the next attempt, counting from 1 after each stable connection."""
+    """The number of the next attempt. A connection that lasted for ``max_delay`` restarts the count at 1."""
     delay: float
     """Seconds until the next attempt."""
     reason: DisconnectReason
@@ -155,8 +157,8 @@ class Reconnecting:
     detail: str | None = None
     """The server's text, as in :attr:`Disconnected.detail`."""
     error: Exception | None = None
-    """The exception from the token source, or about its token, that prevented the last attempt; otherwise
-    None.
+    """The exception that prevented the last attempt, if the token source failed or returned an unusable
+    token; otherwise None.
     """
     client: ClassVar[None] = None
     """None, as in all events on a client."""

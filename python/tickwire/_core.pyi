@@ -191,11 +191,11 @@ __all__ = [
 ]
 __version__: Final[str]
 
-# A field's label, its Python type, and its default, with whether it is called to make one each time.
+# A field's label, its Python type, its default, and whether the default is a function that makes one.
 _About: TypeAlias = tuple[str, type, Any, bool]
 _M = TypeVar("_M", covariant=True)
 _I = TypeVar("_I")
-# What a rollback game is asked to do: frames only, where its states are saved for it.
+# The requests to a rollback game. If the library saves the game's states, these are only frames.
 _Do = DefaultTypeVar("_Do", covariant=True, default=Advance[Any])
 _A = ParamSpec("_A")
 _R = TypeVar("_R")
@@ -212,7 +212,7 @@ _T = TypeVar("_T")
 _Number = TypeVar("_Number", float, Fraction)
 _D = TypeVar("_D")
 
-# Within classes that have a method of that name.
+# For classes with a method named bytes.
 _Bytes: TypeAlias = bytes
 
 # --- addresses, keys, tokens -------------------------------------------------------------------------
@@ -327,7 +327,7 @@ class ConnectToken:
         """The time of creation, in seconds since 1970."""
     @property
     def expires(self) -> int:
-        """The time from which the token can't start a connection, in seconds since 1970."""
+        """The time at which the token expires, in seconds since 1970."""
     @property
     def timeout(self) -> int | None:
         """Seconds of silence that end the connection; None: no timeout."""
@@ -387,8 +387,8 @@ def text(max_bytes: int, /) -> FieldType:
     """Text of at most ``max_bytes`` bytes of UTF-8, without NUL."""
 
 def wide_text(max_units: int, /) -> FieldType:
-    """Text of at most ``max_units`` UTF-16 units, without NUL, in 32 bits each, as the C++ library serialize sends
-    it.
+    """Text of at most ``max_units`` UTF-16 units, without NUL. Each unit takes 32 bits, as in the C++ library
+    serialize.
     """
 
 def data(max_bytes: int, /) -> FieldType:
@@ -425,7 +425,7 @@ def network_id(highest: int = 65_535, /) -> FieldType:
     """The network id of an object, up to ``highest``; 0 means no object."""
 
 def common_of(item: FieldType, values: Sequence[Any], about: _About, /) -> FieldType:
-    """A field whose one or two common values take only one or two bits."""
+    """A field with one common value, sent in one bit, or with two common values, sent in two bits each."""
 
 def composed(form: str, parts: Sequence[FieldType], count: int, about: _About, /) -> FieldType:
     """A field made of parts, each with its own field type."""
@@ -470,7 +470,7 @@ class Schema:
     def max_bits(self) -> int:
         """The largest number of bits that a message takes, including alignment."""
     def check(self, message: object, /) -> None:
-        """Checks that an object with these attributes can be sent; otherwise raises FieldError."""
+        """Checks that an object's attributes are valid values of the fields; otherwise raises FieldError."""
 
 @final
 class Properties:
@@ -499,14 +499,14 @@ class Properties:
         """The maximum number of living ghosts."""
     @property
     def declared(self) -> Declared:
-        """What the class declares."""
+        """The class's declarations: properties, display rules and references."""
     def set_defaults(self, ghost: object, /) -> None:
         """Uses an object's attributes as the class's defaults. Raises FieldError if a value is out of its range."""
 
 @final
 class Property:
-    """The descriptor of a property in a ghost class. Until the object is spawned, the value belongs to the object;
-    then it is stored in the world.
+    """The descriptor of a property in a ghost class. Until an object is spawned, the object itself holds the value;
+    afterwards the world does.
     """
 
     def __new__(cls, properties: Properties, place: int, /) -> Property: ...
@@ -567,10 +567,11 @@ class Batch:
 
     Args:
         class_ (type): the rows' message class.
-        rows (array): an array of :func:`dtype`, or a buffer of rows packed by :func:`row_format`. They are copied and
-            checked when they are sent; if another thread writes to them meanwhile, the copy may mix old and new values.
-        arena (array | None, default None): the buffer with the rows' texts, data and lists. For each, the row has
-            its offset in this buffer and its length.
+        rows (array): an array of :func:`dtype`, or a buffer of rows in the format of :func:`row_format`. The
+            rows are copied and checked when you send them. If another thread writes to them meanwhile, the copy may
+            mix old and new values.
+        arena (array | None, default None): the buffer with the rows' texts, data and lists. In place of each text
+            or list, a row holds an offset in this buffer and a length.
 
     Raises:
         TypeError: messages of the class can't be rows.
@@ -583,8 +584,8 @@ class Rows:
     """The rows of a message class if NumPy isn't installed. With NumPy, rows are a structured array.
 
     ``rows[0].hp`` is a field of one row. ``rows["hp"]`` is this field of all rows: for numbers a memoryview of the
-    same memory, otherwise a list. Fields with a converter have their wire values. As a buffer, the rows have the
-    format of :func:`row_format`.
+    same memory, otherwise a list. Fields with a converter hold the values that are sent. As a buffer, the rows
+    have the format of :func:`row_format`.
     """
 
     @property
@@ -619,8 +620,8 @@ class Stream:
 
     Raises:
         FieldError: a value to write or measure is out of its range.
-        StreamError: the bytes to read are invalid. Don't catch the error in ``serialize``: it ends the connection
-            of the peer that sent the bytes.
+        StreamError: the bytes to read are invalid. Don't catch this error in ``serialize``, because it has to end
+            the connection of the peer that sent the bytes.
     """
 
     @property
@@ -660,7 +661,7 @@ class Stream:
     def text(self, value: str | None, max_bytes: int, /) -> str:
         """Text of at most ``max_bytes`` bytes of UTF-8, without NUL."""
     def wide_text(self, value: str | None, max_units: int, /) -> str:
-        """Text of at most ``max_units`` UTF-16 units, without NUL, in 32 bits each."""
+        """Text of at most ``max_units`` UTF-16 units, without NUL. Each unit takes 32 bits."""
     def data(self, value: _Bytes | None, max_bytes: int, /) -> _Bytes:
         """A bytes value of at most ``max_bytes`` bytes."""
     def bytes(self, value: _Bytes | None, count: int, /) -> _Bytes:
@@ -722,13 +723,13 @@ class Stream:
 class Channel:
     """The settings of one channel, as made by :func:`reliable_ordered`, :func:`unreliable` and so on.
 
-    All kinds take these arguments:
+    All kinds take these arguments, except :func:`chunks`, which takes only a name:
 
     Args:
         name: the name for ``send`` and statistics.
-        max_message_bytes: the largest message. A reliable channel splits messages above 1,024 bytes into fragments
-            and resends single fragments. On other channels, a message above about 1,180 bytes is lost if one of its
-            fragments is lost.
+        max_message_bytes: bytes of the largest message. A reliable channel splits messages above 1,024 bytes into
+            fragments and resends only lost fragments. On other channels, a message above about 1,180 bytes is lost
+            if one of its fragments is lost.
         strict: whether the channel sends before all channels that aren't strict. Strict channels send in the
             protocol's order. The other channels keep a tenth of each packet, so that they always send something.
         weight: the channel's share of the packets, relative to the other channels that aren't strict, 1 to 1,000.
@@ -778,7 +779,7 @@ def reliable_ordered(
     """A channel that delivers every message exactly once, in order.
 
     Args:
-        name (str, default ''): for ``send`` and statistics, unique in a protocol.
+        name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
         send_queue (int, default 1024): the most messages that may wait for an ack; beyond it, ``send`` returns
             ``FULL``.
         receive_window (int, default 1024): the most messages that the receiver buffers for its game.
@@ -808,7 +809,7 @@ def reliable_unordered(
     messages.
 
     Args:
-        name (str, default ''): for ``send`` and statistics, unique in a protocol.
+        name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
         send_queue (int, default 1024): the most messages that may wait for an ack; beyond it, ``send`` returns
             ``FULL``.
         receive_window (int, default 1024): the most messages that the receiver buffers for its game.
@@ -835,7 +836,7 @@ def unreliable(
     into a tick's budget are dropped.
 
     Args:
-        name (str, default ''): for ``send`` and statistics, unique in a protocol.
+        name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
         send_queue (int, default 1024): the most messages per tick; beyond it, ``send`` returns ``FULL``.
         receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
             full, the oldest messages are dropped.
@@ -856,7 +857,7 @@ def sequenced(
     """Like :func:`unreliable`, but drops messages that arrive after a newer message.
 
     Args:
-        name (str, default ''): for ``send`` and statistics, unique in a protocol.
+        name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
         send_queue (int, default 1024): the most messages per tick; beyond it, ``send`` returns ``FULL``.
         receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
             full, the oldest messages are dropped.
@@ -879,7 +880,7 @@ def redundant(
     Messages are delivered once, in order. ``inbox.missed`` counts messages that never arrived.
 
     Args:
-        name (str, default ''): for ``send`` and statistics, unique in a protocol.
+        name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
         copies (int | None, default 3): the number of packets that carry each message, 1 to 255; None: all packets
             until one is acked.
         send_queue (int, default 1024): the most messages that may wait or be in flight; beyond it, ``send`` returns
@@ -902,10 +903,10 @@ def latest(
     weight: int = 1,
 ) -> Channel:
     """A channel that sends the newest value of each key until the other side has it. A resend always carries the
-    newest value. Values arrive in ``inbox.latest``. An older value of a key never arrives after a newer one.
+    newest value. Values arrive in ``inbox.latest``. An older value of a key never arrives after a newer value.
 
     Args:
-        name (str, default ''): for ``send`` and statistics, unique in a protocol.
+        name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
         keys (int, default 1024): the number of keys, 1 to 65,536; the ``key`` argument of ``send`` is 0 to ``keys -
             1``.
         retain (bool, default False): whether a new client gets, after its :class:`Connected`, the newest value of
@@ -929,13 +930,14 @@ def payload(
     weight: int = 1,
 ) -> Channel:
     """A channel for your own bytes instead of messages: see :meth:`Server.send_payload`. Each payload arrives at
-    most once and is never resent. ``inbox.notifications`` reports each as delivered or lost, in packet order.
+    most once and is never resent. ``inbox.notifications`` reports each payload as delivered or lost, in packet
+    order.
 
     Args:
-        name (str, default ''): for ``send`` and statistics, unique in a protocol.
-        send_queue (int, default 1024): the most messages per tick; beyond it, ``send`` returns ``FULL``.
-        receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
-            full, the oldest messages are dropped.
+        name (str, default ''): the name for ``send_payload`` and statistics, unique in the protocol.
+        send_queue (int, default 1024): the most payloads per tick; beyond it, ``send_payload`` returns ``FULL``.
+        receive_queue (int, default 1024): the most payloads that the receiver keeps for its game. When the queue is
+            full, the oldest payloads are dropped.
         max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
         weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
@@ -946,7 +948,7 @@ def chunks(name: str = "") -> Channel:
     at most one.
 
     Args:
-        name (str, default ''): for ``send`` and statistics, unique in a protocol.
+        name (str, default ''): the name for statistics, unique in the protocol.
     """
 
 @final
@@ -1051,14 +1053,13 @@ class Protocol(Generic[_P]):
         id (int): the 64-bit netcode protocol id: any number that other games don't use, the same in all versions of
             your game.
         messages (Sequence[type], default ()): classes made by :func:`tickwire.message` or derived from
-            :class:`tickwire.messages.Message`. It may be empty only if the protocol has ghosts, calls, a tick rate
-            or peers.
+            :class:`tickwire.messages.Message`. The list may be empty only if the protocol has ghosts, calls, a tick
+            rate or peers.
         channels (Sequence[Channel], default ...): 1 to 64 channels. ``send`` selects a channel by its index in this
             list, or by its name.
-        ghosts (Sequence[type], default ()): the classes of the server's world, made by :func:`tickwire.ghost`, up
-            to 256.
-        calls (Sequence[Call[..., Any]], default ()): functions decorated with :func:`tickwire.call`. The classes of
-            their arguments and replies follow the messages.
+        ghosts (Sequence[type], default ()): up to 256 classes of the server's world, made by :func:`tickwire.ghost`.
+        calls (Sequence[Call[..., Any]], default ()): functions decorated with :func:`tickwire.call`. Their arguments
+            and replies become message classes, listed after ``messages``.
         inputs (type | None, default None): the message class of clients' inputs, one input per tick: see
             :meth:`Client.send_input`.
         tick_rate (int | None, default None): the server's ticks per second, 1 to 1,000; needed for ``inputs`` and
@@ -1093,7 +1094,7 @@ class Protocol(Generic[_P]):
         """The class of clients' inputs; None if the protocol has none."""
     @property
     def tick_rate(self) -> int | None:
-        """The server's ticks per second; None without inputs and :attr:`Client.clock`."""
+        """The server's ticks per second; None if not given."""
     @property
     def framing(self) -> Literal["native", "yojimbo"]:
         """The wire format of packets."""
@@ -1169,15 +1170,15 @@ class ClientHandle:
         """The 256 bytes of user data from the connect token."""
     @property
     def data(self) -> Any:
-        """Any object that the game keeps for this client; None until it is set. All events and lists have the same
-        handle object for a client, up to its last event.
+        """Any object that the game keeps for this client; None until it is set. All events and lists contain the
+        same handle object for a client, until its last event.
         """
     @data.setter
     def data(self, data: Any, /) -> None: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
-# `client` is a handle on servers, where games use it, and None on clients, where nobody asks: hence Any.
+# `client` is a handle on servers and None on clients. `Any` spares the games on servers a check for None.
 
 @final
 class Connected:
@@ -1338,7 +1339,7 @@ class ChunkStats:
         """Slices dropped because they had been received before."""
     @property
     def slices_unexpected(self) -> int:
-        """Slices dropped because their chunk is unknown, ended or not yet accepted."""
+        """Slices dropped because their chunk was unknown, already over or not yet accepted."""
     @property
     def slices_invalid(self) -> int:
         """Slices dropped because their index or length doesn't fit the chunk."""
@@ -1353,7 +1354,7 @@ class ChunkStats:
         """Chunks that the peer didn't need to send, because this side already had them."""
     @property
     def answers_invalid(self) -> int:
-        """Answers dropped because they named a chunk that wasn't offered, or slices that it doesn't have."""
+        """Answers dropped because they named a chunk that wasn't offered, or slices beyond the end of a chunk."""
 
 @final
 class ChannelSnapshot:
@@ -1400,12 +1401,12 @@ class ChannelSnapshot:
 
 @final
 class Candidates:
-    """The argument of a priority hook: queued messages that may be sent in any order, as columns. They belong to
-    unreliable, latest and payload channels.
+    """The argument of a priority hook: queued messages that may be sent in any order, as columns. The messages
+    belong to unreliable, latest and payload channels.
 
     Each column is a read-only memoryview, which ``numpy.asarray`` wraps without copying. A column is made when it
-    is first read, so unread columns cost nothing. Read columns only while the hook runs; later, reading raises
-    RuntimeError. A column that you keep doesn't change.
+    is first read, so unread columns cost nothing. After the hook has returned, reading a new column raises
+    RuntimeError. Columns that you read earlier stay valid and don't change.
     """
 
     def __len__(self) -> int: ...
@@ -1429,7 +1430,7 @@ class Candidates:
         """The key, on latest channels; else 0."""
     @property
     def resends(self) -> memoryview[int]:
-        """The number of times that this value was sent before."""
+        """The number of times that this message was sent before."""
     @property
     def tag(self) -> memoryview[int]:
         """The ``tag`` given to ``send``."""
@@ -1437,8 +1438,8 @@ class Candidates:
 @final
 class Notifications:
     """Delivery reports for payloads, and for messages sent with ``notify=True``. The columns are read-only
-    memoryviews, in packet order for each connection. A message that doesn't fit into its tick's packets is reported
-    as lost at once, and so is a value that a newer value replaced before it was sent. When a connection ends, its
+    memoryviews, in packet order for each connection. If a message is dropped before it is sent (because its tick's
+    packets are full, or a newer value replaces it), it is reported as lost at once. When a connection ends, its
     remaining messages are reported as lost, together with the :class:`Disconnected` event. After the game closes an
     endpoint, nothing more is reported.
 
@@ -1658,7 +1659,7 @@ class ReceivedChunk:
 @final
 class Congestion:
     """The rate limit for chunks. Messages have their own budget and don't wait for this rate (except with
-    :meth:`good_bad`), but their bytes count against it.
+    :meth:`good_bad`), but their bytes count toward the limit.
     """
 
     @staticmethod
@@ -1776,7 +1777,7 @@ class GhostOwned:
 
 @final
 class GhostLinked:
-    """The target of a reference has arrived, or is gone."""
+    """The target of a reference (:data:`Ref`) has arrived or is gone."""
 
     __match_args__: Final = ("ghost", "name", "target")
     @property
@@ -1784,7 +1785,7 @@ class GhostLinked:
         """The ghost with the reference."""
     @property
     def name(self) -> str:
-        """The name of the property."""
+        """The name of the property that holds the reference."""
     @property
     def target(self) -> Any:
         """The property's new value; None if the target is gone."""
@@ -1801,11 +1802,11 @@ class GhostDespawned:
 @final
 class GhostArrays:
     """The ghosts of a class as columns, with a row for each ghost. :meth:`World.arrays` and
-    :meth:`ClientWorld.arrays` return it.
+    :meth:`ClientWorld.arrays` return this object.
 
-    ``arrays["position"]`` is the world's own memory: with NumPy an array, otherwise a memoryview. On a server,
-    write to it, and the next flush finds the changes. On a client, it is read-only. A row belongs to one ghost as
-    long as the ghost lives, so views stay valid. When the world grows, older views keep their number of rows. Cells
+    ``arrays["position"]`` is the world's own memory: with NumPy an array, otherwise a memoryview. On a server, you
+    can write to it, and the next flush detects the changes. On a client, it is read-only. A ghost keeps its row as
+    long as it lives, so you can keep a column. When the world grows, such a column keeps its number of rows. Cells
     of rows without a ghost have no meaning.
     """
 
@@ -1814,8 +1815,8 @@ class GhostArrays:
         """The ghost class."""
     @property
     def names(self) -> list[str]:
-        """The names of the properties that have a column, in order. Strings, bytes, lists and similar values have
-        none.
+        """The names of the properties that have a column, in order. Strings, bytes, lists and similar values don't
+        have one.
         """
     @property
     def capacity(self) -> int:
@@ -1844,7 +1845,9 @@ class GhostArrays:
         """
     @property
     def spawned(self) -> Any:
-        """The rows of ghosts that appeared in the last tick, on a client with the class in its ``columns``."""
+        """The rows of ghosts that appeared in the last tick; only on a client that lists the class in
+        :attr:`Tuning.columns`.
+        """
     @property
     def changed(self) -> Any:
         """The rows of ghosts that changed in the last tick; like :attr:`spawned`."""
@@ -1877,9 +1880,9 @@ class World:
 
         Args:
             ghost: an object, or a class.
-            owner: the client that owns the ghost. None, or a client that is gone: no owner. If the client has left,
-                but its :class:`Disconnected` arrives only in the next tick, the ghost :meth:`waits <waiting>` for
-                it.
+            owner: the client that owns the ghost. None, or a client whose :class:`Disconnected` has arrived: no
+                owner. If the client has left, but this event arrives only in the next tick, the ghost
+                :meth:`waits <waiting>` for the client.
 
         Raises:
             FieldError: a property's value is not in its range.
@@ -1908,7 +1911,7 @@ class World:
         """Removes many ghosts of a class from the world, by row.
 
         Raises:
-            GhostError: a row has no ghost or is given twice. No ghost was removed.
+            GhostError: a row has no ghost or is given twice; no ghost is removed.
         """
     def objects(self, class_: type[_T], /) -> list[_T]:
         """The ghosts of a class, as objects, in row order.
@@ -1917,15 +1920,16 @@ class World:
             GhostError: the class is not among the protocol's ghosts.
         """
     def arrays(self, class_: type, /) -> GhostArrays:
-        """The ghosts of a class, as writable columns. The next flush finds the changes.
+        """The ghosts of a class, as writable columns. The next flush detects the changes.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def save(self) -> bytes:
-        """Returns the world as bytes, so that another server can :meth:`load` it. They contain the tick and all
-        ghosts, with their properties, owners, network ids and the ids that clients use. Numbers aren't rounded to
-        the property's step. A ghost with a value out of its range is saved with its last valid values.
+        """Returns the world as bytes, so that another server can :meth:`load` it. The bytes contain the tick and all
+        ghosts, with their properties, owners, network ids and the ids that clients use. Numbers are saved exactly,
+        without rounding to a property's resolution. If a value is out of its range, its ghost is saved with the
+        ghost's last valid values.
 
         Raises:
             ClosedError: the server was closed.
@@ -1943,8 +1947,8 @@ class World:
             ClosedError: the server was closed.
         """
     def waiting(self, class_: type[_T], /) -> dict[_T, int]:
-        """The ghosts of a class whose owner has left, each with the owner's client id. A client that connects with
-        this id owns them again. :meth:`set_owner` and :meth:`despawn` end the wait.
+        """The ghosts of a class whose owner has left, each with the owner's client id. When a client connects with
+        this id, it owns the ghost again. :meth:`set_owner` and :meth:`despawn` end the wait.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -1969,7 +1973,7 @@ class World:
             GhostError: the ghost isn't in this world.
         """
     def set_relevancy(self, class_: type, rule: Always | Owner | Grid | Chosen | Hook, /) -> None:
-        """Sets the rule that decides which clients get which ghosts of a class: :class:`Always`, the default,
+        """Sets the rule that decides which clients get which ghosts of a class: :class:`Always` (the default),
         :class:`Owner`, :class:`Grid`, :class:`Chosen` or :class:`Hook`.
 
         Raises:
@@ -1998,9 +2002,9 @@ class World:
             TypeError: the hook can't be called.
         """
     def set_condition(self, client: ClientHandle, class_: type, name: str, rows: _Array, /) -> bool:
-        """Selects ghosts of a class. From now on, the client gets their properties with this :func:`when`
-        condition. Ghosts beyond the mask, and ghosts that spawn later, aren't selected. Returns False if the client
-        is gone.
+        """Selects ghosts of a class by a mask. From now on, the client gets their properties with this
+        :func:`when` condition. Ghosts in rows beyond the mask, and ghosts that spawn later, aren't selected.
+        Returns False if the client is gone.
 
         Args:
             client: the receiving client.
@@ -2033,9 +2037,9 @@ class World:
             StaleClientError: with ``strict=True``, the client has left.
         """
     def show(self, client: ClientHandle, class_: type, rows: _Array, /) -> bool:
-        """Sets which ghosts of a class with the :class:`Chosen` rule a client gets from now on, by a buffer of
-        bool, one per row. Ghosts beyond the mask, and ghosts that spawn later, aren't sent. Returns False if the
-        client is gone.
+        """Sets which ghosts of a class a client gets from now on; the class has the :class:`Chosen` rule. ``rows``
+        is a buffer of bool, one per row. Rows beyond the buffer, and ghosts that spawn later, aren't sent. Returns
+        False if the client is gone.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or doesn't have this rule.
@@ -2059,18 +2063,18 @@ class World:
             StaleClientError: with ``strict=True``, the client has left.
         """
     def set_weights(self, class_: type, weights: _Array, /) -> None:
-        """Sets factors for the priorities of a class's ghosts, for ticks that have no room for everything that is
-        due. The buffer has a float32 for each row. Missing rows, and ghosts that spawn later, have the factor 1.
-        The factors stay until you set them again.
+        """Sets factors for the priorities of a class's ghosts. Priorities decide which ghosts are sent first in
+        ticks without room for everything that is due. ``weights`` has a float32 for each row. Rows beyond it, and
+        ghosts that spawn later, have the factor 1. The factors stay until you set them again.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def set_must_know(self, class_: type, rows: _Array | None, /) -> None:
         """Marks ghosts of a class that clients must know soon, such as the score, flags or doors. If there isn't
-        room for everything that is due, these ghosts are created and updated first, in up to half of the client's
-        budget. Beyond it, they are sent by priority, like other ghosts. Relevancy still decides which clients get
-        them.
+        room for everything that is due, up to half of the client's budget is used for the marked ghosts first.
+        Marked ghosts beyond this half are sent by priority, like other ghosts. Relevancy still decides which
+        clients get them.
 
         Args:
             class_: the ghost class.
@@ -2128,13 +2132,13 @@ class World:
         """
     @property
     def judgements(self) -> Judgements:
-        """The record of past judgements, newest last: a :class:`tickwire.predict.Judgements`."""
+        """The recorded judgements, such as hits, newest last: a :class:`tickwire.predict.Judgements`."""
     def __contains__(self, ghost: object, /) -> bool: ...
 
 @final
 class Latency:
     """The parts of the time from a key press to another player's screen, in seconds: see :attr:`Client.latency`.
-    They assume that the other player's line and view are like this client's.
+    The figures assume that the other player has the same :attr:`line` and :attr:`view` as this client.
     """
 
     @property
@@ -2142,7 +2146,7 @@ class Latency:
         """The round trip, including the time that both programs wait for their frames and ticks."""
     @property
     def lead(self) -> float:
-        """The time by which inputs are ahead of the server's clock. It covers the way to the server, jitter,
+        """The time by which inputs are ahead of the server's clock. It covers the trip to the server, jitter,
         losses, and the wait for a tick. 0.0 if the protocol has no inputs.
         """
     @property
@@ -2150,26 +2154,26 @@ class Latency:
         """The time for which the view holds back states, so that the next state arrives in time."""
     @property
     def total(self) -> float:
-        """The sum of the lead, half of the line and the view."""
+        """The sum: ``lead + line / 2 + view``."""
 
 @final
 class Clock:
     """A client's estimate of its server's time: see :attr:`Client.clock`.
 
-    Its values are None until packets have arrived in both directions, about two round trips after the connection is
-    up. The clock then runs within a few percent of the server's rate, and never backwards. It raises ValueError if
-    the protocol has no ``tick_rate``. See ``docs/time.md``.
+    The time is unknown until packets have arrived in both directions, about two round trips after the connection is
+    up. The clock then runs within a few percent of the server's rate, and never backwards. All attributes raise
+    ValueError if the protocol has no ``tick_rate``. See ``docs/time.md``.
     """
 
     @property
     def tick(self) -> float | None:
-        """The server's tick now, with its fraction; None before it is known."""
+        """The server's tick now, with its fraction; None while the time is unknown."""
     @property
     def input_tick(self) -> int | None:
-        """The tick for which an input is sent now; None before it is known."""
+        """The tick for which an input is sent now; None while the time is unknown."""
     @property
     def error(self) -> float | None:
-        """Seconds by which ``tick`` may be wrong, if both directions take equally long; None before it is known."""
+        """Seconds by which ``tick`` may be wrong, if both directions take equally long; None while it is unknown."""
     @property
     def settled(self) -> bool:
         """Whether ``tick`` has converged."""
@@ -2178,13 +2182,13 @@ class Clock:
         """The protocol's ticks per second."""
     @property
     def speed(self) -> float:
-        """The current speed: 1, except while the clock corrects an error."""
+        """The clock's speed relative to ``rate``: about 1, except while the clock corrects an error."""
     @property
     def drift(self) -> float:
         """The drift of the server's clock against this machine's clock, as a fraction."""
     @property
     def lead(self) -> float | None:
-        """Ticks by which inputs are ahead of ``tick``, without :attr:`delay`; None before it is known."""
+        """Ticks by which inputs are ahead of ``tick``, without :attr:`delay`; None while unknown."""
     @property
     def delay(self) -> int:
         """Ticks by which inputs are delayed, in addition to :attr:`lead`, as set by :meth:`Client.set_inputs`."""
@@ -2210,16 +2214,16 @@ class InputColumns:
         """The :attr:`ClientHandle.number` of the client."""
     @property
     def here(self) -> memoryview:
-        """Whether the input for this very tick has arrived."""
+        """Whether the input for this tick has arrived."""
     @property
     def present(self) -> memoryview:
-        """Whether the client has an input for this tick: its own, or a repeated earlier one."""
+        """Whether the client has an input for this tick: the tick's own input, or a repeated earlier input."""
     @property
     def seen_tick(self) -> memoryview:
         """The tick that the player saw; 0 if the client didn't send it."""
     @property
     def seen_fraction(self) -> memoryview:
-        """The fraction of ``seen_tick``, in 1/256."""
+        """The fraction of ``seen_tick``, in units of 1/256."""
     def __len__(self) -> int: ...
 
 @final
@@ -2228,7 +2232,7 @@ class InputStatus:
 
     @property
     def state(self) -> Literal["here", "late", "missing"] | None:
-        """The outcome of the current tick's input; None before the first input."""
+        """Whether the current tick's input came in time, too late or not at all; None before the first input."""
     @property
     def early(self) -> float | None:
         """The smoothed number of ticks by which inputs are early; negative if they are late. None before the first
@@ -2273,10 +2277,10 @@ class Inputs:
     def __iter__(self) -> Iterator[tuple[ClientHandle, Any]]: ...
     def __len__(self) -> int: ...
     def get(self, client: ClientHandle, /) -> Any:
-        """The input of a client for the current tick; None if it is missing."""
+        """The input of a client for the current tick, or None, as when iterating."""
     def seen(self, client: ClientHandle, /) -> float | None:
         """The tick, with its fraction, that the player saw when giving the input for the current tick. None if the
-        client didn't report it (:meth:`Client.set_seen`). A client may lie, so limit how far back it may be.
+        client didn't report it (:meth:`Client.set_seen`). A client may lie, so refuse ticks that are too old.
         """
     def status(self, client: ClientHandle, /) -> InputStatus:
         """Counts of a client's inputs."""
@@ -2295,7 +2299,7 @@ class Inputs:
         """The inputs of the current tick by client, as columns."""
     def rows(self) -> Any:
         """The inputs of the current tick as rows of their class, in the order of :meth:`columns`: with NumPy an
-        array. A missing input is a row of zeros.
+        array. If an input is missing, its row is all zeros.
         """
 
 @final
@@ -2378,11 +2382,11 @@ class ClientWorld:
         """Sets how far the view stays behind the server.
 
         Args:
-            delay: seconds between arrival and display, at least one tick and at most 62, because states are kept for
-                64 ticks; None: chosen by measuring the connection.
+            delay: seconds between arrival and display. It must be 1 to 62 ticks long, because states are kept for 64
+                ticks. None: chosen by measuring the connection.
             extrapolation: seconds for which properties with a velocity continue to move beyond the newest tick.
-            rest: the longest gap between two states of a ghost, in seconds, that is always shown as one motion, for
-                worlds that exceed the budget.
+            rest: seconds. The view always interpolates between two states of a ghost that are at most this far
+                apart. Set it in worlds that exceed the budget, where a moving ghost isn't updated every tick.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -2459,8 +2463,8 @@ class WorldView:
         """The measured length of a server tick, in seconds; 0 on a server."""
     @property
     def stood(self) -> float:
-        """The total seconds for which the view stood still because updates were late; 0 on a server. A stall is
-        counted when the next update arrives."""
+        """The total seconds for which the view stood still because updates were late; 0 on a server. The seconds
+        are added when the late update arrives."""
     def shown(self, class_: type, /) -> Any:
         """Returns a column of bool for a rewound world: True for the rows that were shown to the client. Without a
         client, all rows are True.
@@ -2501,8 +2505,8 @@ class Inbox(Generic[_M, _W, _L, _V]):
         """Payloads: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client."""
     @property
     def missed(self) -> list[Any]:
-        """Gaps in redundant channels: the numbers of messages that never arrived, as ``(client, channel, count)``
-        on a server, ``(channel, count)`` on a client.
+        """Counts of messages of redundant channels that never arrived: ``(client, channel, count)`` on a server,
+        ``(channel, count)`` on a client.
         """
     @property
     def chunks(self) -> list[ReceivedChunk]:
@@ -2528,8 +2532,8 @@ class Inbox(Generic[_M, _W, _L, _V]):
     def run_calls(self, before: int | None = None) -> int:
         """Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival. Returns how many ran.
         Iterating over the inbox and :meth:`Handlers.dispatch` run calls automatically, in order with the messages.
-        The remaining calls run when the tick is flushed, or in the next tick. The inbox of an earlier tick has no
-        calls left.
+        The remaining calls run when the tick is flushed, or in the next tick if the body of its ``with`` raised.
+        The inbox of an earlier tick has no calls left.
 
         Args:
             before (int | None, default None): only the calls that arrived before ``messages[before]``; None: all.
@@ -2599,14 +2603,15 @@ class Tuning:
         packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
             or lost.
         priority (PriorityHook | None, default None): a function that is called once per flush with the
-            :class:`Candidates` of all receivers, if unordered messages are queued. It returns a buffer of float32
+            :class:`Candidates` of all receivers, if there are any. It returns a buffer of float32
             scores, one per candidate, or None to keep the order. Within a channel, messages with higher scores are
-            sent first. If the hook raises, sends, receives or returns anything else, messages are sent in their
-            usual order. :meth:`Server.flush`, or the ``with`` of :meth:`Server.tick`, then raises the exception.
+            sent first. If the hook fails, returns anything else, or itself sends or receives, messages are sent in
+            their usual order. :meth:`Server.flush`, or the ``with`` of :meth:`Server.tick`, then raises an
+            exception.
         factory (MessageFactory | None, default None): a function that makes the message objects; None: the class is
             called.
-        columns (Sequence[type] | None, default None): message classes delivered as columns
-            (:meth:`Inbox.columns`) instead of objects.
+        columns (Sequence[type] | None, default None): classes delivered as columns instead of objects: messages
+            (:meth:`Inbox.columns`) and, on a client, ghosts (:class:`GhostArrays`).
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -2645,13 +2650,13 @@ class Tuning:
         """Whether :attr:`Inbox.packets` reports each packet."""
     @property
     def priority(self) -> PriorityHook | None:
-        """The hook that orders unordered messages."""
+        """The function that scores queued messages."""
     @property
     def factory(self) -> MessageFactory | None:
         """The function that makes the message objects."""
     @property
     def columns(self) -> list[type]:
-        """The message classes that are delivered as columns."""
+        """The classes that are delivered as columns."""
     def replace(self, **changes: Any) -> Tuning:
         """A copy with other values for the named arguments."""
 
@@ -2660,13 +2665,13 @@ class Transfers:
     """Limits for the chunks that an endpoint accepts, and the rate of the chunks that it sends.
 
     Args:
-        memory (int | None, default None): bytes of chunks from each peer to hold in memory, including chunks not
-            yet taken from ``inbox.chunks``. Larger chunks are refused; 0 refuses all. None: 0 on a server, 64 MiB
-            on a client and between peers.
-        directory (str | PathLike[str] | None, default None): a directory to receive chunks into files, instead of
-            into memory. Files are named by their hash in hex. The directory is created if missing. Unfinished files
-            are kept: if the same peer sends the same content again, even to another process, only the missing part
-            is sent.
+        memory (int | None, default None): the most bytes of chunks from each peer to hold in memory, including
+            chunks that the game hasn't read yet. Larger chunks are refused; 0 refuses all. None: 0 on a server, 64
+            MiB on a client and between peers.
+        directory (str | PathLike[str] | None, default None): a directory in which received chunks are stored as
+            files, instead of in memory. Files are named by their hash in hex. The directory is created if missing.
+            Unfinished files are kept. If the same peer sends the same content again, even to another process, only
+            the missing part is sent.
         file_limit (int | None, default None): bytes of the largest file, at most ``directory_limit``; None: 1 GiB.
             Larger chunks are refused.
         directory_limit (int | None, default None): bytes of all files in the directory; unfinished files count by
@@ -2708,7 +2713,7 @@ class Debugging:
     """Settings for finding mistakes: strict errors, bad networks, captures.
 
     Args:
-        strict (bool, default False): whether calls raise instead of returning a false result:
+        strict (bool, default False): whether methods raise instead of returning a false result:
             :class:`StaleClientError` if the named client has left, :class:`NotConnectedError` on a client without a
             connection, and :class:`ChannelFullError` if the other side doesn't ack.
         conditions (Conditions | None, default None): a simulated bad network for everything sent. Set it on both
@@ -2734,7 +2739,7 @@ class Debugging:
     ) -> Debugging: ...
     @property
     def strict(self) -> bool:
-        """Whether calls raise instead of returning a result."""
+        """Whether methods raise instead of returning a false result."""
     @property
     def conditions(self) -> Conditions | None:
         """The simulated bad network for everything sent."""
@@ -2757,11 +2762,11 @@ class Access:
     Args:
         admission (AdmissionHook | None, default None): a function that decides about new clients before the game
             sees them. Each :meth:`Server.receive` calls it with a list of new clients (:class:`ClientHandle`). It
-            returns the clients to refuse, as handles or client ids, or None. It may return a mapping instead, from
-            refused clients to texts: the ``detail`` of their :class:`Disconnected`. Refused clients are disconnected
-            with :attr:`DisconnectReason.KICKED`, and the game sees no event, message, chunk or file from them.
-            Clients that connect while the hook runs wait for the next :meth:`Server.receive`. If the hook raises, all
-            clients in its list are refused, and :meth:`Server.receive` raises the exception.
+            returns None, or the clients to refuse, as handles or client ids. To give reasons, it returns a mapping
+            from these clients to texts, which become the ``detail`` of their :class:`Disconnected`. Refused clients
+            are disconnected with :attr:`DisconnectReason.KICKED`, and the game sees no event, message, chunk or file
+            from them. Clients that connect while the hook runs wait for the next :meth:`Server.receive`. If the hook
+            raises, all clients in its list are refused, and :meth:`Server.receive` raises the exception.
         public_addresses (Sequence[AddressLike] | None, default None): the server's addresses in connect tokens,
             if they differ from its ``address``.
         max_token_lifetime (int | None, default None): the longest ``expires_in`` of the login backend, in seconds.
@@ -2905,10 +2910,10 @@ class Server(Generic[_P]):
         """The number of client slots."""
     @property
     def clients(self) -> list[ClientHandle]:
-        """The connected clients, by slot."""
+        """The connected clients, in the order of their slots."""
     @property
     def closed(self) -> bool:
-        """Whether the server is closed, after any linger."""
+        """Whether the server is closed. False while it lingers: see :meth:`close`."""
     @property
     def counters(self) -> dict[str, int]:
         """All counters since the start, by name. Every dropped datagram is counted."""
@@ -2919,16 +2924,17 @@ class Server(Generic[_P]):
     def receive(
         self,
     ) -> Inbox[tuple[ClientHandle, _P], tuple[ClientHandle, _P | Event], tuple[ClientHandle, int, _P]]:
-        """The first half of a tick: takes everything that arrived."""
+        """The first half of a tick: receives everything that has arrived."""
     def flush(self) -> None:
         """The second half of a tick: sends everything queued.
 
         Raises:
-            Exception: from the priority hook. The packets were sent, in their usual order.
+            Exception: the priority hook raised it. The packets were sent anyway, in their usual order.
         """
     def pump(self) -> None:
-        """Keeps connections alive without delivering messages, for example while the game loads. Messages wait.
-        When the receive window is full, the sender waits too, so no reliable message is lost.
+        """Keeps connections alive without delivering messages, for example while the game loads. Messages wait for
+        the next :meth:`receive`. When the receive window is full, the sender waits too, so no reliable message is
+        lost.
         """
     def _step(self) -> float:
         """Does the work between ticks: receiving, acks, keep-alives, resends, chunks. Event loops call it when the
@@ -2953,7 +2959,7 @@ class Server(Generic[_P]):
         milliseconds, so that many are read together.
 
         Raises:
-            ValueError: there is no socket to watch: a thread has it, or the network is simulated.
+            ValueError: there is no socket to watch: a thread owns it, or the network is simulated.
             OSError: the process has no descriptor to spare.
         """
     @overload
@@ -2968,11 +2974,12 @@ class Server(Generic[_P]):
         notify: bool = False,
     ) -> list[int]:
         """Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true, or a false result:
-        ``GONE`` (the client has left) or ``FULL`` (the client doesn't ack or read). With a false result, nothing
-        was queued. It never raises because of what a client does.
+        ``GONE`` (the client has left) or ``FULL`` (the client doesn't ack or read, or this tick has sent too much).
+        With a false result, nothing was queued. Without ``strict=True``, nothing that a client does raises an
+        exception here.
 
-        With a :class:`~tickwire.columns.Batch`, it queues all rows for one client, or a row for each of several
-        clients. Returns the indices of the rows that were not queued because their client has left or its channel
+        With a :class:`~tickwire.columns.Batch`, it queues all rows for one client, or one row for each of several
+        clients. Returns the indices of the rows that were not queued, because their client has left or its channel
         is full. A client listed twice gets both rows. If any row is invalid, nothing is queued.
 
         Args:
@@ -2984,13 +2991,13 @@ class Server(Generic[_P]):
                 buffer of uint32, one per row.
             tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
                 :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports it as delivered or lost.
+            notify (bool, default False): whether ``inbox.notifications`` reports the message as delivered or lost.
 
         Raises:
             FieldError: a field's value is out of its range; for a batch, the error names the first wrong row.
             UnregisteredMessageError: the class is not in the protocol.
             MessageTooLargeError: the message has more bytes than the channel allows.
-            ChannelError: the channel or its key doesn't exist, or the channel is for payloads.
+            ChannelError: the channel doesn't exist, doesn't have this key, or is for payloads.
             ValueError: the client belongs to another server, or a number is out of its bounds.
             TypeError: the rows don't have the class's format.
             ClosedError: the server is closed.
@@ -3008,8 +3015,8 @@ class Server(Generic[_P]):
         notify: bool = False,
     ) -> SendResult: ...
     def send_payload(self, client: ClientHandle, data: bytes, channel: int | str, *, tag: int) -> SendResult:
-        """Queues bytes on a payload channel for the next flush. ``inbox.notifications`` reports them once, with
-        their ``tag``, as delivered or lost, in packet order. Returns the same results as :meth:`send`.
+        """Queues bytes on a payload channel for the next flush. ``inbox.notifications`` reports each payload once,
+        with its ``tag``, as delivered or lost, in packet order. Returns the same results as :meth:`send`.
 
         Args:
             client (ClientHandle): the receiver.
@@ -3033,19 +3040,19 @@ class Server(Generic[_P]):
         """Queues a large block of data for a client. The data is sent in slices, as fast as ``congestion`` allows.
         Messages have priority, and lost slices are resent. The client gets the complete, verified chunk in
         ``inbox.chunks``. Chunks arrive in the order of these calls. If the client has left, or if 256 chunks
-        already wait for it, the returned transfer is over and has an ``error``.
+        for it are waiting, the returned transfer is already over and has an ``error``.
 
         Args:
             client (ClientHandle): the receiver.
             data (Chunk | Buffer | str | PathLike[str]): bytes (not copied), another contiguous buffer (copied
-                once), or a path (read as it is sent). This call reads and hashes the data; to send the same data to
-                several clients, make one :class:`Chunk`.
+                once), or a path. This call reads and hashes all data; a file is read again while it is sent. To
+                send the same data to several clients, make one :class:`Chunk`.
             label (str, default ''): your own name for the chunk, up to 64 bytes of UTF-8.
-            burst (bool, default False): on a link that isn't measured yet, whether to send the whole chunk within a
-                round trip instead of starting slowly. A slow link may then drop packets, including packets with
-                messages. At most 256 KiB; for loading screens.
-            ask_first (bool, default False): whether to wait until the receiver has reported what it already has. A
-                file that is in its ``directory`` then isn't sent. New content takes one more round trip.
+            burst (bool, default False): whether to send the whole chunk within a round trip instead of starting
+                slowly, if the link isn't measured yet. A slow link may then drop packets, including packets with
+                messages. Use it for loading screens, with chunks up to 256 KiB.
+            ask_first (bool, default False): whether to wait until the receiver has reported what it already has.
+                Content that is in the receiver's ``directory`` isn't sent. New content takes one more round trip.
 
         Raises:
             StaleClientError, ChannelFullError: with ``strict=True``, instead of a failed transfer.
@@ -3057,7 +3064,7 @@ class Server(Generic[_P]):
             ClosedError: the server is closed.
         """
     def incoming_chunks(self, client: ClientHandle) -> list[IncomingChunk]:
-        """The chunks from a client that are arriving or waiting for room; empty if the client has left."""
+        """The chunks from a client that are arriving or wait for free space; empty if the client has left."""
     def broadcast(
         self,
         message: _P | Batch,
@@ -3069,18 +3076,18 @@ class Server(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
-        """Queues a message, or the rows of a batch, for every connected client or for ``clients``. Each is encoded
-        only once. Returns the clients that left in this tick or whose channel didn't have enough room. Clients that
-        left earlier are skipped.
+        """Queues a message, or the rows of a batch, for every connected client or for ``clients``. Each message or
+        row is encoded only once. Returns the clients that left in this tick, and the clients whose channel didn't
+        have enough space. Clients that left earlier are skipped.
 
         Args:
             message, channel, key, tag, notify: as for :meth:`send`.
             clients (Iterable[ClientHandle] | array | None, default None): the receivers, by handle or number; None: all
                 connected clients.
-            exclude (ClientHandle | None, default None): a client that doesn't get it.
+            exclude (ClientHandle | None, default None): a client that doesn't get the message.
 
         Raises:
-            Exception: as :meth:`send`, except for clients that have left and full channels.
+            Exception: as :meth:`send`, but never because a client has left or a channel is full.
         """
     @overload
     def call(
@@ -3095,9 +3102,9 @@ class Server(Generic[_P]):
         *args: _A.args,
         **kwargs: _A.kwargs,
     ) -> list[ClientHandle]:
-        """Makes a client run a call; or several clients, if the call is :data:`tickwire.to_all`. For one client, it
-        returns the same results as :meth:`send`, or ``HIDDEN`` if a ghost in the arguments isn't relevant to the
-        client. For several clients, it returns the clients that are gone or whose channel is full.
+        """Makes a client run a call. Several clients can run it if the call is :data:`tickwire.to_all`. For one
+        client, it returns the same results as :meth:`send`, or ``HIDDEN`` if a ghost in the arguments isn't
+        relevant to the client. For several clients, it returns the clients that are gone or whose channel is full.
 
         Args:
             client (ClientHandle | Iterable[ClientHandle]): the client or clients that run the call; also a
@@ -3169,19 +3176,19 @@ class Server(Generic[_P]):
         """
     def disconnect(self, client: ClientHandle, reason: str | None = None, *, linger: float = 0.0) -> bool:
         """Ends one connection; the client sees :attr:`DisconnectReason.KICKED`. Never blocks. Returns False if the
-        connection is over.
+        connection is already over.
 
         Without ``linger``, the connection ends at once. Messages that aren't acked yet are lost, even if they were
         flushed. With ``linger``, the following ticks continue to send until nothing is left to deliver: the client
         has acked every reliable message and the newest values of latest channels, and every other packet is
         delivered or lost. For the game, the client leaves at once: its handle is stale, its messages are dropped,
-        and its chunks end. The :class:`Disconnected` event arrives, and the slot becomes free, when the connection is
-        over, after ``linger`` seconds at the latest.
+        and its chunks end. When the connection is over, after ``linger`` seconds at the latest, the
+        :class:`Disconnected` event arrives and the slot becomes free.
 
         Args:
             client (ClientHandle): the client to disconnect.
             reason (str | None, default None): a text for the client, the ``detail`` of its event: 1 to 128 bytes in
-                UTF-8. None with yojimbo's framing.
+                UTF-8. With yojimbo's framing, it must be None.
             linger (float, default 0.0): seconds, 0 to 60.
 
         Raises:
@@ -3202,7 +3209,7 @@ class Server(Generic[_P]):
         adaptive: bool = True,
     ) -> bool:
         """Sets the budget for messages to a client, or to every client, present and future. The default is
-        1,250,000 bytes a second in bursts of 65,536. Chunks don't use the budget; they have their own rate
+        1,250,000 bytes a second in bursts of up to 65,536. Chunks don't use the budget; they have their own rate
         (``congestion``). Returns False if the client has left.
 
         Args:
@@ -3236,7 +3243,7 @@ class Server(Generic[_P]):
         Without ``linger``, the server closes at once. Messages that aren't acked yet are lost, as with
         :meth:`disconnect`, and so are messages queued since the last flush. With ``linger``, the queue is flushed
         without the priority hook, and each connection ends as :meth:`disconnect` describes. Meanwhile, no client
-        can connect, methods raise :class:`ClosedError`, and arriving messages are dropped. A second call without
+        can connect, sending raises :class:`ClosedError`, and arriving messages are dropped. A second call without
         ``linger``, or Ctrl-C, closes the server at once.
 
         Args:
@@ -3262,8 +3269,8 @@ class Server(Generic[_P]):
 class Room(Generic[_P]):
     """A group of a server's clients to send to: a match, a lobby, a team.
 
-    A client may be in several rooms. When a client disconnects, it leaves all its rooms: the :meth:`Server.receive`
-    that returns its :class:`Disconnected` removes it. Rooms needn't be closed.
+    A client may be in several rooms. When a client disconnects, it leaves all its rooms, at the same
+    :meth:`Server.receive` that returns its :class:`Disconnected` event. You don't have to close rooms.
     """
 
     def __new__(cls, server: Server[_P]) -> Room[_P]: ...
@@ -3280,7 +3287,8 @@ class Room(Generic[_P]):
             ClosedError: the server is closed.
         """
     def discard(self, client: ClientHandle, /) -> bool:
-        """Removes a client. The client keeps its values. Returns False if the client isn't in the room.
+        """Removes a client. The client keeps the values that it has received. Returns False if the client isn't in
+        the room.
 
         Raises:
             ValueError: the client belongs to another server.
@@ -3297,12 +3305,12 @@ class Room(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[ClientHandle]:
-        """Queues a message, or the rows of a batch, for all clients in the room. Each is encoded only once. Returns
-        the clients whose channel didn't have enough room.
+        """Queues a message, or the rows of a batch, for all clients in the room. Each message or row is encoded only
+        once. Returns the clients whose channel didn't have enough space.
 
         Args:
             message, channel, key, tag, notify: as for :meth:`Server.send`.
-            exclude (ClientHandle | None, default None): a client that doesn't get it.
+            exclude (ClientHandle | None, default None): a client that doesn't get the message.
 
         Raises:
             Exception: as :meth:`Server.broadcast`.
@@ -3317,7 +3325,7 @@ class Room(Generic[_P]):
     def __contains__(self, client: object, /) -> bool: ...
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[ClientHandle]:
-        """The current members, by slot."""
+        """The current members, in the order of their slots."""
 
 @final
 class Client(Generic[_P]):
@@ -3372,9 +3380,9 @@ class Client(Generic[_P]):
         tuning: Tuning | None = None,
         debugging: Debugging | None = None,
     ) -> Client[_Q]:
-        """Connects in development mode: the client makes its own token, with the public key or a shared key. Don't
-        use it in production, because anyone with the key can connect as any player. An address other than loopback
-        causes a warning.
+        """Connects in development mode: the client makes its own token, with a public key that everyone has, or with
+        ``key``. Don't use this mode in production, because anyone with the key can connect as any player. An
+        address other than loopback causes a warning.
 
         Args:
             address (AddressLike | Code): the server's address with its port, or its code at a rendezvous server
@@ -3446,7 +3454,7 @@ class Client(Generic[_P]):
         """The parts of the time from a key press on this machine to another player's screen."""
     @property
     def closed(self) -> bool:
-        """Whether the client is closed, after any linger."""
+        """Whether the client is closed. False while it lingers: see :meth:`close`."""
     @property
     def disconnect_reason(self) -> DisconnectReason | None:
         """The reason why the connection ended or couldn't be made; None before the end, and while the client
@@ -3480,9 +3488,9 @@ class Client(Generic[_P]):
         """Sends an input; call it once a tick. Returns the ticks that the input is for: all ticks after the last
         input, up to :attr:`Clock.input_tick`. This is usually one tick. It is several ticks if the client ticks
         less often than the server, and none if the tick has an input already or if the time isn't known yet.
-        Presses (:data:`press`) count in the first of these ticks only, including presses from frames without a
-        tick. After a gap of more than 16 ticks, the ticks in the gap have no input. The next flush sends the input,
-        and later packets repeat it until the server has it.
+        Presses (:data:`press`), including presses from frames without a tick, count only in the first of these
+        ticks. After a gap of more than 16 ticks, the ticks in the gap have no input. The next flush sends the
+        input, and later packets repeat it until the server has it.
 
         Args:
             input (message): an object of the protocol's class of inputs.
@@ -3493,8 +3501,8 @@ class Client(Generic[_P]):
             ValueError: the protocol has no inputs.
         """
     def set_seen(self, tick: float, /) -> None:
-        """Sets the server tick at which the player now sees other players. Inputs report it to the server, in steps
-        of 1/256.
+        """Sets the server tick at which the player now sees other players. Inputs report this tick to the server,
+        in steps of 1/256.
 
         Args:
             tick (float): the tick, with its fraction, 0 to 4,294,967,295.
@@ -3503,8 +3511,8 @@ class Client(Generic[_P]):
             ValueError: the tick is out of its bounds, or the protocol has no ``tick_rate``.
         """
     def tick_of(self, ghost: object, /) -> int | None:
-        """The newest server tick at which a ghost had its current state. None if this tick isn't known, or if this
-        client doesn't own the ghost.
+        """The newest server tick for which this client knows the state of its own ghost. None if there is no such
+        tick yet, or if this client doesn't own the ghost.
 
         Raises:
             GhostError: the ghost is gone, or belongs to another client's world.
@@ -3516,12 +3524,12 @@ class Client(Generic[_P]):
         """Sets how inputs are sent, starting with the next input.
 
         Args:
-            delay (int, default 0): ticks by which inputs are delayed, in addition to the lead, 0 to 64. The client
-                predicts this many fewer ticks.
-            min_lead (float, default 0.0): the least seconds by which the client runs ahead, up to 10.
-            max_lead (float, default 1.0): the most seconds by which the client runs ahead, up to 10.
-            redundancy (int, default 3): the number of packets that carry each input until it is acked, 1 to 16.
-                After losses, more packets carry it, as long as it can reach the server before its tick.
+            delay (int, default 0): ticks by which inputs are delayed, in addition to :attr:`Clock.lead`, 0 to 64.
+                The client predicts this many fewer ticks.
+            min_lead (float, default 0.0): the minimum of :attr:`Clock.lead`, but in seconds, 0 to 10.
+            max_lead (float, default 1.0): the maximum of :attr:`Clock.lead`, in seconds, ``min_lead`` to 10.
+            redundancy (int, default 3): the number of packets that carry each input, unless it is acked earlier, 1
+                to 16. After losses, more packets carry an input, as long as it can reach the server before its tick.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -3532,12 +3540,12 @@ class Client(Generic[_P]):
     def tick(self) -> Tick[_P, _P | Event, tuple[int, _P]]:
         """``with client.tick() as inbox:`` receives on entry and sends on exit."""
     def receive(self) -> Inbox[_P, _P | Event, tuple[int, _P]]:
-        """The first half of a tick: takes everything that arrived."""
+        """The first half of a tick: receives everything that has arrived."""
     def flush(self) -> None:
         """The second half of a tick: sends everything queued.
 
         Raises:
-            Exception: from the priority hook. The packets were sent, in their usual order.
+            Exception: the priority hook raised it. The packets were sent anyway, in their usual order.
         """
     def pump(self) -> None:
         """Keeps the connection alive without delivering messages, like :meth:`Server.pump`."""
@@ -3564,8 +3572,8 @@ class Client(Generic[_P]):
         notify: bool = False,
     ) -> list[int]:
         """Queues a message for the server, like :meth:`Server.send`. The false results are
-        :attr:`SendResult.NOT_CONNECTED`, before and after the connection, and ``FULL``, if the server doesn't ack
-        or read. For a batch, returns the indices of the rows that weren't queued.
+        :attr:`SendResult.NOT_CONNECTED` (there is no connection) and ``FULL`` (the server doesn't ack or read). For
+        a batch, returns the indices of the rows that weren't queued.
 
         Args:
             message, channel, key, tag, notify: as for :meth:`Server.send`.
@@ -3648,7 +3656,7 @@ class Client(Generic[_P]):
             NotConnectedError, ChannelFullError: with ``strict=True``, instead of a failed transfer.
         """
     def incoming_chunks(self) -> list[IncomingChunk]:
-        """The chunks from the server that are arriving or waiting for room."""
+        """The chunks from the server that are arriving or wait for free space."""
     def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
         """Sets the budget for messages, like :meth:`Server.set_budget`. You may call it before the client is
         connected.
@@ -3692,8 +3700,8 @@ class Client(Generic[_P]):
 
 @final
 class Player:
-    """A player of a game between peers. All events and lists of a :class:`Peer` have the same object for a player.
-    A later player with the same number has another object.
+    """A player of a game between peers. A :class:`Peer` uses the same object for a player in all events and lists. A
+    later player with the same number has another object.
     """
 
     @property
@@ -3706,10 +3714,12 @@ class Player:
         """The name that the player chose: any text of at most 32 bytes."""
     @property
     def client_id(self) -> int:
-        """The :attr:`ClientHandle.id` of this player's client on the game's server, the same for all hosts."""
+        """The :attr:`ClientHandle.id` of this player's client on the game's server. The id stays the same when the
+        host changes.
+        """
     @property
     def address(self) -> Address | None:
-        """The player's address as the master sees it; None for this peer itself."""
+        """The player's address as the :attr:`Peer.master` sees it; None for this peer itself."""
     @property
     def data(self) -> Any:
         """Any object that the game keeps for this player; None until it is set."""
@@ -3755,7 +3765,7 @@ class PlayerLeft:
 
 @final
 class MasterChanged:
-    """Another player has become the master, because the previous master is gone."""
+    """Another player has become the :attr:`Peer.master`, because the previous master is gone."""
 
     __match_args__ = ("player",)
     @property
@@ -3772,8 +3782,8 @@ class HostChanged:
         """The new host."""
     @property
     def age(self) -> float | None:
-        """The age, in seconds, of the world from which the new host continues; None if no player had a world, so
-        that the new world is empty.
+        """The age, in seconds, of the saved world from which the new host continues. If no player had a saved world,
+        the age is None and the new world is empty.
         """
 
 @final
@@ -3793,7 +3803,7 @@ class Started:
         """
     @property
     def players(self) -> tuple[int, ...]:
-        """The numbers of the players at the start. They are the same on all peers, even if some players have left."""
+        """The numbers of the players at the start, the same on all peers, even if some players have left since."""
 
 @final
 class GameEnded:
@@ -3836,8 +3846,8 @@ class Peer(Generic[_P]):
             players (int, default 4): the maximum number of players, including this one, 1 to 16.
             key (bytes | None, default None): 32 secret bytes that all peers of the game share; None: development
                 mode, in which anyone can join.
-            ghosts (dict[type, type] | None, default None): subclasses to make the ghost objects of :attr:`client` from,
-                as in :meth:`Client.connect`.
+            ghosts (dict[type, type] | None, default None): subclasses for the ghost objects of :attr:`client`, as in
+                :meth:`Client.connect`.
             rendezvous (Rendezvous | None, default None): a rendezvous server and NAT settings; None: players join
                 by address only.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
@@ -3903,7 +3913,9 @@ class Peer(Generic[_P]):
         """The protocol of all peers."""
     @property
     def players(self) -> list[Player]:
-        """The players in the game, including this one, by number. The list changes in the tick of the event."""
+        """The players in the game, including this one, in the order of their numbers. The list changes in the tick
+        that reports :class:`PlayerJoined` or :class:`PlayerLeft`.
+        """
     @property
     def me(self) -> Player | None:
         """This player; None until it is in the game."""
@@ -3915,13 +3927,14 @@ class Peer(Generic[_P]):
         """Whether this peer is the master."""
     @property
     def server(self) -> Server[_P] | None:
-        """The game's server, on the player who hosts it; tick it there. None on the other peers, and on a host that
-        the other peers may be replacing. Always None if the protocol has no ghosts, calls, inputs or tick rate.
+        """The game's server, if this player hosts the game; tick it too. None on the other peers. Also None on a host
+        that has lost so many connections that the other peers may choose a new host. Always None if the protocol
+        has no ghosts, calls, inputs or tick rate.
         """
     @property
     def client(self) -> Client[_P]:
-        """This player's client of the game's server, the same object for all hosts. While this player is the host,
-        the client's packets pass through memory.
+        """This player's client of the game's server. It stays the same object when another player becomes the host.
+        While this player is the host, the client's packets pass through memory.
 
         Raises:
             ValueError: the protocol has no ghosts, calls, inputs or tick rate.
@@ -3934,7 +3947,7 @@ class Peer(Generic[_P]):
         """Seconds since this peer was made. :attr:`Started.at` uses this clock."""
     @property
     def closed(self) -> bool:
-        """Whether the peer is closed, after any linger."""
+        """Whether the peer is closed. False while it lingers: see :meth:`close`."""
     @property
     def counters(self) -> dict[str, int]:
         """All counters since the start, by name. Every dropped datagram is counted."""
@@ -3945,12 +3958,12 @@ class Peer(Generic[_P]):
     def receive(
         self,
     ) -> Inbox[tuple[Player, _P], tuple[Player | None, _P | PeerEvent], tuple[Player, int, _P], PeerEvent]:
-        """The first half of a tick: takes everything that arrived."""
+        """The first half of a tick: receives everything that has arrived."""
     def flush(self) -> None:
         """The second half of a tick: sends everything queued.
 
         Raises:
-            Exception: from the priority hook. The packets were sent, in their usual order.
+            Exception: the priority hook raised it. The packets were sent anyway, in their usual order.
         """
     def pump(self) -> None:
         """Keeps connections alive without delivering messages, like :meth:`Server.pump`."""
@@ -4003,9 +4016,8 @@ class Peer(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
-        """Queues a message for one player, for the next flush, like :meth:`Server.send`. Returns
-        :attr:`SendResult.SENT`, which is true, or a false result: ``GONE`` or ``FULL``. For a batch, returns the
-        indices of the rows that weren't queued.
+        """Queues a message for one player, for the next flush. Returns the same results as :meth:`Server.send`; for a
+        batch, the indices of the rows that weren't queued.
 
         Args:
             player (Player): the receiver, any other player.
@@ -4035,7 +4047,7 @@ class Peer(Generic[_P]):
         notify: bool = False,
     ) -> list[Player]:
         """Queues a message, or the rows of a batch, for all other players. Returns the players whose channel didn't
-        have enough room.
+        have enough space.
 
         Args:
             message, channel, key, tag, notify: as for :meth:`Server.send`.
@@ -4071,8 +4083,9 @@ class Peer(Generic[_P]):
         """
     def close(self, *, linger: float = 0.0, wait: bool = True) -> None:
         """Leaves the game and closes the socket. The other players are notified at once, and elect a new master if
-        this peer was the master. The host first saves the world, and waits up to two seconds until the players who
-        may host next have it; a second call doesn't wait. Everything else is like :meth:`Client.close`.
+        this peer was the master. A host first saves the world, and waits up to two seconds until the players who
+        may host next have received the world; a second call doesn't wait. Everything else is like
+        :meth:`Client.close`.
 
         Args:
             linger (float, default 0.0): seconds, 0 to 60, to wait until queued messages are delivered.
@@ -4130,7 +4143,7 @@ class Socket:
         """The bound address, with the actual port."""
     @property
     def send_buffer(self) -> int:
-        """The granted send buffer, in bytes. (Linux includes its overhead, and reports twice the size.)"""
+        """The granted send buffer, in bytes. (Linux adds its own overhead, so it reports twice the size.)"""
     @property
     def receive_buffer(self) -> int:
         """The granted receive buffer, in bytes."""
@@ -4155,8 +4168,8 @@ class Socket:
             ValueError: the data is above ``max_datagram``, or the destination has port 0 or another address family.
         """
     def send_many(self, datagrams: Iterable[tuple[AddressLike, bytes]], /) -> int:
-        """Sends ``(to, data)`` pairs in order, and continues if a pair fails. Returns the number sent; the counters
-        have the failures.
+        """Sends ``(to, data)`` pairs in order, and continues if a pair fails. Returns the number of sent pairs. The
+        :attr:`counters` count the failures.
 
         Raises:
             ValueError: as :meth:`send`, for any pair. Nothing was sent.
@@ -4168,8 +4181,8 @@ class Socket:
             OSError: the socket failed.
         """
     def receive_many(self, bound: int = 1500, /) -> list[tuple[bytes, Address]]:
-        """Receives at most ``bound`` waiting datagrams, including dropped ones, so that a flood can't delay a tick.
-        The remaining datagrams wait in the kernel.
+        """Receives at most ``bound`` waiting datagrams, so that a flood can't delay a tick. Dropped datagrams count
+        too. The remaining datagrams wait in the kernel.
         """
     def wait(self, timeout: float, /) -> bool:
         """Waits up to ``timeout`` seconds for a datagram. Returns True if a datagram or an error has arrived. Other
@@ -4300,7 +4313,7 @@ class BitMeasure:
 @final
 class BitReader:
     """A reader for the output of a :class:`BitWriter`. Call the methods in the writer's order, with the same
-    bounds. It makes all checks of the C++ library serialize 1.0. After the first error, all reads fail.
+    bounds. The reader makes all checks of the C++ library serialize 1.0. After the first error, all reads fail.
 
     Args:
         data: the writer's output.
@@ -4419,8 +4432,8 @@ class AckEndpoint:
             the packets sent during one RTT, or packets count as lost before their ack can arrive.
         rtt_smoothing: the weight of each new sample in the RTT, above 0 and at most 1.
         lost_after: seconds without an ack after which a packet counts as lost.
-        lost_after_rtts: the same limit in round trips, but at least ``lost_not_before`` seconds. Until the first
-            measurement, the limit is one second.
+        lost_after_rtts: a limit in round trips instead of ``lost_after``. It is at least ``lost_not_before``
+            seconds; until the RTT is measured, it is one second. None: ``lost_after`` applies.
         in_order_only: whether to drop, and not ack, packets older than the newest accepted packet.
 
     Raises:
@@ -4439,7 +4452,7 @@ class AckEndpoint:
     """
 
     MAX_OVERHEAD: Final[int]
-    """The most bytes of headers in a datagram, for packet and fragment."""
+    """The most bytes of headers in a datagram: the headers of the packet and of a fragment."""
     def __new__(
         cls,
         profile: Literal["standard", "large"] = "standard",
@@ -4456,7 +4469,7 @@ class AckEndpoint:
     ) -> AckEndpoint: ...
     @property
     def next_sequence(self) -> int:
-        """The number of the next packet sent."""
+        """The number that the next sent packet will have."""
     @property
     def newest_received(self) -> int | None:
         """The newest accepted packet from the other end; None before the first."""
@@ -4502,8 +4515,9 @@ class AckEndpoint:
 class PacketStats:
     """Statistics of a packet exchange. Times are in milliseconds, rates in kilobits per second with UDP/IP headers.
     Values are 0 until measured. Minimum, maximum and mean RTT cover the last 128 round trips (512 in the standard
-    profile). Loss and bandwidth cover the last seconds. In the standard profile, as in reliable 1.0, they cover the
-    older half of the remembered packets instead. ``jitter_ms`` is smoothed as in RFC 3550.
+    profile). Loss and bandwidth cover about the last three seconds. In the standard profile, as in reliable 1.0,
+    loss and bandwidth cover the older half of the remembered packets instead. ``jitter_ms`` is smoothed as in RFC
+    3550.
     """
 
     @property
@@ -4547,7 +4561,7 @@ class VirtualConnection:
     :meth:`connect` make it.
 
     A datagram has the protocol id, a CRC-32 of everything after the CRC, and a packet of an :class:`AckEndpoint`.
-    Id and CRC are 4 bytes each, little-endian. The first valid packet connects a listener to its sender. Other
+    Id and CRC are 4 bytes each, little-endian. A listener connects to the sender of the first valid packet. Other
     senders are ignored until the peer has been silent for ``timeout``; then the listener listens again. A packet is
     sent at least every ``keep_alive`` seconds.
 
@@ -4624,7 +4638,7 @@ class VirtualConnection:
         """
     @property
     def ready(self) -> bool:
-        """Whether :meth:`send` takes payloads of any size. A listener is ready once its peer has acked a packet."""
+        """Whether :meth:`send` accepts payloads of any size. A listener is ready once its peer has acked a packet."""
     @property
     def peer(self) -> Address | None:
         """The other end's address; None if there is no peer."""
@@ -4680,12 +4694,12 @@ class ChunkSender:
         max_slices: the most slices of a chunk, up to 8,192, equal at both ends.
         bytes_per_second: the rate, including headers. The article uses 32,000, 64,000 and 125,000.
         accumulator_bytes: the most bytes that may be sent at once after a pause. None: the bytes of a tenth of a
-            second, and one packet.
+            second at the rate, plus one packet.
         overhead: bytes of headers that other layers add to each packet; the rate includes them.
         resend_delay: the least seconds before a slice is resent, if :meth:`update` gets no RTT.
         max_queued: the most chunks that may wait after the chunk in flight.
         initial_burst_bytes: the largest chunk that may be sent with ``burst=True``.
-        initial_burst_wait: seconds of silence after an initial burst.
+        initial_burst_wait: seconds to wait after an initial burst before missing slices are resent.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -4719,8 +4733,8 @@ class ChunkSender:
 
         Args:
             burst: whether to send all slices at once, above the rate. After ``initial_burst_wait``, missing slices
-                are resent at the usual rate. For loading screens, while nothing else is urgent. The socket buffers
-                at both ends should hold twice the chunk.
+                are resent at the usual rate. Use it for loading screens, while nothing else is urgent. The socket
+                buffers at both ends should hold twice the chunk.
 
         Returns:
             the chunk's number, counting from 0.
@@ -4740,8 +4754,8 @@ class ChunkSender:
         """Returns the packets to transmit now; call it once a tick.
 
         Args:
-            rtt: seconds from a slice to its ack, including the receiver's wait. If given, a slice is resent after
-                1.25 times this time instead of ``resend_delay``.
+            rtt: seconds from a slice to its ack, including the receiver's ``ack_interval``. If given, a slice is
+                resent after 1.25 times this time instead of ``resend_delay``.
         """
     def receive(self, now: float, datagram: bytes, /) -> int | None:
         """Handles an ack packet from the receiver. Invalid acks are dropped and counted.
@@ -4752,9 +4766,9 @@ class ChunkSender:
 
     @staticmethod
     def is_ack(datagram: bytes, /) -> bool:
-        """Whether a datagram is for a :class:`ChunkSender`; for sockets that carry chunks in both directions."""
+        """Whether a datagram is for a :class:`ChunkSender`. Use it if a socket carries chunks in both directions."""
     def set_bytes_per_second(self, bytes_per_second: float, /) -> None:
-        """Changes the rate, from now on."""
+        """Changes the rate."""
     @property
     def bytes_per_second(self) -> float:
         """The rate."""
@@ -4839,7 +4853,7 @@ class ChunkReceiver:
 
     @staticmethod
     def is_slice(datagram: bytes, /) -> bool:
-        """Whether a datagram is for a :class:`ChunkReceiver`; for sockets that carry chunks in both directions."""
+        """Whether a datagram is for a :class:`ChunkReceiver`. Use it if a socket carries chunks in both directions."""
     @property
     def ready(self) -> bool:
         """Whether a chunk waits to be read."""
@@ -4857,15 +4871,15 @@ class GoodBad:
 
     Conditions are bad while the RTT is above ``bad_rtt``. Bad conditions end good mode at once. Good mode returns
     after :attr:`recovery_time` seconds of good conditions without a break. If good mode lasted less than
-    ``double_below`` seconds, the recovery time doubles. Each ``halve_every`` seconds of good mode halve it. The
-    first mode is good. Times are seconds of any clock that doesn't go back.
+    ``double_below`` seconds, the recovery time doubles. Every ``halve_every`` seconds of good mode, the recovery
+    time halves. The first mode is good. Times are seconds of any clock that doesn't go back.
 
     Args:
         bad_rtt: the RTT in seconds above which conditions are bad.
         good_packets_per_second, bad_packets_per_second: the packet rates of the two modes.
         recovery_time: the initial recovery time in seconds.
         min_recovery_time, max_recovery_time: the bounds of the recovery time.
-        double_below, halve_every: seconds of good mode that double or halve the recovery time, as described above.
+        double_below, halve_every: the seconds of good mode for doubling and halving, as described above.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -4906,7 +4920,7 @@ class GoodBad:
         """The mode's rate."""
     @property
     def recovery_time(self) -> float:
-        """Seconds of good conditions that end bad mode."""
+        """Seconds of good conditions after which bad mode ends."""
 
 @final
 class Link(Generic[_T]):
@@ -4940,8 +4954,8 @@ class Link(Generic[_T]):
         Args:
             now: the time in seconds, of any clock that doesn't go back.
             item: any object, usually a datagram. If the link duplicates the item, both copies are the same object.
-            size: the item's size in bytes, on a link with a :class:`Bottleneck`, without overhead; None: the length
-                of ``bytes`` and ``bytearray``, 0 for other objects.
+            size: the item's size in bytes, without overhead. None: the length of ``bytes`` and ``bytearray``, 0 for
+                other objects. A :class:`Bottleneck` and ``max_datagram`` use the size.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -4950,15 +4964,15 @@ class Link(Generic[_T]):
         """Returns the next item that has arrived by ``now``, in order of arrival; None if there is none."""
     @property
     def next_delivery(self) -> float | None:
-        """The time, in seconds, at which to call :meth:`poll` next. An item then arrives, or leaves the queue of
-        the :class:`Bottleneck`; in the second case, poll may return None. None if no item is in flight.
+        """The time, in seconds, at which to call :meth:`poll` next; None if no item is in flight. At this time, an
+        item arrives or leaves the queue of the :class:`Bottleneck`. In the second case, ``poll`` may return None.
         """
     @property
     def queued_bytes(self) -> int:
         """Bytes in the queue of the :class:`Bottleneck`, including overhead and the item in transmission."""
     def set_conditions(self, conditions: Conditions, /) -> None:
-        """Changes the conditions, starting at the time of the link's last call. Items in the queue leave under the
-        new conditions; items that have left it are unaffected. Scheduled changes stay.
+        """Changes the conditions, starting at the ``now`` of the last call. They apply to items that are still in
+        the queue of the :class:`Bottleneck`, but not to items that have left it. Scheduled changes still happen.
         """
     def schedule(self, at: float, conditions: Conditions, /) -> None:
         """Changes the conditions at a later time, ``at``, in seconds. If several changes have the same time, the
@@ -5059,13 +5073,14 @@ class RandomWalk:
 
 @final
 class Bottleneck:
-    """The slowest part of a link: packets wait for its rate in a finite queue.
+    """The slowest part of a link. It passes packets at a limited rate, and further packets wait in a finite queue.
 
     Args:
         rate (int): bytes per second that pass, up to 12,500,000,000 (100 Gbit/s).
         queue (int, default 65536): bytes that may wait, including the packet in transmission. A packet that doesn't
             fit is dropped and counted as ``queue_dropped``.
-        overhead (int, default 28): bytes of headers that each packet adds to rate and queue: 28 for IPv4 and UDP.
+        overhead (int, default 28): bytes of headers that count for each packet, in the rate and in the queue: 28 for
+            IPv4 and UDP.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -5077,7 +5092,7 @@ class Bottleneck:
         """Bytes per second that pass."""
     @property
     def queue(self) -> int:
-        """Bytes that may wait for the rate."""
+        """Bytes that may wait in the queue."""
     @property
     def overhead(self) -> int:
         """Bytes of headers that count for each packet, in addition to its datagram."""
@@ -5129,7 +5144,7 @@ class Conditions:
         ================= ====================================================================================
         ``3g``            phone (HSPA): 1 Mbit/s up, 3 down, 75 ms one way, deep queues, handovers
         ``4g``            phone (LTE): 8 Mbit/s up, 25 down, 25 ms one way, few losses, short handovers
-        ``wifi-bad``      crowded 2.4 GHz: 5 Mbit/s up, 10 down, 20 ms one way, 3 % lost in bursts, silences
+        ``wifi-bad``      crowded 2.4 GHz: 5 Mbit/s up, 10 down, 20 ms one way, 3 % lost in bursts, outages
         ``transatlantic`` fibre to another continent: 50 Mbit/s up, 100 down, 45 ms one way, 0.05 % lost
         ``satellite``     geostationary: 3 Mbit/s up, 25 down, 300 ms one way, losses in bursts
         ================= ====================================================================================
@@ -5205,11 +5220,11 @@ class SimulatedNetwork:
         sender: AddressLike | None = None,
         receiver: AddressLike | None = None,
     ) -> None:
-        """Sets the conditions of all links, or of the links from ``sender``, to ``receiver``, or both. The most
-        specific setting applies; ``sender`` has priority over ``receiver``. Conditions for all links replace the
-        conditions of single links.
+        """Sets the conditions of all links, of the links from ``sender``, of the links to ``receiver``, or of the
+        link from ``sender`` to ``receiver``. The most specific setting applies; ``sender`` has priority over
+        ``receiver``. Conditions for all links replace the conditions of particular links.
 
-        Packets in a link's queue leave under the new conditions; packets that have left it are unaffected.
+        The new conditions apply to packets in a link's queue, but not to packets that have left the queue.
 
         Args:
             conditions (Conditions): the new conditions.
@@ -5233,8 +5248,8 @@ class SimulatedNetwork:
             receiver (AddressLike | None, default None): the receiver of the links; None: all receivers.
         """
     def partition(self, *parts: Iterable[AddressLike]) -> None:
-        """Splits the network: hosts in different parts can't reach each other. Hosts in no part reach all hosts.
-        Packets in flight still arrive. A new partition replaces the last one; :meth:`heal` ends it.
+        """Splits the network: hosts in different parts can't reach each other. A host that isn't in any part reaches
+        all hosts. Packets in flight still arrive. A new partition replaces the last one. :meth:`heal` ends it.
 
         Args:
             parts: the addresses of each part's hosts.
@@ -5271,16 +5286,16 @@ class SimulatedNetwork:
         kind: Literal["full-cone", "restricted", "port-restricted", "symmetric"] = "port-restricted",
         lifetime: float = 120.0,
     ) -> None:
-        """Puts some hosts behind a NAT, like a home router. Hosts inside reach each other as before. For hosts
-        outside, an inside host appears as a port of the NAT, and they reach it if the NAT lets their packets in.
-        Outgoing packets keep this mapping alive.
+        """Puts some hosts behind a NAT, like a home router. Hosts inside reach each other as before. Hosts outside
+        see an inside host as a port of the NAT (a mapping). Packets to this port reach the inside host if the NAT
+        lets them in.
 
         Args:
             public: the IP address of the NAT.
             inside: the IP addresses of the hosts behind the NAT, including hosts that don't exist yet.
             kind: the senders that the NAT lets in. ``"full-cone"``: all senders. ``"restricted"``: hosts to which
                 the inside host has sent. ``"port-restricted"``: addresses to which the inside host has sent.
-                ``"symmetric"``: the same, and each destination address sees another port.
+                ``"symmetric"``: the same addresses, and each destination address sees a different port.
             lifetime: seconds without outgoing packets after which a mapping ends, up to 3,600.
 
         Raises:
@@ -5300,7 +5315,7 @@ class SimulatedNetwork:
     @property
     def counters(self) -> dict[str, int]:
         """Counts of packets. The counters of all links are summed, with the names of :attr:`Link.counters`. Other
-        counters are ``unknown_destination`` (no host at the address), ``mailbox_full`` (the host didn't receive),
+        counters are ``unknown_destination`` (no host at the address), ``mailbox_full`` (4,096 packets wait there),
         ``partitioned``, ``nat_exhausted`` (no free port), ``nat_unmapped`` (the port has no mapping) and
         ``nat_filtered`` (the NAT didn't let the sender in).
         """
@@ -5337,7 +5352,8 @@ class RendezvousServer:
     """A rendezvous server. It gives a game a code, and helps players who use the code to connect to the game's
     host. It sees no game data. It runs on a native thread, even while Python is busy, until it is closed.
 
-    To an unverified address, it never sends more bytes than it received, and it stores nothing about it.
+    It never sends more bytes to an unverified address than it received from there, and stores nothing about the
+    address.
 
     Args:
         listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
@@ -5472,12 +5488,12 @@ class Proxy:
         conditions (Conditions | None, default None): the conditions of both directions; None: perfect links.
         up (Conditions | None, default None): the conditions to the server, instead of ``conditions``.
         down (Conditions | None, default None): the conditions to the clients, instead of ``conditions``.
-        seed (int, default 0): 0 to 2**64 - 1. The seed and the order of clients determine their random numbers.
+        seed (int, default 0): 0 to 2**64 - 1. The seed and the order of clients determine all random numbers.
         max_clients (int, default 1024): the most clients at a time, 1 to 65,536; datagrams from further clients are
             dropped.
         idle_timeout (float, default 60.0): seconds of silence after which a client is forgotten, 1 to 86,400.
-        max_bytes (int, default 67108864): the most memory for datagrams in flight, 131,072 to 2**40; other
-            datagrams are dropped.
+        max_bytes (int, default 67108864): the most bytes of memory for datagrams in flight, 131,072 to 2**40;
+            further datagrams are dropped.
 
     Raises:
         OSError: the address can't be bound; see errno.
@@ -5525,8 +5541,8 @@ class Proxy:
         up: Conditions | None = None,
         down: Conditions | None = None,
     ) -> None:
-        """Changes the conditions of all clients, in both directions or in one. Datagrams that have left the queue
-        are unaffected.
+        """Changes the conditions of all clients, in both directions or in one. Datagrams that have left a link's
+        queue are unaffected.
 
         Args:
             conditions (Conditions | None, default None): for both directions.
@@ -5572,7 +5588,7 @@ class Advance(Generic[_I]):
 
 @final
 class PlayerOut:
-    """A player has left a rollback game. All players remove it at the same frame."""
+    """A player has left a rollback game. All other players remove this player at the same frame."""
 
     __match_args__ = ("player", "frame")
     @property
@@ -5585,7 +5601,7 @@ class PlayerOut:
 
 @final
 class Desync:
-    """Another player's state differs, because some code of the game isn't deterministic."""
+    """Another player's state differs from this player's, because some code of the game isn't deterministic."""
 
     __match_args__ = ("player", "frame", "last_equal", "fields")
     @property
@@ -5630,7 +5646,7 @@ class Timing:
 
 @final
 class SpectatorLost:
-    """A spectator is missing frames that the players no longer keep. It must start again from a newer state."""
+    """A spectator is missing frames that the players no longer keep, so it must start again from a newer state."""
 
     __match_args__ = ("index",)
     @property
@@ -5640,8 +5656,8 @@ class SpectatorLost:
 
 @final
 class Rollback(Generic[_I, _Do]):
-    """A rollback game, as in GGPO. Each player's machine runs the game at once with guessed inputs, and runs frames
-    again when a guess was wrong.
+    """A rollback game, as in GGPO. Each player's machine runs frames without waiting for the other players: it guesses
+    their inputs, and runs frames again when a guess was wrong.
 
     In each frame, :meth:`advance` takes this player's input and yields requests. The peer's ticks do everything
     else. Without a peer, :meth:`fill` returns payloads to send to the other players over any unreliable connection,
@@ -5651,8 +5667,8 @@ class Rollback(Generic[_I, _Do]):
         peer (Peer | None): the peer that transmits the payloads, after its :class:`Started` event; None: the caller
             transmits them.
         inputs (int | type): the type of a player's input in a frame: for ints, a number of bits, 1 to 64; or a
-            class made by :func:`message` of at most 128 bytes. Before its first input, a player's input is all zero
-            bits, so no field may use :func:`tickwire.fields.common` for the value of zero bits.
+            class made by :func:`message` of at most 128 bytes. Before a player's first input, all bits of the input
+            are zero. So don't use :func:`tickwire.fields.common` for a value whose bits are all zero.
         players (Sequence[int] | int | None, default None): the numbers of the players who play, or their count; all
             other players watch. None: all players that the peer knows now.
         me (int | None, default None): this player's number; None: the peer's number.
@@ -5777,7 +5793,7 @@ class Rollback(Generic[_I, _Do]):
         """The frame that runs next."""
     @property
     def confirmed(self) -> int:
-        """The number of confirmed frames. The inputs of all players are known for all frames below it."""
+        """The number of confirmed frames. For all frames below this number, the inputs of all players are known."""
     @property
     def delay(self) -> int:
         """Frames between an input and the frame that uses it, 0 to 32. You may change it at any time. A longer
@@ -5816,7 +5832,8 @@ class Spectator(Generic[_I]):
             payloads.
         inputs (int | type): the type of a player's input, as in :class:`Rollback`.
         players (Sequence[int] | int): the numbers of the players, or their count.
-        frame (int, default 0): the first frame to run. A late spectator gets the state before it from a player.
+        frame (int, default 0): the first frame to run. A late spectator gets the state before this frame from a
+            player.
         buffer (int, default 2): the number of frames to hold back for smooth playback, 0 to 60.
         rate (int, default 60): frames a second, 1 to 1000.
 
@@ -5857,7 +5874,7 @@ class Spectator(Generic[_I]):
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
         """Handles a player's payload, like :meth:`Rollback.read`."""
     def fill(self, player: int, *, now: float | None = None) -> bytes | None:
-        """Returns a payload that requests frames from a player; None if another player sends them."""
+        """Returns a payload that requests frames from a player; None if another player sends the frames."""
     def note_left(self, player: int, *, now: float | None = None) -> None:
         """Reports that a player can't be reached any more. Another player then sends the frames."""
     @property
@@ -5868,8 +5885,8 @@ class Spectator(Generic[_I]):
         """The number of frames that have arrived and haven't run."""
     @property
     def lost(self) -> bool:
-        """Whether frames are missing that no player keeps any more. The spectator must then start again from a
-        newer state.
+        """Whether the spectator is missing frames that the players no longer keep. If so, it must start again from
+        a newer state.
         """
 
 @final
@@ -6028,7 +6045,7 @@ class Random:
         """
     def unit(self) -> float:
         """A float from 0 up to, but not including, 1, with 53 random bits. It is the same on every machine, but
-        floating-point arithmetic with it may give other results.
+        floating-point arithmetic with it may have different results on different machines.
         """
     def choice(self, items: Sequence[_T], /) -> _T:
         """A random item of a sequence.
@@ -6082,7 +6099,7 @@ class LockstepCore:
         """Adds a command to the next turn that has room for it.
 
         Raises:
-            MessageTooLargeError: it has more than 480 bytes.
+            MessageTooLargeError: the command has more than 480 bytes.
             ChannelFullError: 4,096 commands wait.
         """
     def attach(self, peer: Peer[Any], commands: int = 0, objects: int = 0, /) -> None:
@@ -6146,9 +6163,9 @@ class LockstepCore:
     def take_state(self, peer: Peer[Any], /) -> tuple[int, bytes] | None:
         """Removes and returns the next world that a peer received: the sending player, and the bytes."""
     def expects(self, player: int, state: bytes, /) -> tuple[int, int] | None:
-        """The turn of a received world, and the number of bytes before it; None if it wasn't requested."""
+        """The turn of a received world, and the number of bytes before the world; None if it wasn't requested."""
     def load(self, now: float, player: int, state: bytes, /) -> bool:
-        """Continues from a received world that the game has loaded. Returns False if it wasn't requested."""
+        """Continues from a received world that the game has loaded. Returns False if the world wasn't requested."""
     def give_up(self, reason: int, /) -> None:
         """Gives up joining, with the number of a reason."""
     def ask_again(self, now: float, /) -> None:
@@ -6169,8 +6186,8 @@ class LockstepCore:
         """The oldest event, as its name and values; None if there is none."""
     @property
     def waiting(self) -> tuple[int, int, float] | None:
-        """The turn that is due but waits: its number, the missing players, and the time since when it waits; None
-        if no turn waits.
+        """The turn that is due but waits: its number, the missing players, and the time at which the wait began;
+        None if no turn waits.
         """
     @property
     def turn(self) -> int:

@@ -2,7 +2,7 @@
 
 When a drawn thing turns out to be at another place, drawing it there at once would be a jump. These
 functions move it over time. Each takes numbers, or NumPy arrays that can be broadcast together.
-``fraction`` is the share of the time that has passed, clamped to 0 to 1.
+``fraction`` is the share of the correction's time that has passed, clamped to 0 to 1.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def smoothed(shown: Any, true: Any, fraction: Any) -> Any:
     is multiplied by the cubic 1 - 3 t^2 + 2 t^3.
 
     Args:
-        shown: the place shown when the correction arrived, or the error at that time with ``true`` 0.
+        shown: the place shown when the correction arrived. To smooth an error instead of a place, pass the
+            error at that time, and 0 as ``true``.
         true: the true place now; it may move.
         fraction: the share of the correction's time that has passed, 0 to 1.
 
@@ -100,8 +101,8 @@ def projective(
     acceleration: Any = 0.0,
 ) -> Any:
     """Returns a place by projective velocity blending of second order. The velocity of the shown thing
-    changes to the true velocity while the thing moves to the true path. The path doesn't oscillate, and
-    doesn't overshoot like a cubic curve between distant places.
+    changes to the true velocity while the thing moves to the true path. The shown path neither oscillates
+    nor overshoots. A cubic curve between distant places overshoots.
 
     Args:
         shown: the place shown when the correction arrived.

@@ -181,11 +181,11 @@ def sparse(slots: int, /) -> Bound:
 
 
 def common(value: Any, other: Any = None, /) -> Bound:
-    """Sets a frequent value of a field, which then takes 1 bit; or two frequent values, which take 2 bits
-    each.
+    """Sets one frequent value of a field, which is then sent in 1 bit, or two frequent values, which are
+    sent in 2 bits each.
 
-    ``Annotated[tw.u16, tw.fields.common(0)]``. Other values take 1 bit more. The first value is also the
-    field's default.
+    ``Annotated[tw.u16, tw.fields.common(0)]``. Other values take 1 bit more than usual. The first value is
+    also the field's default.
     """
     return Bound("common", value) if other is None else Bound("common", value, other)
 
@@ -315,8 +315,8 @@ For a plain number, give the range of the circle: ``tw.world.angular(-180, 180)`
 
 
 def hermite(velocity: str, /) -> ShownAs:
-    """Shows the property on a cubic curve through two states, with the velocities of both states. The tick
-    rate is the protocol's ``tick_rate``, or 60 if it has none.
+    """Shows the property on a cubic curve through two states, with the velocities of both states. Velocities
+    are converted to units per tick with the protocol's ``tick_rate``, or 60 if it has none.
 
     Args:
         velocity: the name of the property that holds the velocity, in units per second.
@@ -328,9 +328,9 @@ def hermite(velocity: str, /) -> ShownAs:
 
 
 def threshold(distance: float, /, *, velocity: str) -> ShownAs:
-    """Uses dead reckoning: clients extrapolate the property by its velocity. Property and velocity are
-    sent only if the true value is further than ``distance`` from the extrapolated value. The tick rate
-    is the protocol's ``tick_rate``, or 60 if it has none.
+    """Uses dead reckoning: clients extrapolate the property by its velocity. The property and its
+    velocity are sent only if the true value is further than ``distance`` from the extrapolated value.
+    Velocities are converted to units per tick with the protocol's ``tick_rate``, or 60 if it has none.
 
     Args:
         distance: the largest error that clients may show, in the property's units.

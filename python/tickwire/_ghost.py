@@ -268,7 +268,7 @@ class Hook(NamedTuple):
     """A client gets the ghosts that a function selects. Each flush calls the function once, for all
     clients.
 
-    The function gets the clients, by slot, and the class's :class:`GhostArrays`. It returns a mask: a
+    The function gets the clients, in slot order, and the class's :class:`GhostArrays`. It returns a mask: a
     buffer of bool with the shape (clients, rows), such as ``numpy.zeros((len(clients), len(tanks)),
     bool)``, or a list with a buffer for each client. If it returns None, the last mask applies again, and
     ghosts that spawned later aren't sent. If it raises or returns anything else, the last mask applies too,
@@ -299,9 +299,9 @@ class Grid(NamedTuple):
     linger: int = 2
     """The number of flushes for which a ghost beyond ``leave_radius`` stays."""
     far_weight: float = 0.25
-    """The factor for the priority of a ghost at the radius, above 0 to 1. It matters if there isn't room
-    for everything that is due. The factor doubles at a quarter of the radius, doubles again at a sixteenth,
-    and so on, up to 1. 1: distance doesn't matter.
+    """The factor for the priority of a ghost at the distance ``radius``, above 0 to 1. It matters only if
+    there isn't room for everything that is due. At a quarter of this distance the factor is twice as large,
+    at a sixteenth four times as large, and so on, up to 1. 1: distance doesn't matter.
     """
 
 

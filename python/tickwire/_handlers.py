@@ -43,7 +43,8 @@ class Handlers:
             handlers.dispatch(inbox)
 
     On a server, a function gets the client and the message or event; on a client, only the message or
-    event. A class has one function. A function may handle several classes, with an ``on`` for each.
+    event. A class can have only one function. A function can handle several classes, with an ``on`` for
+    each.
     """
 
     def __init__(self) -> None:
@@ -78,8 +79,8 @@ class Handlers:
         """Calls the function of each event and message. Returns the events and messages without a function.
 
         The order is events, then events of ghosts, then messages. So a message can refer to a ghost that
-        was spawned in the same tick. Calls run in order with the messages. Values of latest channels and
-        payloads aren't dispatched: see :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
+        was spawned in the same tick. Calls of the other side run too, in order with the messages. Values of
+        latest channels and payloads aren't dispatched: see :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
         """
         if not hasattr(inbox, "events"):
             raise TypeError(f"inbox must be an Inbox, not {type(inbox).__name__}")

@@ -12,7 +12,9 @@ from tickwire._core import Candidates, ClientHandle
 __all__ = ["AdmissionHook", "PriorityHook"]
 
 PriorityHook: TypeAlias = Callable[[Candidates], Any]
-"""Gets candidates. Returns a buffer of float32 scores (``array.array("f")``, a NumPy array), or None."""
+"""Gets candidates. Returns a buffer with a float32 score for each candidate (``array.array("f")``, a NumPy
+array), or None.
+"""
 
 AdmissionHook: TypeAlias = Callable[
     [list[ClientHandle]],

@@ -59,8 +59,8 @@ class LanGame:
     max_players: int
     """The maximum number of players; 0: unknown."""
     same_version: bool
-    """Whether the game has exactly the same protocol (:attr:`Protocol.hash`). If not, it refuses this
-    program.
+    """Whether the game has exactly the same protocol (:attr:`Protocol.hash`). If not, the game refuses
+    this program.
     """
 
 
@@ -150,7 +150,7 @@ class LanAnnouncement:
     """Announces a game in the local network, so that :func:`find_lan` finds it, until the announcement or
     the host is closed.
 
-    A thread answers questions for this game's protocol id. It sends nothing else.
+    A thread answers searches for games with the host's protocol id. It sends nothing else.
 
     Args:
         host (Peer | Server): the game's host.
@@ -294,8 +294,8 @@ class LanSearch:
     """A continuous search for games in the same network, for a menu. Call :meth:`poll` as often as you
     like, such as once a frame.
 
-    While you poll it, it sends a question every half second, by broadcast and multicast on all interfaces.
-    A game whose host is silent for three seconds leaves the list.
+    While you poll, the search sends a question every half second, by broadcast and multicast on all
+    interfaces. A game whose host is silent for three seconds leaves the list.
 
     Args:
         protocol (Protocol): the protocol; only games with its id are found.

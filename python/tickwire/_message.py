@@ -80,8 +80,8 @@ def message(
 
     ``@message(channel="chat")`` sets the channel that ``send`` uses by default, by name or number.
 
-    ``@message(block=True)`` adds an attribute ``block``: bytes that are sent after the fields. It is a
-    block message of the C++ library yojimbo (see ``docs/yojimbo.md``).
+    ``@message(block=True)`` adds an attribute ``block``: bytes that are sent after the fields. The class is
+    then a block message of the C++ library yojimbo (see ``docs/yojimbo.md``).
 
     Raises:
         TypeError, ValueError: a field is declared wrongly; the error names it.
@@ -466,19 +466,22 @@ class Message:
                 if stream.flag(self.n > 500):
                     self.extra = stream.bits(self.extra, 12)
 
-    Tickwire calls ``serialize`` to write, read and measure. The method must make the same stream calls each
-    time. During reading, ``__init__`` doesn't run, so attributes are None until ``serialize`` sets them. An
-    exception during reading is logged and ends the connection of the peer that sent the bytes. The tick
-    continues.
+    Tickwire calls ``serialize`` to write, read and measure objects. The method must make the same stream
+    calls each time. During reading, ``__init__`` doesn't run, so attributes are None until ``serialize``
+    sets them. An exception during reading is logged and ends the connection of the peer that sent the
+    bytes. The tick continues.
 
     ``class Odd(tw.messages.Message, channel="chat")`` sets the channel that ``send`` uses by default.
 
     The constructor takes the annotated attributes, and class attributes with plain values, as keywords. If
-    the class has none, it takes any keyword. Equality and repr use the object's attributes.
+    the class has no such attributes, the constructor takes any keyword. Equality and repr use the object's
+    attributes.
     """
 
     max_bytes: ClassVar[int] = 1024
-    """The largest encoding. A larger message raises on write and is refused on read."""
+    """The largest encoding, in bytes. Sending a larger message raises, and a larger received message is
+    refused.
+    """
 
     _tickwire_declared: ClassVar[tuple[dict[str, Any], set[str]]]
 
@@ -568,9 +571,9 @@ class MessageFactory:
     """
 
     def create(self, cls: type[_T]) -> _T:
-        """Returns an object of ``cls``, whose fields are then set. It may return an object that was used
+        """Returns an object of ``cls``. Tickwire then sets its fields, so the object may have been used
         before.
 
-        An exception ends the connection of the message's sender, and is logged.
+        An exception is logged, and ends the connection of the message's sender.
         """
         return cls.__new__(cls)

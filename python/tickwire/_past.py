@@ -29,7 +29,7 @@ Clamped = Literal["", "too old", "future", "unsaid"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Judgement:
-    """A recorded judgement, such as a hit, with its ghosts."""
+    """A recorded judgement, such as a hit, with the ghosts that it is about."""
 
     number: int
     """The number of the judgement, counting from 1."""
@@ -42,7 +42,7 @@ class Judgement:
     tick: float
     """The tick that was used. It differs from the claim if the claim was out of bounds."""
     clamped: Clamped
-    """The reason for a different tick; empty if the claim was used."""
+    """The reason for a different tick, as in :attr:`Past.clamped`; empty if the claim was used."""
     verdict: Any
     """The decision."""
     ghosts: tuple[dict[str, Any], ...]
@@ -54,7 +54,7 @@ class Judgement:
 
 
 class Judgements:
-    """The last judgements, oldest first, and the number of claims that were out of bounds."""
+    """The last judgements, oldest first, and the numbers of claimed ticks that were out of bounds."""
 
     def __init__(self, most: int = MAX_JUDGEMENTS) -> None:
         self._kept: deque[Judgement] = deque(maxlen=most)
@@ -66,7 +66,7 @@ class Judgements:
         self.future = 0
         """The number of claimed ticks in the future. The newest tick was used instead."""
         self.unsaid = 0
-        """The number of times that a client had reported no tick. The newest tick was used."""
+        """The number of times that a client had reported no tick. The newest tick was used instead."""
 
     @property
     def most(self) -> int:
@@ -183,7 +183,7 @@ class Past:
         return self._view.objects(class_)
 
     def shown(self, class_: type, /) -> Any:
-        """A column of bool: True for the rows of a class whose ghosts the client had.
+        """A column of bool for the rows of a class. A row is True if the client had the row's ghost.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -191,7 +191,7 @@ class Past:
         return self._view.shown(class_)
 
     def ghost(self, ghost: _G, /) -> _G | None:
-        """A ghost of the present world as it was at this tick; None if it didn't exist.
+        """Returns a ghost of the present world as it was at this tick; None if it didn't exist then.
 
         Raises:
             GhostError: the ghost was never in this world.

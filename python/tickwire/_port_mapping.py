@@ -21,9 +21,10 @@ _TRIES = 8
 
 
 class PortMapping:
-    """Asks the router (NAT), by UPnP, to forward a port of its public address to the host. It renews the
-    lease until the mapping or the host is closed. It runs on its own thread, so the game never waits. If no
-    router answers, nothing raises: see :attr:`state`. It needs miniupnpc: ``pip install tickwire[upnp]``.
+    """Asks the router (NAT), by UPnP, to forward a port of its public address to the host. A thread renews
+    the lease until the mapping or the host is closed, so the game never waits. If no router answers,
+    :attr:`state` reports this, and no error is raised. The package miniupnpc is required: ``pip install
+    tickwire[upnp]``.
 
     Args:
         host (Peer | Server): the host; it must be bound to IPv4.

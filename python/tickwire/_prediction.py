@@ -43,11 +43,11 @@ class Prediction(Generic[_S, _M]):
     it.
 
     Args:
-        step: a function that gets a state and a move, and returns the next tick's state. The server must
-            run the same function.
-        state: the first state. None: the prediction starts with the first state passed to :meth:`correct`,
-            which must then not be a ghost.
-        tolerance: the largest error of each property, by name, that isn't corrected. For a vector (a tuple
+        step: a function that gets a state and a move (the player's input for a tick), and returns the next
+            tick's state. The server must run the same function.
+        state: the first state. None: the prediction starts with the first state passed to :meth:`correct`.
+            This state must not be a ghost.
+        tolerance: for each property, by name, the largest error that isn't corrected. For a vector (a tuple
             or a list), the tolerance applies to the length of the difference; for an array, to the largest
             difference of an element. Values that aren't numbers must be equal. Properties without a
             tolerance aren't compared. For a ghost's property, the tolerance must be at least the property's
@@ -58,7 +58,7 @@ class Prediction(Generic[_S, _M]):
             once.
         snap: the largest correction that is smoothed, as a multiple of the tolerance. Larger corrections,
             such as teleports, are shown at once.
-        wraps: for properties that are angles, the value of a full circle, by name.
+        wraps: the size of a full circle, such as 360, for each property that is an angle, by name.
 
     Raises:
         TypeError, ValueError: an argument is invalid.
@@ -114,18 +114,18 @@ class Prediction(Generic[_S, _M]):
         self.tick: int | None = None
         """The newest predicted tick; None before the first."""
         self.corrections = 0
-        """The number of times that the server's state differed."""
+        """The number of times that the server's state differed by more than the tolerance."""
         self.replayed = 0
         """The number of ticks that were run again because of corrections."""
         self.capped = 0
         """The number of corrections that needed more than ``max_replay`` ticks."""
         self.error = 0.0
-        """The largest difference of the last comparison, in tolerances."""
+        """The largest difference in the last comparison, as a multiple of the tolerance."""
 
     def advance(self, client: Client[Any], move: _M, ghost: object | None = None) -> range:
         """Runs one tick of a client: sends the move, predicts its result, and compares earlier predictions
         with the client's own ghost. The prediction uses the move as the server reads it: numbers are
-        rounded to their fields, and presses count only in the first of several ticks.
+        rounded to their fields' precision, and presses count only in the first of several ticks.
 
         Returns the ticks that the move is for, possibly none: see :meth:`Client.send_input`.
 
@@ -354,7 +354,7 @@ class Predicted(Generic[_T]):
     """Things that a client shows before the server confirms them, such as new projectiles or effects. A
     real ghost replaces the thing later, or the thing is removed if the server doesn't confirm it.
 
-    At most 1,024 things are kept; then the oldest are dropped.
+    At most 1,024 things are kept. If there are more, the oldest are dropped.
 
     Args:
         ticks: the number of ticks in which the server must confirm a thing.
@@ -399,8 +399,8 @@ class Predicted(Generic[_T]):
         return thing
 
     def take_back(self, server_tick: int | None) -> list[_T]:
-        """Removes and returns the things that the server didn't confirm in time, judged by
-        :attr:`Clock.server_tick`. Stop showing them.
+        """Removes and returns the things that the server didn't confirm in time, so that you stop showing
+        them. Pass :attr:`Clock.server_tick`.
         """
         if server_tick is None:
             return []

@@ -35,11 +35,11 @@ class Reconnect:
     Args:
         token (Callable[[], ConnectToken | Future | Coroutine | None] | None, default None): a function that
             returns a token. It is called for each attempt, because a token makes only one connection. The
-            game waits for it, unless it returns a future or a coroutine. An exception or an unusable token
-            counts as a failed attempt. If it returns None, the client gives up. Not needed with
-            :meth:`Client.connect`, which makes its own tokens.
+            game waits for the function, unless it returns a future or a coroutine. An exception or an
+            unusable token counts as a failed attempt. If the function returns None, the client gives up.
+            Not needed with :meth:`Client.connect`, which makes its own tokens.
         first_delay (float, default 0.5): seconds before the first attempt. The delay doubles with each
-            attempt, until a connection lasts for ``max_delay``.
+            attempt. A connection that lasts for ``max_delay`` resets the delay.
         max_delay (float, default 30.0): the longest delay, in seconds.
         jitter (float, default 0.5): the largest share of the delay that is randomly subtracted, 0 to 1, so
             that a thousand players don't reconnect at the same moment after a restart.

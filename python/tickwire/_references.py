@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     The target is a ghost class; write a string for a class that is declared later. Ghosts of derived
     classes are allowed, and ``tw.Ref[Any]`` allows any ghost. On a client, the property is None until the
-    ghost has arrived, and after it is gone.
+    other ghost has arrived, and after that ghost is gone.
     """
 else:
 
@@ -46,7 +46,7 @@ else:
 
         The target is a ghost class; write a string for a class that is declared later. Ghosts of derived
         classes are allowed, and ``tw.Ref[Any]`` allows any ghost. On a client, the property is None until
-        the ghost has arrived, and after it is gone.
+        the other ghost has arrived, and after that ghost is gone.
         """
 
         def __class_getitem__(cls, target: Any) -> Any:

@@ -27,9 +27,9 @@ class Outcome(enum.Enum):
 class Request(Generic[_R]):
     """A call that waits for its reply: see :meth:`Client.request` and :meth:`Server.request`.
 
-    A request ends with a value, or with an error that :meth:`result` raises. Replies arrive in ``receive``,
-    which also checks the timeout. In asyncio, ``await request`` waits for the :meth:`result`, while another
-    task ticks the endpoint.
+    A request ends with a value, or with an error that :meth:`result` raises. Replies arrive in the
+    endpoint's ``receive``, which also checks the timeout. In asyncio, ``await request`` waits for the
+    :meth:`result`, while another task ticks the endpoint.
     """
 
     __slots__ = ("__weakref__", "_error", "_name", "_value", "_waiters", "done")

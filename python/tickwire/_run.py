@@ -74,8 +74,8 @@ def run(
     reason: str | None = None,
     empty_rate: float | None = None,
 ) -> Run[_I]:
-    """Runs a server, a client or a peer until the program ends. In each tick it receives, yields the
-    tick's number and inbox, and sends what the body queued.
+    """Runs a server, a client or a peer until the program ends. In each tick, the endpoint receives, the loop
+    yields the tick's number and inbox, and the endpoint sends what the loop's body queued.
 
     The loop ends at the first Ctrl-C, at SIGTERM (from ``docker stop`` or systemd), and when the endpoint
     is closed. A client's loop ends after the inbox with its :class:`Disconnected`, and a peer's loop after
@@ -94,13 +94,13 @@ def run(
     Loops that run in turns (``zip``) share this time.
 
     Args:
-        endpoint (Server | Client | Peer): the endpoint to run, with either driver.
+        endpoint (Server | Client | Peer): the endpoint to run, with any :attr:`Tuning.driver`.
         rate (float | None, default None): ticks per second, above 0 to 1,000,000; None: the protocol's
             ``tick_rate``, or 60 if it has none.
         health (str | int | tuple[str, int] | Lifecycle | None, default None): the address for HTTP health
             checks, such as ``"127.0.0.1:8080"``, or a port of the loopback address. The answer is 200 while
             ticks happen, and 503 after 2 seconds without a tick (or two ticks, if that is longer). Anyone
-            who can reach the address gets an answer. Instead of an address, an object whose ``tick()`` is
+            who can reach the address gets an answer. You can also give an object whose ``tick()`` is then
             called in each tick, such as the result of :func:`tickwire.fleet.agones.lifecycle`.
         linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have
             received everything, as in :meth:`Server.close`. A second Ctrl-C ends the wait.

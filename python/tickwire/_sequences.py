@@ -60,9 +60,10 @@ class SequenceBuffer(Generic[_T]):
     rolling buffer of reliable 1.0.
 
     ``buffer[sequence]``, ``sequence in buffer``, ``del``, ``len`` and iteration (sequences, oldest first)
-    work as with a dict. ``len`` and iteration take time in proportion to the window; other operations are
-    O(1). Use :meth:`insert` instead of ``buffer[sequence] = value``, because it returns False for a number
-    older than the window. Use a buffer in one thread at a time.
+    work as with a dict. To store a value, call :meth:`insert`: ``buffer[sequence] = value`` doesn't work,
+    because an assignment can't report that a number is older than the window. Iteration, and moving the
+    window by many numbers, take time in proportion to the window; other operations are O(1). Use a buffer
+    in one thread at a time.
 
     Args:
         capacity: a power of two, 1 to 32,768.
@@ -103,15 +104,15 @@ class SequenceBuffer(Generic[_T]):
 
     @property
     def newest(self) -> int | None:
-        """The newest sequence of the window; None before the first insert or advance."""
+        """The newest sequence number of the window; None before the first insert or advance."""
         return self._newest & _LAST if self._begun else None
 
     def is_stale(self, sequence: int, /) -> bool:
-        """Whether a sequence is older than the window, so that it can't be inserted."""
+        """Whether a sequence number is older than the window, so it can't be inserted."""
         return self._full(sequence) <= self._newest - self._capacity
 
     def insert(self, sequence: int, value: _T, /) -> bool:
-        """Stores a value for a sequence number. It replaces an old value, and drops values that leave the
+        """Stores a value for a sequence number, in place of an earlier value. Drops values that leave the
         window. Returns False, and stores nothing, if the number is older than the window.
         """
         newest, values = self._newest, self._values

@@ -26,14 +26,14 @@ def run(
     empty_rate: float | None = None,
 ) -> AsyncRun[_I]:
     """Runs an endpoint like :func:`tickwire.run`, for ``async with`` and ``async for``. Other tasks run
-    between ticks. It works on every event loop and with every endpoint. On an event loop with
+    between ticks. ``run`` works on every event loop and with every endpoint. On an event loop with
     ``add_reader`` (all except Windows' default), packets that arrive between ticks are acked at once. The
-    game gets their messages in its tick.
+    game gets their messages in the next tick.
 
-    It also ends when its task is cancelled, but then it doesn't linger.
+    The loop also ends when its task is cancelled. It then ends at once, whatever ``linger`` is.
 
     Args:
-        endpoint (Server | Client | Peer): the endpoint to run, with either driver.
+        endpoint (Server | Client | Peer): the endpoint to run, with any :attr:`Tuning.driver`.
         rate (float | None, default None): ticks per second, above 0 to 1,000,000; None: the protocol's
             ``tick_rate``, or 60 if it has none.
         health (str | int | tuple[str, int] | None, default None): the address for HTTP health checks.

@@ -1,9 +1,9 @@
 """The exceptions that Tickwire raises.
 
 Most errors are also builtin exceptions, so ``except ValueError`` works without an import from this module.
-Errors report mistakes on this side, and name the argument, its value and its bound. A peer's mistakes never
-raise: they are counted, or they end the peer's connection. With ``strict=True``, an endpoint also raises if
-a peer has left or doesn't ack (:class:`ChannelFullError`, :class:`StaleClientError`,
+Errors report mistakes on this side, and name the argument, its value and its bound. A peer's mistakes raise
+no errors: they are counted, or they end the peer's connection. With ``strict=True``, an endpoint also raises
+if a peer has left or doesn't ack (:class:`ChannelFullError`, :class:`StaleClientError`,
 :class:`NotConnectedError`).
 """
 
@@ -64,14 +64,14 @@ class FieldError(TickwireError, ValueError):
         self.class_name = class_name
         """The message class."""
         self.field = field
-        """The field; within a class's own ``serialize``, ``stream.<method>``."""
+        """The field's name; ``stream.<method>`` if a class's own ``serialize`` wrote the value."""
         self.value = value
         """The given value."""
         self.bound = bound
         """The allowed values, in words."""
         self.ghost_class = ghost_class
-        """The ghost class, if the value was in a ghost's column; otherwise None, as for :attr:`row` and
-        :attr:`property`.
+        """The ghost class, if the value was in a ghost's column; otherwise None. :attr:`row` and
+        :attr:`property` are then None too.
         """
         self.row = row
         """The ghost's row."""
@@ -107,11 +107,11 @@ class ChannelFullError(TickwireError, RuntimeError):
 
 
 class StaleClientError(TickwireError, LookupError):
-    """The handle's client has left."""
+    """The handle belongs to a client that has left."""
 
 
 class NotConnectedError(TickwireError, RuntimeError):
-    """The client's connection is not up."""
+    """The client isn't connected."""
 
 
 class GhostError(TickwireError, RuntimeError):

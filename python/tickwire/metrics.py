@@ -34,8 +34,8 @@ class ServerCollector(Collector):
     """Exports a server's counters and the state of its connections, read when Prometheus scrapes.
 
     The number of series doesn't grow with the clients, because values of single clients are exported as
-    quantiles. A scrape runs on Prometheus' thread. It delays the game's tick by some microseconds for each
-    client, and never for all clients at once.
+    quantiles. A scrape runs on Prometheus' thread. It may delay the game's tick by some microseconds for each
+    client.
 
     Args:
         server: the server. A closed server has no metrics.

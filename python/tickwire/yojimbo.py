@@ -39,5 +39,5 @@ class Profile:
     fold_hash: bool = False
     """Whether to mix :attr:`tickwire.Protocol.hash` into the protocol's id.
 
-    Sides with different protocols then can't connect. Both sides must use Tickwire.
+    If True, sides with different protocols can't connect, and both sides must use Tickwire.
     """

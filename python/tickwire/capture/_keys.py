@@ -14,7 +14,7 @@ from tickwire.errors import KeysError
 __all__ = ["DEVELOPMENT_KEY", "EndpointKeys", "opener", "read_keys"]
 
 DEVELOPMENT_KEY = b"TICKWIRE DEVELOPMENT KEY, PUBLIC"
-"""The public key of servers without a key."""
+"""The key of servers without a private key (development mode). Everyone knows it."""
 
 _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -34,8 +34,8 @@ class EndpointKeys:
 
 
 def read_keys(path: str | PathLike[str]) -> list[EndpointKeys]:
-    """Reads the keys of each endpoint from a file that ``Capture(keys=...)`` wrote, or a server's
-    private key alone, in 64 hex digits.
+    """Reads the keys of each endpoint from a file that ``Capture(keys=...)`` wrote. The file may also
+    contain only a server's private key, in 64 hex digits.
 
     Raises:
         OSError: the file can't be read.

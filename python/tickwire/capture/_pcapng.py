@@ -34,13 +34,13 @@ class Datagram:
     receiver: Address
     data: bytes
     outgoing: bool
-    """Whether the captured endpoint sent the datagram, not received it."""
+    """True if the captured endpoint sent the datagram; False if the endpoint received it."""
 
 
 def read_capture(path: str | PathLike[str]) -> Iterator[Datagram]:
     """Reads the datagrams of a capture in order, as they were sent.
 
-    A truncated last block, which a killed process leaves, ends the capture.
+    A killed process may leave a truncated last block, which is ignored.
 
     Raises:
         OSError: the file can't be read.

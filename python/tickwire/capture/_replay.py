@@ -21,14 +21,14 @@ class Replay:
     received.
 
     Make an endpoint on :attr:`network`, with :attr:`address` and the settings of the captured endpoint.
-    Iterate, and tick the endpoint in each iteration: there is one for each time at which the captured
-    endpoint received or sent. Packets of the new endpoint are dropped. With the same game and the same
-    ticks, it sends the same bytes. Without the game, it still receives the same messages, but actions of
-    the game, such as a kick, are missing.
+    Iterate over the replay, and tick the endpoint in each iteration. There is an iteration for each time at
+    which the captured endpoint received or sent. Packets of the new endpoint are dropped. With the same
+    game and the same ticks, the new endpoint sends the same bytes. Without the game, it still receives the
+    same messages, but actions of the game, such as a kick, are missing.
 
     Args:
         capture: the file that ``Capture`` wrote.
-        keys: the file that its ``keys`` wrote.
+        keys: the file of keys that ``Capture(keys=...)`` wrote.
         address: the endpoint's address, if the capture has several endpoints.
         linger: seconds to continue after the last datagram, so that timeouts happen.
 

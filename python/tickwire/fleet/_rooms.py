@@ -79,10 +79,10 @@ def room(
     save_every: float = 1.0,
     empty_rate: float | None = None,
 ) -> Callable[[_R], _R]:
-    """Makes a class a room. The class must have ``__init__(self, server)`` and ``tick(self, inbox)``. It
-    runs the game on the server passed to ``__init__``. Keep all state that must survive in the world's
-    ghosts (:meth:`World.save`). If a room moves or its machine dies, a new room object is made for a server
-    with the saved world.
+    """Makes a class a room. The class must have ``__init__(self, server)`` and ``tick(self, inbox)``. An
+    object of the class runs the game on the server passed to ``__init__``. Keep all state that must survive
+    in the world's ghosts (:meth:`World.save`). If a room moves or its machine dies, a new room object is
+    made for a server with the saved world.
 
     Args:
         protocol (Protocol): the game's protocol. It needs ghosts if any state of a room must survive.
@@ -92,7 +92,7 @@ def room(
             crash, the room continues from its last save.
         empty_rate (float | None, default None): ticks per second while the room is empty, 1 to the
             protocol's ``tick_rate``; None: 2, or ``tick_rate`` if it is less. When a player connects, a
-            tick starts at once. Set it to ``tick_rate`` if the world must continue without players.
+            tick starts at once. Use ``tick_rate`` if the world must continue without players.
 
     Raises:
         TypeError, ValueError: an argument is invalid.
@@ -221,12 +221,12 @@ def serve(
 ) -> None:
     """Runs one room in this process until its match is over, or until the process must end (Ctrl-C,
     SIGTERM). In the second case, the world is saved, and the next process that claims the room continues
-    from it.
+    from this world.
 
     Args:
         class_ (type): the class, decorated with :func:`room`.
         name (str): the room's name, 1 to 63 bytes.
-        address (AddressLike): the address that its server listens on.
+        address (AddressLike): the address that the room's server listens on.
         store (Store): the store for the room's world.
         public_addresses (list[AddressLike] | None, default None): the server's addresses in tokens, if they
             differ from ``address``.

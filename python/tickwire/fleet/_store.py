@@ -51,7 +51,7 @@ class Store(Protocol):
 
     def keep(self, claim: Claim, seconds: float, world: bytes | None = None) -> bool:
         """Extends the claim to this many seconds from now, and saves the world if one is given. Returns
-        False, and saves nothing, if this claim no longer has the room."""
+        False, and saves nothing, if the claim is no longer valid."""
 
     def release(self, claim: Claim) -> None:
         """Releases the room, so that another process can claim it at once. The saved world stays."""

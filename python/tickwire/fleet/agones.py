@@ -86,7 +86,7 @@ class GameServer:
     address: str = ""
     """The node's address; players reach the server there."""
     ports: Mapping[str, int] = field(default_factory=dict)
-    """The node's ports, by name in the manifest."""
+    """The node's ports, by their names in the manifest."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """The resource's labels."""
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -134,8 +134,8 @@ def lifecycle(server: Server | None = None, *, players: str | None = "players") 
     own loop.
 
     The sidecar may start later, be slow or fail. A separate thread repeats failed reports, and the game
-    doesn't wait. Without Agones (if the variable ``AGONES_SDK_HTTP_PORT`` isn't set), it does nothing and
-    logs this.
+    doesn't wait. Without Agones (if the variable ``AGONES_SDK_HTTP_PORT`` isn't set), the context manager
+    does nothing except logging this.
 
     Args:
         server (Server | None, default None): the server whose players are listed; None: no list.
@@ -212,7 +212,7 @@ class Lifecycle:
             self._say("/ready", {})
 
     def list_players(self, server: Server) -> None:
-        """Sets the server whose players are listed, if the server was made after the block was entered."""
+        """Sets the server whose players are listed. Use it if you make the server in the ``with`` block."""
         self._server = server
 
     def allocate(self) -> None:
@@ -411,8 +411,8 @@ LABEL = "room"
 
 def serve(class_: type, address: Any, *, store: Store, port: str = "default", local: str = "local") -> None:
     """Runs a room in a pod. It waits until the server is allocated for a room, claims the room, and runs it
-    to its end. If the pod must end before (SIGTERM), the world is saved, and the next server allocated for
-    this room continues from it.
+    to its end. If the pod must end before the room (SIGTERM), the world is saved, and the next server
+    allocated for this room continues from this world.
 
     Args:
         class_ (type): the class, decorated with :func:`tickwire.fleet.room`.

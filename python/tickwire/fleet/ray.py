@@ -66,8 +66,8 @@ class Rooms:
         return place
 
     def move(self, room: str) -> None:
-        """Moves a room, for example before its machine is shut down. The room ends here and continues where
-        Ray starts it again.
+        """Moves a room, for example before its machine is shut down. The room ends on its machine, and
+        continues on the machine on which Ray starts it again.
 
         Raises:
             ValueError: there is no such room.

@@ -1,6 +1,6 @@
 """A live view of a server. The game opens a stats port, to which watchers connect.
 
-``tickwire top`` shows it in a terminal.
+``tickwire top`` is a watcher that shows the server in a terminal.
 """
 
 from tickwire.live._port import StatsPort

@@ -44,8 +44,8 @@ class StatsPort:
 
     Args:
         server: the server to watch.
-        address: the address to listen on. Keep it on loopback, and use a tunnel, unless others must
-            reach it.
+        address: the address to listen on. Use a loopback address, which watchers on other machines reach
+            by a tunnel, unless these watchers must connect directly.
         key_file: a file with the key, in 64 hex digits; it is created if it doesn't exist.
         watchers: the most watchers at a time, up to 256.
 
@@ -96,7 +96,7 @@ class StatsPort:
 
     def publish(self) -> None:
         """Sends the server's state to watchers; call it once a tick. It sends at most ten times a second,
-        and only if there are watchers. Watchers can't make it raise.
+        and only if there are watchers. Nothing that a watcher sends raises an error here.
         """
         now = self._clock()
         if now < self._due or self._port.closed or self._server.closed:

@@ -44,7 +44,7 @@ class Lockstep:
     Args:
         peer: the peer whose players take part. Make the match in the tick of
             :class:`tickwire.peers.Started`, on all peers.
-        started: the event, with the seed and the time of the first turn.
+        started: the event :class:`tickwire.peers.Started`, which has the seed and the time of the first turn.
         commands: the classes of commands, made by :func:`tickwire.message`; the same list on all peers.
         pace: the pace of turns, equal on all peers. None: the default pace.
         objects: by class, the names of the fields that :meth:`check` compares in addition to ``id``; the
@@ -53,8 +53,8 @@ class Lockstep:
             element, in addition to ``objects``. Set it on all peers or on none.
         drop_after: seconds after which this player votes out a player who delays the game; None: never.
         drop_odd: whether a player whose world differs from the majority's is voted out.
-        saving: functions that save and load the world, for late players, healing and snapshots. None: not
-            supported.
+        saving: functions that save and load the world, for late players, players whose world differs, and
+            snapshots. None: not supported.
         recording: the file that records the match; None: no file.
 
     Raises:
@@ -232,7 +232,7 @@ class Lockstep:
         """Compares the world after a turn with the other players' worlds. Call it once for each turn that
         ran.
 
-        It takes one number from the shared generator.
+        Each call takes one number from the shared random generator, :attr:`random`.
 
         Args:
             objects: all objects to compare, in any order. Their classes are the keys of ``objects``.
@@ -244,8 +244,8 @@ class Lockstep:
         Raises:
             ValueError: two objects of a class have the same id, the turn isn't the newest, or there are more
                 than 60,000 objects or 1,048,576 values.
-            TypeError: a field's value isn't an integer of 64 bits, float, str, bytes or None. Compare the
-                parts of a tuple by properties of the class.
+            TypeError: a field's value isn't an integer of 64 bits, float, str, bytes or None. To compare a
+                tuple, give the class a property for each part of the tuple.
         """
         if not isinstance(turn, Turn):
             raise TypeError(f"turn must be a Turn, not {type(turn).__name__}")
@@ -303,7 +303,7 @@ class Lockstep:
     @property
     def joining(self) -> bool:
         """Whether this player is joining a running game and doesn't take part yet. After the world has
-        arrived, :meth:`turns` returns the turns that the other players have run.
+        arrived, :meth:`turns` returns the turns that the other players have already run.
         """
         if self._is_late and not self._core.joining and self._me in self._core.players:
             self._is_late = False
@@ -366,8 +366,8 @@ class Lockstep:
         self._core.set_speed(round(percent / 10))
 
     def vote(self, player: int, out: bool = True) -> None:
-        """Votes for removing a player, or withdraws the vote. If more than half of the other players agree,
-        the game continues without the player.
+        """Votes for removing a player, or withdraws the vote (``out=False``). If more than half of the other
+        players agree, the game continues without the player.
 
         Raises:
             ValueError: no other player has this number.
@@ -381,8 +381,8 @@ class Lockstep:
         self._core.vote(self._peer.time, player, out)
 
     def state(self) -> bytes:
-        """The world after the newest turn. Send it as a chunk to a player whose world differs, for
-        :meth:`load_state`.
+        """Returns the world after the newest turn. Send it as a chunk to a player whose world differs. The
+        player passes it to :meth:`load_state`.
 
         Raises:
             ValueError: there is no ``save``.

@@ -102,7 +102,9 @@ class RecordingDifference:
     turn: int | None
     """The first turn that differs; None: the settings differ."""
     what: Literal["settings", "end", "pace", "players", "commands", "world"]
-    """``"end"``: only one recording has the turn; ``"world"``: the checks differ."""
+    """The part that differs. ``"end"``: only one recording has the turn; ``"world"``: the worlds after the
+    turn differ.
+    """
     first: Any
     """The first recording's value."""
     second: Any
@@ -192,7 +194,7 @@ class Recording:
         return [it for it, _ in self._turns]
 
     def crcs(self) -> dict[int, int]:
-        """The CRC of each checked turn."""
+        """The CRC from :meth:`Lockstep.check` for each turn that was checked in the match, by number."""
         return {it[0]: check[0] for it, check in self._turns if check is not None}
 
     def seek(self, turn: int) -> Snapshot | None:
@@ -227,10 +229,10 @@ class Recording:
         arrays: Mapping[str, Any] | None = None,
     ) -> bool:
         """Returns whether the world after a turn equals the recorded world. Call it for the same turns as
-        in the match, because it takes a number from the generator.
+        in the match, because each call takes a number from the turn's random generator.
 
         Args:
-            fields: the ``objects`` of :class:`Lockstep`.
+            fields: the names of fields by class, as passed to :class:`Lockstep` as ``objects``.
             arrays: the current arrays, as the ``arrays`` function of :class:`Lockstep` returns them.
         """
         place = turn.number - self._turns[0][0][0] if self._turns else -1

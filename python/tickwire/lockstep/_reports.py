@@ -16,7 +16,7 @@ _ROW = 32
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Dropped:
-    """The game continues without a player, starting with a turn."""
+    """A player left or was voted out. The game continues without this player."""
 
     player: int
     """The player's number."""
@@ -96,8 +96,8 @@ class Difference:
     field: str | None
     """The field's name, or the array's name; None: only one of the two players has the object."""
     mine: int | float | None
-    """This player's value; strings and bytes as a hash. If only one player has the object, 1 for this
-    player.
+    """This player's value; strings and bytes as a hash. If only one player has the object: 1 if it is this
+    player, otherwise None.
     """
     theirs: int | float | None
     """The other player's value, as the other player reported it."""
@@ -105,7 +105,7 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DesyncReport:
-    """The differences between two players' worlds, found by comparing their logs."""
+    """The differences between the worlds of this player and another player."""
 
     turn: int
     """The turn after which the worlds differ."""

@@ -20,9 +20,9 @@ class Pace:
     """
 
     step: float = 0.033
-    """The length of a step in seconds."""
+    """The length of a simulation step in seconds."""
     steps: int = 3
-    """Steps in a turn, 1 to 16."""
+    """Simulation steps in a turn, 1 to 16."""
     delay: int = 2
     """Turns between giving a command and running it, 1 to 16."""
     adapt: bool = True
@@ -50,11 +50,11 @@ class Saving:
     """A function that restores the world from such bytes."""
     joining: bool | None = None
     """Whether new players can join while the game runs. They get the world as a chunk and load it. None:
-    yes, if ``save`` and ``load`` are given. The same on all peers.
+    yes, if ``save`` and ``load`` are given. This setting must be the same on all peers.
     """
     heal: bool = False
-    """Whether a player whose world differs gets the world of the majority, by ``save`` and ``load``. The
-    same on all peers.
+    """Whether a player whose world differs gets the world of the majority, by ``save`` and ``load``.
+    This setting must be the same on all peers.
     """
 
     def __post_init__(self) -> None:

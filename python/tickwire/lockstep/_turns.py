@@ -15,7 +15,9 @@ class Turn:
     """A turn to run now. All players get the same turn."""
 
     number: int
-    """The turn's number, counting from -delay. Turn 0 is the first that can have commands."""
+    """The turn's number. The first turn has the number ``-delay``. Turn 0 is the first that can have
+    commands.
+    """
     steps: int
     """Steps to simulate; 0 while the game is paused."""
     delay: int

@@ -184,8 +184,8 @@ class Simulation(Generic[_P]):
         self._stalled[endpoint] = self.now + seconds
 
     def at(self, seconds: float, action: Callable[[], object]) -> None:
-        """Schedules a function before the first tick at or after ``seconds`` of virtual time. Functions
-        with the same time run in the order in which they were scheduled.
+        """Schedules a function to run before the first tick at or after ``seconds`` of virtual time.
+        Functions with the same time run in the order in which they were scheduled.
         """
         check_seconds("seconds", seconds)
         if not callable(action):
@@ -227,8 +227,8 @@ class Simulation(Generic[_P]):
         return self._inboxes[endpoint]
 
     def run(self, seconds: float) -> dict[Server | Client, Collected]:
-        """Advances the time, like :meth:`ticks` without a body. Returns everything that each endpoint
-        received.
+        """Advances the time, like a loop over :meth:`ticks` with an empty body. Returns everything that
+        each endpoint received.
         """
         collected: dict[Server | Client, Collected] = {}
         for _ in self.ticks(seconds):
