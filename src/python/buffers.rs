@@ -12,7 +12,7 @@ pub(super) struct Raw(Box<ffi::Py_buffer>);
 impl Raw {
     /// # Errors
     /// The object has no buffer of this kind.
-    pub(super) fn get(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
+    pub(super) fn get(object: &Object<'_>, flags: c_int) -> PyResult<Self> {
         let mut raw = Raw(Box::new(ffi::Py_buffer::new()));
         // SAFETY: the interpreter fills in the Py_buffer, which stays where it is until it is released on drop; when
         // it fails, it leaves `obj` null, and releasing does nothing.
@@ -119,7 +119,7 @@ impl Drop for Raw {
 }
 
 /// Copies the numbers of a buffer of one dimension. `what` says in errors what else `name` may be.
-pub(super) fn column<T: Number>(name: &str, given: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<T>> {
+pub(super) fn column<T: Number>(name: &str, given: &Object<'_>, what: &str) -> PyResult<Vec<T>> {
     let other = match Raw::get(given, ffi::PyBUF_FULL_RO) {
         Err(_) => class_name(given),
         Ok(raw) => match raw.numbers(given.py())? {

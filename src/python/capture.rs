@@ -187,7 +187,7 @@ pub(crate) struct PacketOpener(Mutex<Opener>);
 #[pymethods]
 impl PacketOpener {
     #[new]
-    fn new(keys: Vec<Bound<'_, PyAny>>, tokens: Vec<PyRef<'_, ConnectToken>>) -> PyResult<Self> {
+    fn new(keys: Vec<Object<'_>>, tokens: Vec<PyRef<'_, ConnectToken>>) -> PyResult<Self> {
         let mut opener = Opener::new();
         for key in &keys {
             opener.add_private_key(extract_key(key)?);

@@ -34,7 +34,7 @@ impl Converted {
     pub(super) fn write<S: BitSink>(
         &self,
         node: &Node,
-        object: &Bound<'_, PyAny>,
+        object: &Object<'_>,
         sink: &mut S,
     ) -> Result<(), Refusal> {
         let (item, converted) = self.to_wire(object)?;
@@ -46,10 +46,7 @@ impl Converted {
     }
 
     /// The shape on the wire, and how an object is converted to it.
-    pub(super) fn to_wire<'py>(
-        &self,
-        object: &Bound<'py, PyAny>,
-    ) -> Result<(&Shape, Bound<'py, PyAny>), Refusal> {
+    pub(super) fn to_wire<'py>(&self, object: &Object<'py>) -> Result<(&Shape, Object<'py>), Refusal> {
         let py = object.py();
         check_instance(object, &self.class)?;
         let converted =
@@ -63,7 +60,7 @@ impl Converted {
         node: &Node,
         body: &[u8],
         at: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let value = self.item.load::<CONVERT>(py, node, body, at)?;
         if CONVERT { self.from_wire.bind(py).call1((value,)) } else { Ok(value) }
     }
@@ -73,7 +70,7 @@ impl Converted {
 pub(super) fn write_tuple<S: BitSink>(
     shapes: &[Arc<Shape>],
     schema: &Schema,
-    object: &Bound<'_, PyAny>,
+    object: &Object<'_>,
     sink: &mut S,
 ) -> Result<(), Refusal> {
     let parts = parts(object, shapes.len())?;
@@ -90,7 +87,7 @@ pub(super) fn load_tuple<'py, const CONVERT: bool>(
     schema: &Schema,
     body: &[u8],
     at: usize,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Object<'py>> {
     let parts = shapes.iter().zip(schema.fields());
     let parts =
         parts.map(|(shape, field)| shape.load::<CONVERT>(py, field.node(), body, at + field.offset()));
@@ -101,10 +98,10 @@ pub(super) fn load_tuple<'py, const CONVERT: bool>(
 pub(super) fn write_set<S: BitSink>(
     shape: &Shape,
     list: &List,
-    object: &Bound<'_, PyAny>,
+    object: &Object<'_>,
     sink: &mut S,
 ) -> Result<(), Refusal> {
-    let parts: Vec<Bound<'_, PyAny>> = if let Ok(set) = object.cast::<PySet>() {
+    let parts: Vec<Object<'_>> = if let Ok(set) = object.cast::<PySet>() {
         set.iter().collect()
     } else if let Ok(set) = object.cast::<PyFrozenSet>() {
         set.iter().collect()
@@ -128,7 +125,7 @@ pub(super) fn load_set<'py, const CONVERT: bool>(
     list: &List,
     body: &[u8],
     at: usize,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Object<'py>> {
     let (from, count) = list.items(body, at).ok_or_else(broken)?;
     let load = |i| shape.load::<CONVERT>(py, list.item(), body, from + i * list.stride());
     let objects = (0..count).map(load).collect::<PyResult<Vec<_>>>()?;
@@ -145,7 +142,7 @@ pub(super) fn load_set<'py, const CONVERT: bool>(
 pub(super) fn write_map<S: BitSink>(
     shapes: &(Arc<Shape>, Arc<Shape>),
     list: &List,
-    object: &Bound<'_, PyAny>,
+    object: &Object<'_>,
     sink: &mut S,
 ) -> Result<(), Refusal> {
     let Ok(dict) = object.cast::<PyDict>() else { return Err(Refusal::of_type("a dict")) };
@@ -154,7 +151,7 @@ pub(super) fn write_map<S: BitSink>(
     let (mut keys, mut written) = (Vec::with_capacity(dict.len()), Vec::with_capacity(dict.len()));
     // A copy: the objects' own code may change the dict.
     for entry in dict.items() {
-        let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = entry.extract().map_err(Refusal::Raised)?;
+        let (key, value): (Object<'_>, Object<'_>) = entry.extract().map_err(Refusal::Raised)?;
         let mut writer = BitWriter::new();
         let wrote = shapes.0.write(key_field.node(), &key, &mut writer);
         wrote.map_err(|refusal| refusal.within(" (key)", &key))?;
@@ -175,7 +172,7 @@ pub(super) fn load_map<'py, const CONVERT: bool>(
     list: &List,
     body: &[u8],
     at: usize,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Object<'py>> {
     let Node::Nested(entry) = list.item() else { return Err(broken()) };
     let [key_field, value_field] = entry.fields() else { return Err(broken()) };
     let (from, count) = list.items(body, at).ok_or_else(broken)?;
@@ -195,7 +192,7 @@ pub(super) fn load_map<'py, const CONVERT: bool>(
 
 /// Refuses items that share a hash, more than a few of them: hashes of Python's numbers, and of tuples of
 /// them, are predictable.
-fn check_hashes(objects: &[Bound<'_, PyAny>]) -> PyResult<()> {
+fn check_hashes(objects: &[Object<'_>]) -> PyResult<()> {
     if objects.len() <= MAX_OF_ONE_HASH {
         return Ok(());
     }
@@ -207,7 +204,7 @@ fn check_hashes(objects: &[Bound<'_, PyAny>]) -> PyResult<()> {
     Ok(())
 }
 
-fn same(error: ItemsError, parts: &[Bound<'_, PyAny>]) -> Refusal {
+fn same(error: ItemsError, parts: &[Object<'_>]) -> Refusal {
     match error {
         ItemsError::Value(error) => error.into(),
         ItemsError::Same(a, b) => {
@@ -223,7 +220,7 @@ fn same(error: ItemsError, parts: &[Bound<'_, PyAny>]) -> Refusal {
 pub(super) fn write_union<S: BitSink>(
     classes: &[Nested],
     union: &Union,
-    object: &Bound<'_, PyAny>,
+    object: &Object<'_>,
     sink: &mut S,
 ) -> Result<(), Refusal> {
     let found = classes.iter().position(|nested| nested.class().is(object.get_type()));
@@ -240,7 +237,7 @@ pub(super) fn load_union<'py, const CONVERT: bool>(
     union: &Union,
     body: &[u8],
     at: usize,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Object<'py>> {
     let (number, _, row) = union.load(body, at).ok_or_else(broken)?;
     classes.get(number).ok_or_else(broken)?.load::<CONVERT>(py, body, row)
 }

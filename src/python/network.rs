@@ -34,16 +34,13 @@ impl SimulatedNetwork {
         SimulatedNetwork(VirtualNetwork::replaying(drawn, UnixSeconds(epoch)))
     }
 
-    fn _advance_to(&self, nanoseconds: u64) {
-        self.0.advance(Instant::from_nanos(nanoseconds) - self.0.now());
-    }
-
-    fn _deliver(&self, sender: Address, receiver: Address, datagram: &[u8]) {
-        self.0.deliver(sender.0, receiver.0, datagram);
-    }
-
-    fn _random(&self) -> u64 {
-        random(&mut self.0.clone())
+    methods! {
+        _advance_to(nanoseconds: u64) = self.0.advance(Instant::from_nanos(nanoseconds) - self.0.now());
+        _deliver(sender: Address, receiver: Address, datagram: &[u8]) =
+            self.0.deliver(sender.0, receiver.0, datagram);
+        _random() -> u64 = random(&mut self.0.clone());
+        advance(#[seconds(MAX_STEP)] seconds: Duration) = self.0.advance(seconds);
+        heal() = self.0.partition(&[]);
     }
 
     properties! {
@@ -51,10 +48,6 @@ impl SimulatedNetwork {
         now: f64 = self.0.now().as_secs_f64();
         unix: u64 = self.0.unix().0;
         counters: PyResult<Bound<'py, PyDict>> = counts(py, self.0.counters().iter());
-    }
-
-    fn advance(&self, #[seconds(MAX_STEP)] seconds: Duration) {
-        self.0.advance(seconds);
     }
 
     fn set_conditions(
@@ -79,16 +72,12 @@ impl SimulatedNetwork {
     }
 
     fn partition(&self, parts: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let hosts = |part: Bound<'_, PyAny>| -> PyResult<Vec<_>> {
+        let hosts = |part: Object<'_>| -> PyResult<Vec<_>> {
             part.try_iter()?.map(|host| Ok(host?.extract::<Address>()?.0)).collect()
         };
         let parts: Vec<_> = parts.iter().map(hosts).collect::<PyResult<_>>()?;
         self.0.partition(&parts);
         Ok(())
-    }
-
-    fn heal(&self) {
-        self.0.partition(&[]);
     }
 
     fn move_host(&self, py: Python<'_>, address: Address, to: Address) -> PyResult<Address> {

@@ -51,7 +51,7 @@ impl Schema {
         self.attributes.iter().map(pair).collect()
     }
 
-    fn check(&self, message: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn check(&self, message: &Object<'_>) -> PyResult<()> {
         self.write(message, None, &mut Measure::new())
     }
 }
@@ -91,7 +91,7 @@ impl Schema {
     #[inline]
     pub(super) fn write(
         &self,
-        message: &Bound<'_, PyAny>,
+        message: &Object<'_>,
         slots: Option<&Slots>,
         sink: &mut impl BitSink,
     ) -> PyResult<()> {
@@ -102,10 +102,10 @@ impl Schema {
     /// [`Schema::write`] whose refusal comes with the field's index and value.
     pub(super) fn write_fields<'py>(
         &self,
-        message: &Bound<'py, PyAny>,
+        message: &Object<'py>,
         slots: Option<&Slots>,
         sink: &mut impl BitSink,
-    ) -> Result<(), (usize, Bound<'py, PyAny>, Refusal)> {
+    ) -> Result<(), (usize, Object<'py>, Refusal)> {
         let slots = slots.and_then(|slots| slots.of(message));
         for (i, (field, attribute)) in self.core.fields().iter().zip(&self.attributes).enumerate() {
             let object = match slots {
@@ -128,7 +128,7 @@ impl Schema {
         &self,
         body: &[u8],
         row: usize,
-        message: &Bound<'_, PyAny>,
+        message: &Object<'_>,
         slots: Option<&Slots>,
     ) -> PyResult<()> {
         let py = message.py();

@@ -53,10 +53,10 @@ impl Sent {
 #[derive(Clone, Copy)]
 pub(super) struct Sending<'a, 'py> {
     /// A message or a [`Batch`].
-    pub(super) message: &'a Bound<'py, PyAny>,
-    pub(super) channel: Option<&'a Bound<'py, PyAny>>,
-    pub(super) key: Option<&'a Bound<'py, PyAny>>,
-    pub(super) tag: Option<&'a Bound<'py, PyAny>>,
+    pub(super) message: &'a Object<'py>,
+    pub(super) channel: Option<&'a Object<'py>>,
+    pub(super) key: Option<&'a Object<'py>>,
+    pub(super) tag: Option<&'a Object<'py>>,
     pub(super) notify: bool,
 }
 
@@ -85,7 +85,7 @@ impl Endpoint {
         if let Ok(batch) = message.cast_exact::<Batch>() {
             return Rows::new(protocol, batch, sending).map(EncodedMessages::Rows);
         }
-        let number = |name, given: Option<&Bound<'_, PyAny>>| {
+        let number = |name, given: Option<&Object<'_>>| {
             given.map_or(Ok(0), |given| checks::within(name, given, "", 0, u32::MAX))
         };
         let options = SendOptions { key: number("key", key)?, tag: number("tag", tag)?, notify };
@@ -122,7 +122,7 @@ impl Endpoint {
         py: Python<'_>,
         peer: PeerHandle,
         data: &[u8],
-        channel: &Bound<'_, PyAny>,
+        channel: &Object<'_>,
         tag: u32,
     ) -> PyResult<Py<PyAny>> {
         let channel = self.protocol.get().channel(Some(channel), None)?;

@@ -84,7 +84,7 @@ impl Numbered {
         Numbered { class: class.map(|class| class.clone().unbind()), values, places, by_object }
     }
 
-    fn number(&self, object: &Bound<'_, PyAny>) -> Result<i64, Refusal> {
+    fn number(&self, object: &Object<'_>) -> Result<i64, Refusal> {
         let py = object.py();
         if let Some(number) = self.by_object.get(&(object.as_ptr() as usize)) {
             return Ok(*number);
@@ -104,7 +104,7 @@ impl Numbered {
         Err(Refusal::of_bound(format!("one of {}", shown.join(", "))))
     }
 
-    fn object<'py>(&self, py: Python<'py>, number: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+    fn object<'py>(&self, py: Python<'py>, number: Value<'_>) -> PyResult<Object<'py>> {
         let number = match number {
             Value::Int(number) => Some(number),
             Value::Uint(number) => i64::try_from(number).ok(),
@@ -123,14 +123,14 @@ impl FlagClass {
         Ok(FlagClass { class: class.clone().unbind(), known })
     }
 
-    fn value(&self, object: &Bound<'_, PyAny>) -> Result<Value<'static>, Refusal> {
+    fn value(&self, object: &Object<'_>) -> Result<Value<'static>, Refusal> {
         let py = object.py();
         check_instance(object, &self.class)?;
         let value = object.getattr(intern!(py, "value")).map_err(Refusal::Raised)?;
         integer(&value).map(Value::Int128)
     }
 
-    fn flags<'py>(&self, py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+    fn flags<'py>(&self, py: Python<'py>, value: Value<'_>) -> PyResult<Object<'py>> {
         let Value::Uint(bits) = value else { return Err(broken()) };
         match usize::try_from(bits).ok().and_then(|bits| self.known.get(bits)) {
             Some(flags) => Ok(flags.bind(py).clone()),
@@ -153,7 +153,7 @@ impl Nested {
         self.schema.get()
     }
 
-    pub(super) fn write<S: BitSink>(&self, object: &Bound<'_, PyAny>, sink: &mut S) -> Result<(), Refusal> {
+    pub(super) fn write<S: BitSink>(&self, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
         let schema = self.schema.get();
         schema.write_fields(object, Some(&self.slots), sink).map_err(|(field, object, refusal)| {
             refusal.within(&format!(".{}", schema.field_name(field)), &object)
@@ -165,7 +165,7 @@ impl Nested {
         py: Python<'py>,
         body: &[u8],
         at: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let object = self.slots.make(py)?;
         self.schema.get().load::<CONVERT>(body, at, &object, Some(&self.slots))?;
         Ok(object)
@@ -183,7 +183,7 @@ impl Shape {
     pub(super) fn write<S: BitSink>(
         &self,
         node: &Node,
-        object: &Bound<'_, PyAny>,
+        object: &Object<'_>,
         sink: &mut S,
     ) -> Result<(), Refusal> {
         match (self, node) {
@@ -198,12 +198,7 @@ impl Shape {
         }
     }
 
-    fn write_leaf<S: BitSink>(
-        &self,
-        leaf: &Leaf,
-        object: &Bound<'_, PyAny>,
-        sink: &mut S,
-    ) -> Result<(), Refusal> {
+    fn write_leaf<S: BitSink>(&self, leaf: &Leaf, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
         let mut floats = [0.0; NUMBERS];
         let value = self.leaf_value(object, &mut floats)?;
         Ok(leaf.write(value, sink)?)
@@ -212,7 +207,7 @@ impl Shape {
     /// The value of a single object, not yet checked against any bound; a vector's numbers go into `floats`.
     pub(super) fn leaf_value<'a>(
         &self,
-        object: &'a Bound<'_, PyAny>,
+        object: &'a Object<'_>,
         floats: &'a mut [f64; NUMBERS],
     ) -> Result<Value<'a>, Refusal> {
         Ok(match self {
@@ -232,12 +227,7 @@ impl Shape {
         })
     }
 
-    fn write_parts<S: BitSink>(
-        &self,
-        node: &Node,
-        object: &Bound<'_, PyAny>,
-        sink: &mut S,
-    ) -> Result<(), Refusal> {
+    fn write_parts<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
         match (self, node) {
             (Shape::List(shape) | Shape::Items(shape), Node::List(list)) => {
                 let expected = if let Shape::List(_) = self { "a list" } else { "a tuple" };
@@ -287,7 +277,7 @@ impl Shape {
         node: &Node,
         body: &[u8],
         at: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         match (self, node) {
             (Shape::Plain(_) | Shape::Floats(_), Node::Leaf(leaf)) => to_python(py, value(leaf, body, at)?),
             (Shape::Optional(shape), Node::Optional(optional)) => {
@@ -310,7 +300,7 @@ impl Shape {
         node: &Node,
         body: &[u8],
         at: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         match (self, node) {
             (Shape::Converted(converted), node) => converted.load::<CONVERT>(py, node, body, at),
             (Shape::List(shape), Node::List(list)) => {
@@ -361,13 +351,13 @@ fn instance_of(class: &Py<PyType>, py: Python<'_>) -> Refusal {
     Refusal::of_type(format!("a {name}"))
 }
 
-pub(super) fn check_instance(object: &Bound<'_, PyAny>, class: &Py<PyType>) -> Result<(), Refusal> {
+pub(super) fn check_instance(object: &Object<'_>, class: &Py<PyType>) -> Result<(), Refusal> {
     let is_instance = object.is_instance(class.bind(object.py())).map_err(Refusal::Raised)?;
     if is_instance { Ok(()) } else { Err(instance_of(class, object.py())) }
 }
 
 /// The parts of a tuple of fixed length.
-pub(super) fn parts<'py>(object: &Bound<'py, PyAny>, count: usize) -> Result<Bound<'py, PyTuple>, Refusal> {
+pub(super) fn parts<'py>(object: &Object<'py>, count: usize) -> Result<Bound<'py, PyTuple>, Refusal> {
     let parts = items(object, "a tuple")?;
     if parts.len() != count {
         let bound = format!("a tuple of {count}, not {}", parts.len());
@@ -378,7 +368,7 @@ pub(super) fn parts<'py>(object: &Bound<'py, PyAny>, count: usize) -> Result<Bou
 
 /// A copy of a list's or tuple's objects: their own code may change the list.
 pub(super) fn items<'py>(
-    object: &Bound<'py, PyAny>,
+    object: &Object<'py>,
     expected: &'static str,
 ) -> Result<Bound<'py, PyTuple>, Refusal> {
     if let Ok(tuple) = object.cast::<PyTuple>() {
@@ -388,7 +378,7 @@ pub(super) fn items<'py>(
 }
 
 /// The slots of a dict with their objects, in slot order.
-fn entries<'py>(object: &Bound<'py, PyAny>) -> Result<Vec<(i128, Bound<'py, PyAny>)>, Refusal> {
+fn entries<'py>(object: &Object<'py>) -> Result<Vec<(i128, Object<'py>)>, Refusal> {
     let Ok(dict) = object.cast::<PyDict>() else { return Err(Refusal::of_type("a dict")) };
     let mut entries = Vec::with_capacity(dict.len());
     for entry in dict.items() {
@@ -403,7 +393,7 @@ fn entries<'py>(object: &Bound<'py, PyAny>) -> Result<Vec<(i128, Bound<'py, PyAn
 }
 
 /// Takes exactly `floats.len()` floats from a tuple, a list or another sequence.
-fn fill(floats: &mut [f64], object: &Bound<'_, PyAny>) -> Result<(), Refusal> {
+fn fill(floats: &mut [f64], object: &Object<'_>) -> Result<(), Refusal> {
     let count = floats.len();
     let wrong = |length| wrong_count(length, count);
     if let Ok(tuple) = object.cast::<PyTuple>() {
@@ -432,12 +422,12 @@ fn wrong_count(length: Option<usize>, count: usize) -> Refusal {
     }
 }
 
-fn component(object: &Bound<'_, PyAny>, i: usize) -> Result<f64, Refusal> {
+fn component(object: &Object<'_>, i: usize) -> Result<f64, Refusal> {
     float(object).map_err(|refusal| refusal.within(&format!("[{i}]"), object))
 }
 
 /// Takes translation, rotation and scale of a `Transform`.
-fn fill_transform(numbers: &mut [f64; NUMBERS], object: &Bound<'_, PyAny>) -> Result<(), Refusal> {
+fn fill_transform(numbers: &mut [f64; NUMBERS], object: &Object<'_>) -> Result<(), Refusal> {
     let expected = "a Transform";
     let parts = items(object, expected)?;
     if parts.len() != 3 {
@@ -453,7 +443,7 @@ fn fill_transform(numbers: &mut [f64; NUMBERS], object: &Bound<'_, PyAny>) -> Re
 }
 
 /// Makes a `Transform` of a row's numbers.
-fn transform<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+fn transform<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Object<'py>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let Value::Cells(cells) = value else { return Err(broken()) };
     let part =

@@ -31,7 +31,7 @@ const MAX_LEAD: f64 = 10.0;
 /// # Errors
 /// Names the argument that is wrong.
 pub(super) fn about(
-    inputs: Option<&Bound<'_, PyAny>>,
+    inputs: Option<&Object<'_>>,
     rate: Option<u32>,
 ) -> PyResult<Option<(ServerTime, Option<Class>)>> {
     let Some(rate) = rate else {
@@ -91,7 +91,7 @@ fn player<T>(client: &Client, work: impl FnOnce(&mut Player, Instant) -> T) -> P
 }
 
 /// Sends an input, and gives its ticks and what each of them carries: [`Client::send_input`].
-fn stamp(client: &Client, input: &Bound<'_, PyAny>) -> PyResult<(Range<u32>, Vec<Encoded>)> {
+fn stamp(client: &Client, input: &Object<'_>) -> PyResult<(Range<u32>, Vec<Encoded>)> {
     let protocol = client.endpoint.protocol.get();
     let class = protocol.input_class.as_ref().ok_or_else(no_inputs)?;
     if !input.get_type().is(class.class()) {
@@ -124,17 +124,14 @@ pub(super) fn seen_by(state: &mut State, peer: PeerHandle) -> PyResult<Option<f6
 
 #[pymethods]
 impl Client {
-    fn send_input<'py>(&self, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyRange>> {
+    fn send_input<'py>(&self, input: &Object<'py>) -> PyResult<Bound<'py, PyRange>> {
         let (ticks, _) = stamp(self, input)?;
         PyRange::new(input.py(), ticks.start as isize, ticks.end as isize)
     }
 
     /// As ``send_input``, and what the server reads for each of the ticks: inputs rounded to their fields, and only the
     /// first with presses.
-    fn _send_input<'py>(
-        &self,
-        input: &Bound<'py, PyAny>,
-    ) -> PyResult<(Bound<'py, PyRange>, Vec<Bound<'py, PyAny>>)> {
+    fn _send_input<'py>(&self, input: &Object<'py>) -> PyResult<(Bound<'py, PyRange>, Vec<Object<'py>>)> {
         let py = input.py();
         let (ticks, carried) = stamp(self, input)?;
         let class = self.endpoint.protocol.get().input_class.as_ref().ok_or_else(no_inputs)?;
@@ -324,7 +321,7 @@ impl Inputs {
         __repr__: PyResult<String> = Ok(format!("<Inputs of {} clients>", self.__len__()?));
     }
 
-    fn get<'py>(&self, client: &Bound<'py, ClientHandle>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn get<'py>(&self, client: &Bound<'py, ClientHandle>) -> PyResult<Option<Object<'py>>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
         let peer = client.get().core;
         let body = self.asked(|timing| {
@@ -382,7 +379,7 @@ impl Inputs {
         })
     }
 
-    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Object<'py>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
         let schema = class.schema().ok_or_else(no_inputs)?.bind(py).clone();
         let (mut rows, mut arena) = (Vec::new(), Vec::new());

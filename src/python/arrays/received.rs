@@ -41,7 +41,7 @@ impl Received {
     pub(in crate::python) fn array<'py>(
         this: &Arc<Self>,
         schema: &Bound<'py, Schema>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let py = schema.py();
         // Looked up once: importing a loaded module takes longer than making an array.
         static NDARRAY: PyOnceLock<Option<Py<PyAny>>> = PyOnceLock::new();
@@ -63,7 +63,7 @@ pub(super) fn array<'py>(
     rows: Vec<u8>,
     count: usize,
     arena: Vec<u8>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Object<'py>> {
     let core = &schema.get().core;
     let (format, stride) = (schema.get().rows.format(core, false), core.row_size());
     let received = Received { rows, stride, count, format, arena: Arc::new(arena), headed: false };

@@ -37,7 +37,7 @@ impl Callbacks {
     }
 
     /// Calls the event's method, if the class has it.
-    fn call(self, event: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn call(self, event: &Object<'_>) -> PyResult<()> {
         let py = event.py();
         let has = |method: u8| self.0 & method != 0;
         if has(CHANGED)
@@ -73,7 +73,7 @@ impl Callbacks {
 /// # Errors
 /// Naming the class and its method.
 pub(in crate::python) fn check_columns(
-    columns: &[Bound<'_, PyAny>],
+    columns: &[Object<'_>],
     classes: &[(Py<PyType>, Py<Properties>)],
     made: &[(usize, Py<PyType>)],
 ) -> PyResult<()> {

@@ -14,28 +14,16 @@ pub(crate) struct ClientWorld {
 
 #[pymethods]
 impl ClientWorld {
-    fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        objects(&self.population, class_)
-    }
-
-    fn mine<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Ghost>>> {
-        mine(&self.population, class_)
-    }
-
-    fn others<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        others(&self.population, class_)
-    }
-
-    fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
-        self.population.rows_of(class_).cloned().map(GhostArrays)
-    }
-
-    fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
-        owns(&self.population, ghost)
-    }
-
-    fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
-        self.population.live(ghost).map(|live| live.row)
+    methods! {
+        objects(class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> = objects(&self.population, class_);
+        mine(class_: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> = mine(&self.population, class_);
+        others(class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> = others(&self.population, class_);
+        arrays(class_: &Object<'_>) -> PyResult<GhostArrays> =
+            self.population.rows_of(class_).cloned().map(GhostArrays);
+        owns(ghost: &Bound<'_, Ghost>) -> PyResult<bool> = owns(&self.population, ghost);
+        row(ghost: &Bound<'_, Ghost>) -> PyResult<u32> = self.population.live(ghost).map(|live| live.row);
+        awaits(class_: &Object<'_>, number: &Object<'_>) -> PyResult<bool> =
+            Ok(matches!(self.find(class_, number)?, Found::Awaited));
     }
 
     fn id_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
@@ -47,17 +35,13 @@ impl ClientWorld {
 
     fn ghost_of<'py>(
         &self,
-        class_: &Bound<'py, PyAny>,
-        number: &Bound<'py, PyAny>,
+        class_: &Object<'py>,
+        number: &Object<'py>,
     ) -> PyResult<Option<Bound<'py, Ghost>>> {
         Ok(match self.find(class_, number)? {
             Found::Here(ghost) => Some(ghost),
             Found::Gone | Found::Awaited => None,
         })
-    }
-
-    fn awaits(&self, class_: &Bound<'_, PyAny>, number: &Bound<'_, PyAny>) -> PyResult<bool> {
-        Ok(matches!(self.find(class_, number)?, Found::Awaited))
     }
 
     fn view<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, WorldView>> {
@@ -74,7 +58,7 @@ impl ClientWorld {
         self.view.bind(py).get().set_playing(Playing { delay, extrapolation, rest })
     }
 
-    fn __contains__(&self, ghost: &Bound<'_, PyAny>) -> bool {
+    fn __contains__(&self, ghost: &Object<'_>) -> bool {
         ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
     }
 
@@ -105,7 +89,7 @@ impl ClientWorld {
         self.view.bind(py).get().delay()
     }
 
-    fn find<'py>(&self, class: &Bound<'py, PyAny>, number: &Bound<'py, PyAny>) -> PyResult<Found<'py>> {
+    fn find<'py>(&self, class: &Object<'py>, number: &Object<'py>) -> PyResult<Found<'py>> {
         let rows = self.population.rows_of(class)?;
         let number = bounded("number", number, 0, u32::MAX)?;
         let Some(shared) = self.state.upgrade() else { return Ok(Found::Gone) };
@@ -117,16 +101,13 @@ impl ClientWorld {
 const SELF: u64 = 1;
 
 /// Returns the objects of a class, by row.
-pub(super) fn objects<'py>(
-    population: &Population,
-    class: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyList>> {
+pub(super) fn objects<'py>(population: &Population, class: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
     filtered(population, class, |_, _| true)
 }
 
 fn filtered<'py>(
     population: &Population,
-    class: &Bound<'py, PyAny>,
+    class: &Object<'py>,
     filter: impl Fn(&GhostRows, u32) -> bool,
 ) -> PyResult<Bound<'py, PyList>> {
     let (py, rows) = (class.py(), population.rows_of(class)?);
@@ -135,20 +116,14 @@ fn filtered<'py>(
 }
 
 /// Returns the first object of a class that the client owns.
-pub(super) fn mine<'py>(
-    population: &Population,
-    class: &Bound<'py, PyAny>,
-) -> PyResult<Option<Bound<'py, Ghost>>> {
+pub(super) fn mine<'py>(population: &Population, class: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> {
     let rows = population.rows_of(class)?;
     let own = rows.alive_rows().into_iter().find(|row| rows.owner(*row) == SELF);
     own.map(|row| rows.object(class.py(), row)).transpose()
 }
 
 /// Returns the objects of a class that the client doesn't own, by row.
-pub(super) fn others<'py>(
-    population: &Population,
-    class: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyList>> {
+pub(super) fn others<'py>(population: &Population, class: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
     filtered(population, class, |rows, row| rows.owner(row) != SELF)
 }
 

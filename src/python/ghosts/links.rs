@@ -133,12 +133,7 @@ impl Links {
     ///
     /// # Errors
     /// It is no ghost that may stand there, or none of this world.
-    pub(super) fn number_of(
-        &self,
-        rows: &GhostRows,
-        property: usize,
-        value: &Bound<'_, PyAny>,
-    ) -> PyResult<u32> {
+    pub(super) fn number_of(&self, rows: &GhostRows, property: usize, value: &Object<'_>) -> PyResult<u32> {
         if value.is_none() {
             return Ok(NO_GHOST);
         }
@@ -181,7 +176,7 @@ impl Links {
 }
 
 #[cold]
-pub(super) fn wrong_class(properties: &Properties, property: usize, value: &Bound<'_, PyAny>) -> PyErr {
+pub(super) fn wrong_class(properties: &Properties, property: usize, value: &Object<'_>) -> PyErr {
     FieldTypeError::new_err((
         properties.name().to_owned(),
         properties.property_name(property).to_owned(),

@@ -122,7 +122,7 @@ pub(super) fn cells<'py>(
     rows: usize,
     writable: bool,
     (format, count): (&'static CStr, Option<usize>),
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Object<'py>> {
     let item = memory.size / count.unwrap_or(1).max(1);
     let mut layout = columns::Layout::rows(memory.address(), rows, memory.size, item, format.into());
     layout.dimensions += i32::from(count.is_some());

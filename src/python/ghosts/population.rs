@@ -14,7 +14,7 @@ pub(in crate::python) struct Population {
 
 /// Reads a dict of ghost classes to derived classes that a client makes instead.
 pub(in crate::python) fn made_classes(
-    given: Option<&Bound<'_, PyAny>>,
+    given: Option<&Object<'_>>,
     classes: &[(Py<PyType>, Py<Properties>)],
 ) -> PyResult<Vec<(usize, Py<PyType>)>> {
     let (mut made, Some(given)) = (Vec::new(), given) else { return Ok(Vec::new()) };
@@ -98,7 +98,7 @@ impl Population {
     ///
     /// # Errors
     /// The class is none of the protocol's.
-    pub(super) fn rows_of(&self, class: &Bound<'_, PyAny>) -> PyResult<&Arc<GhostRows>> {
+    pub(super) fn rows_of(&self, class: &Object<'_>) -> PyResult<&Arc<GhostRows>> {
         if let Some(rows) = self.classes.iter().find(|rows| rows.is_of(class)) {
             return Ok(rows);
         }

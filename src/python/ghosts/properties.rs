@@ -42,7 +42,7 @@ impl Properties {
     fn new(
         schema: Bound<'_, Schema>,
         conditions: Vec<String>,
-        capacity: &Bound<'_, PyAny>,
+        capacity: &Object<'_>,
         rules: Vec<RuleSpec>,
         coded: bool,
         references: Vec<Option<String>>,
@@ -77,7 +77,7 @@ impl Properties {
         declared: Py<PyAny> = self.declared.clone_ref(py);
     }
 
-    fn set_defaults(&self, ghost: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn set_defaults(&self, ghost: &Object<'_>) -> PyResult<()> {
         let defaults = self.values(ghost, |property, value| match value.is_none() {
             true => Ok(NO_GHOST),
             false => Err(wrong_class(self, property, value)),
@@ -92,7 +92,7 @@ impl Properties {
 
 impl Properties {
     /// The properties of a class made by `@tickwire.ghost`.
-    pub(in crate::python) fn of<'py>(class: &Bound<'py, PyAny>) -> Option<Bound<'py, Properties>> {
+    pub(in crate::python) fn of<'py>(class: &Object<'py>) -> Option<Bound<'py, Properties>> {
         let py = class.py();
         let own = class.cast::<PyType>().ok()?.getattr(intern!(py, "__dict__")).ok()?;
         own.get_item(intern!(py, "__tickwire_properties__")).ok()?.cast_into().ok()
@@ -167,8 +167,8 @@ impl Properties {
     /// FieldError or FieldTypeError, when one can't be written.
     pub(super) fn values(
         &self,
-        ghost: &Bound<'_, PyAny>,
-        number_of: impl Fn(usize, &Bound<'_, PyAny>) -> PyResult<u32>,
+        ghost: &Object<'_>,
+        number_of: impl Fn(usize, &Object<'_>) -> PyResult<u32>,
     ) -> PyResult<Vec<Vec<u8>>> {
         let each = (0..self.len()).map(|property| {
             let value = ghost.getattr(self.attribute_name(ghost.py(), property))?;
@@ -236,7 +236,7 @@ impl Properties {
     ///
     /// # Errors
     /// FieldError or FieldTypeError, when it can't be written.
-    pub(super) fn cell(&self, property: usize, object: &Bound<'_, PyAny>, cell: &mut [u8]) -> PyResult<()> {
+    pub(super) fn cell(&self, property: usize, object: &Object<'_>, cell: &mut [u8]) -> PyResult<()> {
         store(self.shape(property), self.core(property).field().node(), object, cell)
             .map_err(|refusal| refusal.raise(self.name(), self.property_name(property), object))
     }
@@ -245,7 +245,7 @@ impl Properties {
     ///
     /// # Errors
     /// FieldError or FieldTypeError, when it can't be written.
-    pub(super) fn body(&self, property: usize, object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    pub(super) fn body(&self, property: usize, object: &Object<'_>) -> PyResult<Vec<u8>> {
         let mut writer = BitWriter::new();
         self.shape(property)
             .write(self.core(property).field().node(), object, &mut writer)
@@ -264,7 +264,7 @@ impl Properties {
         property: usize,
         body: &[u8],
         at: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         self.shape(property).load::<CONVERT>(py, self.core(property).field().node(), body, at)
     }
 }
@@ -336,9 +336,9 @@ impl Property {
 
     fn __get__<'py>(
         slf: &Bound<'py, Self>,
-        ghost: &Bound<'py, PyAny>,
-        owner: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+        ghost: &Object<'py>,
+        owner: Option<&Object<'py>>,
+    ) -> PyResult<Object<'py>> {
         let _ = owner;
         if ghost.is_none() {
             return Ok(slf.clone().into_any());
@@ -347,7 +347,7 @@ impl Property {
         Ghost::get(live(ghost)?, properties.get(), *place)
     }
 
-    fn __set__(&self, ghost: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __set__(&self, ghost: &Object<'_>, value: &Object<'_>) -> PyResult<()> {
         Ghost::set(live(ghost)?, self.properties.get(), self.place, value)
     }
 
@@ -357,6 +357,6 @@ impl Property {
     }
 }
 
-fn live<'a, 'py>(ghost: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Ghost>> {
+fn live<'a, 'py>(ghost: &'a Object<'py>) -> PyResult<&'a Bound<'py, Ghost>> {
     ghost.cast().map_err(|_| PyAttributeError::new_err("only objects of ghost classes have properties"))
 }

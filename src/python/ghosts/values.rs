@@ -25,12 +25,7 @@ impl Copied {
 
 impl GhostRows {
     /// The value of a property.
-    pub(super) fn value<'py>(
-        &self,
-        py: Python<'py>,
-        row: u32,
-        property: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    pub(super) fn value<'py>(&self, py: Python<'py>, row: u32, property: usize) -> PyResult<Object<'py>> {
         let properties = self.properties.get();
         let core = properties.core(property);
         if properties.reference(property).is_some() {
@@ -61,7 +56,7 @@ impl GhostRows {
         py: Python<'py>,
         property: usize,
         number: u32,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let target = self.links.target(py, (self.index, property), number)?;
         Ok(target.map_or_else(|| py.None().into_bound(py), Bound::into_any))
     }
@@ -78,7 +73,7 @@ impl GhostRows {
         py: Python<'py>,
         row: u32,
         property: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let memory = &self.columns[property];
         let mut cell = Copied::zeroed(memory.size());
         memory.read(row as usize, cell.bytes());
@@ -86,7 +81,7 @@ impl GhostRows {
     }
 
     /// Changes a property, on a server.
-    pub(super) fn assign(&self, row: u32, property: usize, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(super) fn assign(&self, row: u32, property: usize, value: &Object<'_>) -> PyResult<()> {
         let properties = self.properties.get();
         let Some(server) = &self.server else {
             let (class, name) = (properties.name(), properties.property_name(property));
@@ -130,7 +125,7 @@ impl GhostRows {
     }
 
     /// Whether this is its class, or derived from it by a client.
-    pub(super) fn is_of(&self, class: &Bound<'_, PyAny>) -> bool {
+    pub(super) fn is_of(&self, class: &Object<'_>) -> bool {
         self.class.is(class) || self.slots.class().is(class)
     }
 
@@ -162,8 +157,8 @@ impl GhostRows {
     }
 
     /// Checks the values of an object that is to become a row.
-    pub(super) fn check(&self, ghost: &Bound<'_, PyAny>) -> PyResult<Checked> {
-        let number_of = |property, value: &Bound<'_, PyAny>| self.links.number_of(self, property, value);
+    pub(super) fn check(&self, ghost: &Object<'_>) -> PyResult<Checked> {
+        let number_of = |property, value: &Object<'_>| self.links.number_of(self, property, value);
         self.properties.get().values(ghost, number_of).map(Checked)
     }
 }

@@ -25,21 +25,21 @@ struct Shown {
 
 #[pymethods]
 impl WorldView {
-    fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
+    fn arrays(&self, class_: &Object<'_>) -> PyResult<GhostArrays> {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
-    fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    fn objects<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
         self.keep_bodies(class_)?;
         client_world::objects(&self.population, class_)
     }
 
-    fn mine<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Ghost>>> {
+    fn mine<'py>(&self, class_: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> {
         self.keep_bodies(class_)?;
         client_world::mine(&self.population, class_)
     }
 
-    fn others<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    fn others<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
         self.keep_bodies(class_)?;
         client_world::others(&self.population, class_)
     }
@@ -109,7 +109,7 @@ impl WorldView {
         self.played(|playout| playout.stood().as_secs_f64())
     }
 
-    fn shown<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn shown<'py>(&self, class_: &Object<'py>) -> PyResult<Object<'py>> {
         let (py, rows) = (class_.py(), self.population.rows_of(class_)?);
         let count = rows.count();
         let view = &lock(&self.shown).view;
@@ -138,7 +138,7 @@ impl WorldView {
     }
 
     /// Gives the rows of a class the present values of what isn't interpolated.
-    fn keep_bodies(&self, class: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn keep_bodies(&self, class: &Object<'_>) -> PyResult<()> {
         let (rows, world) = (self.population.rows_of(class)?, self.world.rows_of(class)?);
         let is_client = lock(&self.shown).view.playout().is_some();
         for row in rows.alive_rows() {

@@ -104,7 +104,7 @@ impl AckEndpoint {
         &self,
         #[instant] now: Instant,
         datagram: &Bound<'py, PyBytes>,
-        accept: Option<&Bound<'py, PyAny>>,
+        accept: Option<&Object<'py>>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let opened = lock(&self.state).core.open(datagram.as_bytes());
         let Ok(Some(incoming)) = opened else { return Ok(None) };

@@ -49,7 +49,7 @@ impl Link {
     }
 }
 
-fn byte_length(item: &Bound<'_, PyAny>) -> usize {
+fn byte_length(item: &Object<'_>) -> usize {
     let bytes = item.cast::<PyBytes>().map(|bytes| bytes.as_bytes().len());
     bytes.or_else(|_| item.cast::<PyByteArray>().map(|bytes| bytes.len())).unwrap_or(0)
 }
@@ -67,19 +67,19 @@ impl Link {
         Ok(Link { core: Mutex::new(core), lost: Arc::default() })
     }
 
-    fn send(
-        &self,
-        #[instant] now: Instant,
-        item: &Bound<'_, PyAny>,
-        #[within(0, MAX_ITEM)] size: Option<usize>,
-    ) {
+    fn send(&self, #[instant] now: Instant, item: &Object<'_>, #[within(0, MAX_ITEM)] size: Option<usize>) {
         let size = size.unwrap_or_else(|| byte_length(item));
         let item = Item { object: Some(item.clone().unbind()), lost: self.lost.clone() };
         self.with_core(|core| core.send(now, item, size));
     }
 
-    fn poll(&self, #[instant] now: Instant) -> PyResult<Option<Py<PyAny>>> {
-        Ok(self.with_core(|core| core.poll(now).and_then(|mut item| item.object.take())))
+    methods! {
+        poll(#[instant] now: Instant) -> PyResult<Option<Py<PyAny>>> =
+            Ok(self.with_core(|core| core.poll(now).and_then(|mut item| item.object.take())));
+        set_conditions(conditions: &Bound<'_, Conditions>) -> PyResult<()> =
+            lock(&self.core).set_conditions(conditions.get().core()).map_err(value_error);
+        schedule(#[instant] at: Instant, conditions: &Bound<'_, Conditions>) -> PyResult<()> =
+            lock(&self.core).schedule(at, conditions.get().core()).map_err(value_error);
     }
 
     properties! {
@@ -89,14 +89,6 @@ impl Link {
         __len__: usize = lock(&self.core).in_flight();
         __bool__: bool = true;
         __repr__: String = format!("<Link with {} under way>", self.__len__());
-    }
-
-    fn set_conditions(&self, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
-        lock(&self.core).set_conditions(conditions.get().core()).map_err(value_error)
-    }
-
-    fn schedule(&self, #[instant] at: Instant, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
-        lock(&self.core).schedule(at, conditions.get().core()).map_err(value_error)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -28,12 +28,12 @@ struct Inner {
 }
 
 /// A bit for each of `players`: their count, or their numbers.
-pub(super) fn mask_of(players: &Bound<'_, PyAny>) -> PyResult<u16> {
+pub(super) fn mask_of(players: &Object<'_>) -> PyResult<u16> {
     let most = MAX_PLAYERS as u8;
     if players.is_instance_of::<PyInt>() {
         return Ok(u16::MAX >> (most - bounded("players", players, 1, most)?));
     }
-    let numbers: Vec<Bound<'_, PyAny>> = argument("players", players, "an int or numbers of players")?;
+    let numbers: Vec<Object<'_>> = argument("players", players, "an int or numbers of players")?;
     let mut mask = 0u16;
     for number in &numbers {
         let number = bounded("players[]", number, 0, most - 1)?;
@@ -49,7 +49,7 @@ pub(super) fn mask_of(players: &Bound<'_, PyAny>) -> PyResult<u16> {
 }
 
 /// The players, a bit each, and which of them is local.
-fn seats(peer: Option<&Py<Peer>>, players: Option<&Bound<'_, PyAny>>, me: Option<u8>) -> PyResult<(u16, u8)> {
+fn seats(peer: Option<&Py<Peer>>, players: Option<&Object<'_>>, me: Option<u8>) -> PyResult<(u16, u8)> {
     let roster = peer.map(|peer| peer.get().part(|part, _| (part.mesh().at_start(), part.mesh().me())));
     let roster = roster.transpose()?;
     let mask = match (players, roster) {
@@ -153,11 +153,11 @@ impl Rollback {
     #[new]
     fn new(
         peer: Option<Py<Peer>>,
-        inputs: &Bound<'_, PyAny>,
-        players: Option<&Bound<'_, PyAny>>,
+        inputs: &Object<'_>,
+        players: Option<&Object<'_>>,
         #[within(0, MAX_PLAYERS as u8 - 1)] me: Option<u8>,
         timing: Option<&Bound<'_, Timing>>,
-        state: Option<&Bound<'_, PyAny>>,
+        state: Option<&Object<'_>>,
         #[callable] save: Option<Py<PyAny>>,
         #[callable] load: Option<Py<PyAny>>,
         #[callable] check: Option<Py<PyAny>>,
@@ -192,7 +192,7 @@ impl Rollback {
 
     fn advance(
         slf: Bound<'_, Self>,
-        input: &Bound<'_, PyAny>,
+        input: &Object<'_>,
         #[instant] now: Option<Instant>,
     ) -> PyResult<Requests> {
         let this = slf.get();

@@ -12,7 +12,7 @@ impl States {
     /// Keeps the states of `count` frames.
     pub(super) fn new(
         py: Python<'_>,
-        state: Option<&Bound<'_, PyAny>>,
+        state: Option<&Object<'_>>,
         functions: [Option<Py<PyAny>>; 3],
         count: usize,
         is_test: bool,
@@ -75,7 +75,7 @@ pub(crate) struct StateArrays {
 #[pymethods]
 impl StateArrays {
     #[new]
-    fn new(arrays: Vec<(String, Bound<'_, PyAny>, Vec<Field>)>, count: usize) -> PyResult<Self> {
+    fn new(arrays: Vec<(String, Object<'_>, Vec<Field>)>, count: usize) -> PyResult<Self> {
         let (mut held, mut layout, mut size) = (Vec::new(), StateLayout::default(), 0);
         for (shown, array, fields) in arrays {
             let has_type = fields.iter().all(|(_, kind, ..)| kind.is_some());
@@ -162,7 +162,7 @@ impl StateArrays {
 }
 
 #[pyfunction]
-pub(crate) fn state_sum(name: Option<&str>, value: &Bound<'_, PyAny>) -> PyResult<u32> {
+pub(crate) fn state_sum(name: Option<&str>, value: &Object<'_>) -> PyResult<u32> {
     let sum = |kind, bytes: &[u8]| hash(hash(kind, name.unwrap_or_default().as_bytes()), bytes);
     let shown = || name.map_or_else(|| "checksum".into(), |name| format!("checksum[{name:?}]"));
     let is_text = value.is_instance_of::<PyString>();

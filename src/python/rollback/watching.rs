@@ -17,8 +17,8 @@ impl Spectator {
     #[new]
     fn new(
         peer: Option<Py<Peer>>,
-        inputs: &Bound<'_, PyAny>,
-        players: &Bound<'_, PyAny>,
+        inputs: &Object<'_>,
+        players: &Object<'_>,
         #[within(0, u32::MAX / 2)] frame: u32,
         #[within(0, 60)] buffer: u32,
         #[within(1, 1_000)] rate: u32,
