@@ -11,6 +11,7 @@ use std::cell::Cell;
 
 use crate::python::prelude::*;
 
+use super::shape;
 use super::slots::Slots;
 use super::stream::Stream;
 use crate::transport::protocol::MAX_MESSAGE_BYTES;
@@ -202,7 +203,9 @@ impl Class {
             Some(factory) => factory.bind(py).call_method1(intern!(py, "create"), (self.class(),))?,
         };
         match &self.kind {
-            Kind::Declared(schema) => schema.get().load::<true>(body, 0, &message, Some(&self.slots))?,
+            Kind::Declared(schema) => {
+                schema.get().load(shape::Body::new(py, body), 0, &message, Some(&self.slots))?
+            }
             Kind::Own { .. } => {
                 let body = OpaqueBody::read(body);
                 self.read(&message, body)?;

@@ -9,8 +9,8 @@
 use crate::python::prelude::*;
 use pyo3::types::{PyFrozenSet, PySet};
 
-use super::shape::{Nested, Shape, broken, check_instance, parts};
-use crate::wire::node::{List, Union};
+use super::shape::{Body, Loaded, Nested, Shape, Written, broken, check_instance, parts};
+use crate::wire::node::{List, Sparse, Union};
 use crate::wire::order::ItemsError;
 use crate::wire::{Node, Schema};
 
@@ -31,12 +31,7 @@ impl Converted {
         Converted { class, item, to_wire, from_wire }
     }
 
-    pub(super) fn write<S: BitSink>(
-        &self,
-        node: &Node,
-        object: &Object<'_>,
-        sink: &mut S,
-    ) -> Result<(), Refusal> {
+    pub(super) fn write<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Written {
         let (item, converted) = self.to_wire(object)?;
         match item.write(node, &converted, sink) {
             // The converted value says more than the object.
@@ -54,15 +49,9 @@ impl Converted {
         Ok((&self.item, converted))
     }
 
-    pub(super) fn load<'py, const CONVERT: bool>(
-        &self,
-        py: Python<'py>,
-        node: &Node,
-        body: &[u8],
-        at: usize,
-    ) -> PyResult<Object<'py>> {
-        let value = self.item.load::<CONVERT>(py, node, body, at)?;
-        if CONVERT { self.from_wire.bind(py).call1((value,)) } else { Ok(value) }
+    pub(super) fn load<'py>(&self, body: Body<'_, 'py>, node: &Node, at: usize) -> Loaded<'py> {
+        let value = self.item.load(body, node, at)?;
+        if body.converts { self.from_wire.bind(body.py).call1((value,)) } else { Ok(value) }
     }
 }
 
@@ -72,7 +61,7 @@ pub(super) fn write_tuple<S: BitSink>(
     schema: &Schema,
     object: &Object<'_>,
     sink: &mut S,
-) -> Result<(), Refusal> {
+) -> Written {
     let parts = parts(object, shapes.len())?;
     for (i, ((shape, field), part)) in shapes.iter().zip(schema.fields()).zip(parts.iter()).enumerate() {
         let written = shape.write(field.node(), &part, sink);
@@ -81,26 +70,13 @@ pub(super) fn write_tuple<S: BitSink>(
     Ok(())
 }
 
-pub(super) fn load_tuple<'py, const CONVERT: bool>(
-    py: Python<'py>,
-    shapes: &[Arc<Shape>],
-    schema: &Schema,
-    body: &[u8],
-    at: usize,
-) -> PyResult<Object<'py>> {
-    let parts = shapes.iter().zip(schema.fields());
-    let parts =
-        parts.map(|(shape, field)| shape.load::<CONVERT>(py, field.node(), body, at + field.offset()));
-    Ok(PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
-}
-
 /// Writes a set, in wire order.
 pub(super) fn write_set<S: BitSink>(
     shape: &Shape,
     list: &List,
     object: &Object<'_>,
     sink: &mut S,
-) -> Result<(), Refusal> {
+) -> Written {
     let parts: Vec<Object<'_>> = if let Ok(set) = object.cast::<PySet>() {
         set.iter().collect()
     } else if let Ok(set) = object.cast::<PyFrozenSet>() {
@@ -118,33 +94,13 @@ pub(super) fn write_set<S: BitSink>(
     list.write_items(&written, sink).map_err(|error| same(error, &parts))
 }
 
-pub(super) fn load_set<'py, const CONVERT: bool>(
-    py: Python<'py>,
-    shape: &Shape,
-    frozen: bool,
-    list: &List,
-    body: &[u8],
-    at: usize,
-) -> PyResult<Object<'py>> {
-    let (from, count) = list.items(body, at).ok_or_else(broken)?;
-    let load = |i| shape.load::<CONVERT>(py, list.item(), body, from + i * list.stride());
-    let objects = (0..count).map(load).collect::<PyResult<Vec<_>>>()?;
-    if CONVERT {
-        check_hashes(&objects)?;
-    }
-    if frozen {
-        return Ok(PyFrozenSet::new(py, objects)?.into_any());
-    }
-    Ok(PySet::new(py, objects)?.into_any())
-}
-
 /// Writes a dict, in the wire order of its keys.
 pub(super) fn write_map<S: BitSink>(
     shapes: &(Arc<Shape>, Arc<Shape>),
     list: &List,
     object: &Object<'_>,
     sink: &mut S,
-) -> Result<(), Refusal> {
+) -> Written {
     let Ok(dict) = object.cast::<PyDict>() else { return Err(Refusal::of_type("a dict")) };
     let Node::Nested(entry) = list.item() else { return Err(Refusal::Raised(broken())) };
     let [key_field, value_field] = entry.fields() else { return Err(Refusal::Raised(broken())) };
@@ -166,44 +122,6 @@ pub(super) fn write_map<S: BitSink>(
     list.write_items(&written, sink).map_err(|error| same(error, &keys))
 }
 
-pub(super) fn load_map<'py, const CONVERT: bool>(
-    py: Python<'py>,
-    shapes: &(Arc<Shape>, Arc<Shape>),
-    list: &List,
-    body: &[u8],
-    at: usize,
-) -> PyResult<Object<'py>> {
-    let Node::Nested(entry) = list.item() else { return Err(broken()) };
-    let [key_field, value_field] = entry.fields() else { return Err(broken()) };
-    let (from, count) = list.items(body, at).ok_or_else(broken)?;
-    let row = |i| from + i * list.stride();
-    let key = |i| shapes.0.load::<CONVERT>(py, key_field.node(), body, row(i) + key_field.offset());
-    let keys = (0..count).map(key).collect::<PyResult<Vec<_>>>()?;
-    if CONVERT {
-        check_hashes(&keys)?;
-    }
-    let objects = PyDict::new(py);
-    for (i, key) in keys.into_iter().enumerate() {
-        let at = row(i) + value_field.offset();
-        objects.set_item(key, shapes.1.load::<CONVERT>(py, value_field.node(), body, at)?)?;
-    }
-    Ok(objects.into_any())
-}
-
-/// Refuses items that share a hash, more than a few of them: hashes of Python's numbers, and of tuples of
-/// them, are predictable.
-fn check_hashes(objects: &[Object<'_>]) -> PyResult<()> {
-    if objects.len() <= MAX_OF_ONE_HASH {
-        return Ok(());
-    }
-    let mut hashes = objects.iter().map(|object| object.hash()).collect::<PyResult<Vec<_>>>()?;
-    hashes.sort_unstable();
-    if hashes.windows(MAX_OF_ONE_HASH + 1).any(|run| run.first() == run.last()) {
-        refuse!(StreamError, "more than {MAX_OF_ONE_HASH} items of a set, or keys of a dict, have one hash");
-    }
-    Ok(())
-}
-
 fn same(error: ItemsError, parts: &[Object<'_>]) -> Refusal {
     match error {
         ItemsError::Value(error) => error.into(),
@@ -222,24 +140,13 @@ pub(super) fn write_union<S: BitSink>(
     union: &Union,
     object: &Object<'_>,
     sink: &mut S,
-) -> Result<(), Refusal> {
+) -> Written {
     let found = classes.iter().position(|nested| nested.class().is(object.get_type()));
     let Some((number, nested)) = found.and_then(|number| Some((number, classes.get(number)?))) else {
         return Err(Refusal::of_bound(format!("one of {}", names(classes, object.py()))));
     };
     union.write_variant(number, sink)?;
     nested.write(object, sink)
-}
-
-pub(super) fn load_union<'py, const CONVERT: bool>(
-    py: Python<'py>,
-    classes: &[Nested],
-    union: &Union,
-    body: &[u8],
-    at: usize,
-) -> PyResult<Object<'py>> {
-    let (number, _, row) = union.load(body, at).ok_or_else(broken)?;
-    classes.get(number).ok_or_else(broken)?.load::<CONVERT>(py, body, row)
 }
 
 fn names(classes: &[Nested], py: Python<'_>) -> String {
@@ -250,19 +157,81 @@ fn names(classes: &[Nested], py: Python<'_>) -> String {
     classes.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// The item type of a list's schema.
-#[inline]
-pub(super) fn load_items<'py, const CONVERT: bool>(
-    py: Python<'py>,
-    shape: &Shape,
-    list: &List,
-    body: &[u8],
-    at: usize,
-) -> PyResult<Bound<'py, PyList>> {
-    let (from, count) = list.items(body, at).ok_or_else(broken)?;
-    let objects = PyList::empty(py);
-    for i in 0..count {
-        objects.append(shape.load::<CONVERT>(py, list.item(), body, from + i * list.stride())?)?;
+impl<'py> Body<'_, 'py> {
+    /// The objects of a list's items.
+    fn items(self, item: &Shape, list: &List, at: usize) -> PyResult<impl Iterator<Item = Loaded<'py>>> {
+        let (from, count) = list.items(self.bytes, at).ok_or_else(broken)?;
+        Ok((0..count).map(move |i| item.load(self, list.item(), from + i * list.stride())))
     }
-    Ok(objects)
+
+    #[inline]
+    pub(super) fn list(self, item: &Shape, list: &List, at: usize) -> PyResult<Bound<'py, PyList>> {
+        let objects = PyList::empty(self.py);
+        for object in self.items(item, list, at)? {
+            objects.append(object?)?;
+        }
+        Ok(objects)
+    }
+
+    pub(super) fn sparse(self, item: &Shape, sparse: &Sparse, at: usize) -> Loaded<'py> {
+        let objects = PyDict::new(self.py);
+        for entry in sparse.entries(self.bytes, at).ok_or_else(broken)? {
+            let (slot, at) = entry.ok_or_else(broken)?;
+            objects.set_item(slot, item.load(self, sparse.item(), at)?)?;
+        }
+        Ok(objects.into_any())
+    }
+
+    pub(super) fn tuple(self, shapes: &[Arc<Shape>], schema: &Schema, at: usize) -> Loaded<'py> {
+        let parts = shapes.iter().zip(schema.fields());
+        let parts = parts.map(|(shape, field)| shape.load(self, field.node(), at + field.offset()));
+        Ok(PyTuple::new(self.py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
+    }
+
+    pub(super) fn set(self, item: &Shape, frozen: bool, list: &List, at: usize) -> Loaded<'py> {
+        let objects = self.items(item, list, at)?.collect::<PyResult<Vec<_>>>()?;
+        self.check_hashes(&objects)?;
+        if frozen {
+            return Ok(PyFrozenSet::new(self.py, objects)?.into_any());
+        }
+        Ok(PySet::new(self.py, objects)?.into_any())
+    }
+
+    pub(super) fn map(self, shapes: &(Arc<Shape>, Arc<Shape>), list: &List, at: usize) -> Loaded<'py> {
+        let Node::Nested(entry) = list.item() else { return Err(broken()) };
+        let [key_field, value_field] = entry.fields() else { return Err(broken()) };
+        let (from, count) = list.items(self.bytes, at).ok_or_else(broken)?;
+        let row = |i| from + i * list.stride();
+        let key = |i| shapes.0.load(self, key_field.node(), row(i) + key_field.offset());
+        let keys = (0..count).map(key).collect::<PyResult<Vec<_>>>()?;
+        self.check_hashes(&keys)?;
+        let objects = PyDict::new(self.py);
+        for (i, key) in keys.into_iter().enumerate() {
+            let at = row(i) + value_field.offset();
+            objects.set_item(key, shapes.1.load(self, value_field.node(), at)?)?;
+        }
+        Ok(objects.into_any())
+    }
+
+    pub(super) fn union(self, classes: &[Nested], union: &Union, at: usize) -> Loaded<'py> {
+        let (number, _, row) = union.load(self.bytes, at).ok_or_else(broken)?;
+        classes.get(number).ok_or_else(broken)?.load(self, row)
+    }
+
+    /// Refuses items that share a hash, more than a few of them: hashes of Python's numbers, and of tuples of
+    /// them, are predictable.
+    fn check_hashes(self, objects: &[Object<'_>]) -> PyResult<()> {
+        if !self.converts || objects.len() <= MAX_OF_ONE_HASH {
+            return Ok(());
+        }
+        let mut hashes = objects.iter().map(|object| object.hash()).collect::<PyResult<Vec<_>>>()?;
+        hashes.sort_unstable();
+        if hashes.windows(MAX_OF_ONE_HASH + 1).any(|run| run.first() == run.last()) {
+            refuse!(
+                StreamError,
+                "more than {MAX_OF_ONE_HASH} items of a set, or keys of a dict, have one hash"
+            );
+        }
+        Ok(())
+    }
 }

@@ -4,7 +4,7 @@ use crate::python::prelude::*;
 
 use super::arrays::RowTypes;
 use super::fields::FieldType;
-use super::shape::Shape;
+use super::shape::{Body, Shape};
 use super::slots::Slots;
 use crate::wire::{self, Measure};
 
@@ -123,10 +123,10 @@ impl Schema {
         Ok(())
     }
 
-    /// Sets the object's attributes from the row at `row` of a body; `CONVERT` as in [`Shape::load`].
-    pub(super) fn load<const CONVERT: bool>(
+    /// Sets the object's attributes from the row at `row` of a body.
+    pub(super) fn load(
         &self,
-        body: &[u8],
+        body: Body<'_, '_>,
         row: usize,
         message: &Object<'_>,
         slots: Option<&Slots>,
@@ -134,7 +134,7 @@ impl Schema {
         let py = message.py();
         let slots = slots.and_then(|slots| slots.of(message));
         for (i, (field, attribute)) in self.core.fields().iter().zip(&self.attributes).enumerate() {
-            let object = attribute.shape.load::<CONVERT>(py, field.node(), body, row + field.offset());
+            let object = attribute.shape.load(body, field.node(), row + field.offset());
             let object = match object {
                 Ok(object) => object,
                 Err(error) => return Err(self.noted(py, error, field.name())),

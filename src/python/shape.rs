@@ -12,6 +12,31 @@ use crate::wire::node::Leaf;
 use crate::wire::transform::NUMBERS;
 use crate::wire::{Node, Value};
 
+/// An object that was made of a body.
+pub(super) type Loaded<'py> = PyResult<Object<'py>>;
+
+/// Whether an object could be written.
+pub(super) type Written = Result<(), Refusal>;
+
+/// A body that the core read, to make objects of.
+#[derive(Clone, Copy)]
+pub(super) struct Body<'a, 'py> {
+    pub(super) py: Python<'py>,
+    pub(super) bytes: &'a [u8],
+    /// Whether values become the game's own types, or stay what is on the wire.
+    pub(super) converts: bool,
+}
+
+impl<'a, 'py> Body<'a, 'py> {
+    pub(super) fn new(py: Python<'py>, bytes: &'a [u8]) -> Self {
+        Body { py, bytes, converts: true }
+    }
+
+    fn value(self, leaf: &Leaf, at: usize) -> PyResult<Value<'a>> {
+        leaf.load(self.bytes, at).ok_or_else(broken)
+    }
+}
+
 /// A shape and its [`Node`] are made of one kind, so they have the same parts.
 #[derive(Debug)]
 pub(crate) enum Shape {
@@ -153,21 +178,16 @@ impl Nested {
         self.schema.get()
     }
 
-    pub(super) fn write<S: BitSink>(&self, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
+    pub(super) fn write<S: BitSink>(&self, object: &Object<'_>, sink: &mut S) -> Written {
         let schema = self.schema.get();
         schema.write_fields(object, Some(&self.slots), sink).map_err(|(field, object, refusal)| {
             refusal.within(&format!(".{}", schema.field_name(field)), &object)
         })
     }
 
-    pub(super) fn load<'py, const CONVERT: bool>(
-        &self,
-        py: Python<'py>,
-        body: &[u8],
-        at: usize,
-    ) -> PyResult<Object<'py>> {
-        let object = self.slots.make(py)?;
-        self.schema.get().load::<CONVERT>(body, at, &object, Some(&self.slots))?;
+    pub(super) fn load<'py>(&self, body: Body<'_, 'py>, at: usize) -> Loaded<'py> {
+        let object = self.slots.make(body.py)?;
+        self.schema.get().load(body, at, &object, Some(&self.slots))?;
         Ok(object)
     }
 }
@@ -180,12 +200,7 @@ impl Shape {
 
     /// Checks the object and writes it.
     #[inline]
-    pub(super) fn write<S: BitSink>(
-        &self,
-        node: &Node,
-        object: &Object<'_>,
-        sink: &mut S,
-    ) -> Result<(), Refusal> {
+    pub(super) fn write<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Written {
         match (self, node) {
             (Shape::Plain(takes), Node::Leaf(leaf)) => Ok(leaf.write(takes.value(object)?, sink)?),
             (Shape::Optional(shape), Node::Optional(optional)) => {
@@ -198,7 +213,7 @@ impl Shape {
         }
     }
 
-    fn write_leaf<S: BitSink>(&self, leaf: &Leaf, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
+    fn write_leaf<S: BitSink>(&self, leaf: &Leaf, object: &Object<'_>, sink: &mut S) -> Written {
         let mut floats = [0.0; NUMBERS];
         let value = self.leaf_value(object, &mut floats)?;
         Ok(leaf.write(value, sink)?)
@@ -227,7 +242,7 @@ impl Shape {
         })
     }
 
-    fn write_parts<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
+    fn write_parts<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Written {
         match (self, node) {
             (Shape::List(shape) | Shape::Items(shape), Node::List(list)) => {
                 let expected = if let Shape::List(_) = self { "a list" } else { "a tuple" };
@@ -268,75 +283,40 @@ impl Shape {
         }
     }
 
-    /// The object for the value at `at` in a body that the core read. Without `CONVERT`, the game's own types
-    /// stay what is on the wire.
+    /// The object for the value at `at` in a body.
     #[inline]
-    pub(super) fn load<'py, const CONVERT: bool>(
-        &self,
-        py: Python<'py>,
-        node: &Node,
-        body: &[u8],
-        at: usize,
-    ) -> PyResult<Object<'py>> {
+    pub(super) fn load<'py>(&self, body: Body<'_, 'py>, node: &Node, at: usize) -> Loaded<'py> {
+        let py = body.py;
         match (self, node) {
-            (Shape::Plain(_) | Shape::Floats(_), Node::Leaf(leaf)) => to_python(py, value(leaf, body, at)?),
+            (Shape::Plain(_) | Shape::Floats(_), Node::Leaf(leaf)) => to_python(py, body.value(leaf, at)?),
             (Shape::Optional(shape), Node::Optional(optional)) => {
-                if optional.is_present(body, at).ok_or_else(broken)? {
-                    shape.load::<CONVERT>(py, optional.item(), body, at)
+                if optional.is_present(body.bytes, at).ok_or_else(broken)? {
+                    shape.load(body, optional.item(), at)
                 } else {
                     Ok(py.None().into_bound(py))
                 }
             }
-            (Shape::Numbered(numbered), Node::Leaf(leaf)) => numbered.object(py, value(leaf, body, at)?),
-            (Shape::Flags(class), Node::Leaf(leaf)) => class.flags(py, value(leaf, body, at)?),
-            (Shape::Transform, Node::Leaf(leaf)) => transform(py, value(leaf, body, at)?),
-            _ => self.load_parts::<CONVERT>(py, node, body, at),
+            (Shape::Numbered(numbered), Node::Leaf(leaf)) => numbered.object(py, body.value(leaf, at)?),
+            (Shape::Flags(class), Node::Leaf(leaf)) => class.flags(py, body.value(leaf, at)?),
+            (Shape::Transform, Node::Leaf(leaf)) => transform(py, body.value(leaf, at)?),
+            _ => self.load_parts(body, node, at),
         }
     }
 
-    fn load_parts<'py, const CONVERT: bool>(
-        &self,
-        py: Python<'py>,
-        node: &Node,
-        body: &[u8],
-        at: usize,
-    ) -> PyResult<Object<'py>> {
+    fn load_parts<'py>(&self, body: Body<'_, 'py>, node: &Node, at: usize) -> Loaded<'py> {
         match (self, node) {
-            (Shape::Converted(converted), node) => converted.load::<CONVERT>(py, node, body, at),
-            (Shape::List(shape), Node::List(list)) => {
-                Ok(compound::load_items::<CONVERT>(py, shape, list, body, at)?.into_any())
-            }
-            (Shape::Items(shape), Node::List(list)) => {
-                Ok(compound::load_items::<CONVERT>(py, shape, list, body, at)?.to_tuple().into_any())
-            }
-            (Shape::Sparse(shape), Node::Sparse(sparse)) => {
-                let objects = PyDict::new(py);
-                for entry in sparse.entries(body, at).ok_or_else(broken)? {
-                    let (slot, at) = entry.ok_or_else(broken)?;
-                    objects.set_item(slot, shape.load::<CONVERT>(py, sparse.item(), body, at)?)?;
-                }
-                Ok(objects.into_any())
-            }
-            (Shape::Nested(nested), Node::Nested(_)) => nested.load::<CONVERT>(py, body, at),
-            (Shape::Tuple(shapes), Node::Nested(schema)) => {
-                compound::load_tuple::<CONVERT>(py, shapes, schema, body, at)
-            }
-            (Shape::Set { item, frozen }, Node::List(list)) => {
-                compound::load_set::<CONVERT>(py, item, *frozen, list, body, at)
-            }
-            (Shape::Map(shapes), Node::List(list)) => {
-                compound::load_map::<CONVERT>(py, shapes, list, body, at)
-            }
-            (Shape::Union(classes), Node::Union(union)) => {
-                compound::load_union::<CONVERT>(py, classes, union, body, at)
-            }
+            (Shape::Converted(converted), node) => converted.load(body, node, at),
+            (Shape::List(shape), Node::List(list)) => Ok(body.list(shape, list, at)?.into_any()),
+            (Shape::Items(shape), Node::List(list)) => Ok(body.list(shape, list, at)?.to_tuple().into_any()),
+            (Shape::Sparse(shape), Node::Sparse(sparse)) => body.sparse(shape, sparse, at),
+            (Shape::Nested(nested), Node::Nested(_)) => nested.load(body, at),
+            (Shape::Tuple(shapes), Node::Nested(schema)) => body.tuple(shapes, schema, at),
+            (Shape::Set { item, frozen }, Node::List(list)) => body.set(item, *frozen, list, at),
+            (Shape::Map(shapes), Node::List(list)) => body.map(shapes, list, at),
+            (Shape::Union(classes), Node::Union(union)) => body.union(classes, union, at),
             _ => Err(broken()),
         }
     }
-}
-
-fn value<'a>(leaf: &Leaf, body: &'a [u8], at: usize) -> PyResult<Value<'a>> {
-    leaf.load(body, at).ok_or_else(broken)
 }
 
 /// An internal error: the core made the body, and one kind made shape and node.
@@ -351,7 +331,7 @@ fn instance_of(class: &Py<PyType>, py: Python<'_>) -> Refusal {
     Refusal::of_type(format!("a {name}"))
 }
 
-pub(super) fn check_instance(object: &Object<'_>, class: &Py<PyType>) -> Result<(), Refusal> {
+pub(super) fn check_instance(object: &Object<'_>, class: &Py<PyType>) -> Written {
     let is_instance = object.is_instance(class.bind(object.py())).map_err(Refusal::Raised)?;
     if is_instance { Ok(()) } else { Err(instance_of(class, object.py())) }
 }
@@ -393,7 +373,7 @@ fn entries<'py>(object: &Object<'py>) -> Result<Vec<(i128, Object<'py>)>, Refusa
 }
 
 /// Takes exactly `floats.len()` floats from a tuple, a list or another sequence.
-fn fill(floats: &mut [f64], object: &Object<'_>) -> Result<(), Refusal> {
+fn fill(floats: &mut [f64], object: &Object<'_>) -> Written {
     let count = floats.len();
     let wrong = |length| wrong_count(length, count);
     if let Ok(tuple) = object.cast::<PyTuple>() {
@@ -427,7 +407,7 @@ fn component(object: &Object<'_>, i: usize) -> Result<f64, Refusal> {
 }
 
 /// Takes translation, rotation and scale of a `Transform`.
-fn fill_transform(numbers: &mut [f64; NUMBERS], object: &Object<'_>) -> Result<(), Refusal> {
+fn fill_transform(numbers: &mut [f64; NUMBERS], object: &Object<'_>) -> Written {
     let expected = "a Transform";
     let parts = items(object, expected)?;
     if parts.len() != 3 {

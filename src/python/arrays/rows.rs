@@ -10,6 +10,7 @@ use super::received::Received;
 use super::row_type::head_names;
 use crate::endpoint::{HEAD, HEAD_BYTES};
 use crate::python::columns::{Layout, view};
+use crate::python::shape::Body;
 use crate::wire::Node;
 
 #[pyclass(frozen, module = "tickwire.columns")]
@@ -76,11 +77,12 @@ impl Rows {
                 let field = &schema.core.fields()[i];
                 let at = at + self.head_bytes() + field.offset();
                 let shape = schema.shape(i);
+                let plain = |bytes| Body { py, bytes, converts: false };
                 if !schema.core.has_tail() {
-                    return shape.load::<false>(py, field.node(), rows, at);
+                    return shape.load(plain(rows), field.node(), at);
                 }
                 let body = self.joined.get_or_init(|| [arena.as_slice(), rows.as_slice()].concat());
-                shape.load::<false>(py, field.node(), body, arena.len() + at)
+                shape.load(plain(body), field.node(), arena.len() + at)
             }
         }
     }

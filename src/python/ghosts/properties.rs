@@ -3,7 +3,7 @@
 use super::*;
 
 use crate::python::fields::FieldType;
-use crate::python::shape::Shape;
+use crate::python::shape::{Body, Loaded, Shape};
 use crate::replication::{Condition, GhostClass, Rule, Velocity};
 use crate::wire::{self, Kind, Property as CoreProperty};
 
@@ -257,15 +257,9 @@ impl Properties {
         Ok(body)
     }
 
-    /// The value in a body at this offset; `CONVERT` as in [`Shape::load`].
-    pub(super) fn load<'py, const CONVERT: bool>(
-        &self,
-        py: Python<'py>,
-        property: usize,
-        body: &[u8],
-        at: usize,
-    ) -> PyResult<Object<'py>> {
-        self.shape(property).load::<CONVERT>(py, self.core(property).field().node(), body, at)
+    /// The value in a body at this offset.
+    pub(super) fn load<'py>(&self, body: Body<'_, 'py>, property: usize, at: usize) -> Loaded<'py> {
+        self.shape(property).load(body, self.core(property).field().node(), at)
     }
 }
 

@@ -6,13 +6,13 @@
 
 use super::*;
 use crate::python::compound::Converted;
-use crate::python::shape::{Nested, Shape, broken, check_instance, parts};
+use crate::python::shape::{Nested, Shape, Written, broken, check_instance, parts};
 use crate::wire::node::Leaf;
 use crate::wire::transform::NUMBERS;
 use crate::wire::{Column, Measure, Node, Schema, Value};
 
 /// Stores a value in a cell of its property, which has words.
-pub(super) fn store(shape: &Shape, node: &Node, object: &Object<'_>, cell: &mut [u8]) -> Result<(), Refusal> {
+pub(super) fn store(shape: &Shape, node: &Node, object: &Object<'_>, cell: &mut [u8]) -> Written {
     match (shape, node) {
         (Shape::Optional(shape), Node::Optional(optional)) => {
             let (item, present) = cell.split_at_mut(optional.item().size());
@@ -31,7 +31,7 @@ pub(super) fn store(shape: &Shape, node: &Node, object: &Object<'_>, cell: &mut 
     }
 }
 
-fn store_leaf(shape: &Shape, leaf: &Leaf, object: &Object<'_>, cell: &mut [u8]) -> Result<(), Refusal> {
+fn store_leaf(shape: &Shape, leaf: &Leaf, object: &Object<'_>, cell: &mut [u8]) -> Written {
     let mut floats = [0.0; NUMBERS];
     let value = shape.leaf_value(object, &mut floats)?;
     leaf.write(value, &mut Measure::new())?;
@@ -70,23 +70,13 @@ fn number(value: &Value<'_>) -> Result<f64, Refusal> {
     }
 }
 
-fn store_converted(
-    converted: &Converted,
-    node: &Node,
-    object: &Object<'_>,
-    cell: &mut [u8],
-) -> Result<(), Refusal> {
+fn store_converted(converted: &Converted, node: &Node, object: &Object<'_>, cell: &mut [u8]) -> Written {
     let (shape, wire) = converted.to_wire(object)?;
     // The converted value says more than the object.
     store(shape, node, &wire, cell).map_err(|refusal| refusal.within(" (to_wire)", &wire))
 }
 
-fn store_nested(
-    nested: &Nested,
-    schema: &Schema,
-    object: &Object<'_>,
-    cell: &mut [u8],
-) -> Result<(), Refusal> {
+fn store_nested(nested: &Nested, schema: &Schema, object: &Object<'_>, cell: &mut [u8]) -> Written {
     check_instance(object, nested.class())?;
     for (i, field) in schema.fields().iter().enumerate() {
         let part = object.getattr(field.name()).map_err(Refusal::Raised)?;
@@ -97,12 +87,7 @@ fn store_nested(
     Ok(())
 }
 
-fn store_tuple(
-    shapes: &[Arc<Shape>],
-    schema: &Schema,
-    object: &Object<'_>,
-    cell: &mut [u8],
-) -> Result<(), Refusal> {
+fn store_tuple(shapes: &[Arc<Shape>], schema: &Schema, object: &Object<'_>, cell: &mut [u8]) -> Written {
     let parts = parts(object, shapes.len())?;
     for (i, ((shape, field), part)) in shapes.iter().zip(schema.fields()).zip(parts.iter()).enumerate() {
         let cell = &mut cell[field.offset()..][..field.node().size()];

@@ -2,6 +2,8 @@
 
 use super::*;
 
+use crate::python::shape::Body;
+
 /// A copied cell; most fit without an allocation.
 enum Copied {
     Small([u8; 32], usize),
@@ -34,10 +36,10 @@ impl GhostRows {
         if core.has_words() {
             let mut cell = Copied::zeroed(core.field().node().size());
             self.columns[property].read(row as usize, cell.bytes());
-            return properties.load::<true>(py, property, cell.bytes(), 0);
+            return properties.load(Body::new(py, cell.bytes()), property, 0);
         }
         match self.body(row, property) {
-            Some(body) => properties.load::<true>(py, property, &body, core.field().offset()),
+            Some(body) => properties.load(Body::new(py, &body), property, core.field().offset()),
             // The client isn't sent this value, or hasn't got it yet.
             None => Ok(py.None().into_bound(py)),
         }
@@ -77,7 +79,7 @@ impl GhostRows {
         let memory = &self.columns[property];
         let mut cell = Copied::zeroed(memory.size());
         memory.read(row as usize, cell.bytes());
-        self.properties.get().load::<false>(py, property, cell.bytes(), 0)
+        self.properties.get().load(Body { py, bytes: cell.bytes(), converts: false }, property, 0)
     }
 
     /// Changes a property, on a server.
