@@ -3,7 +3,8 @@
 //! Each takes the parameter's name, the argument, and what else the parameter may be (" or None").
 
 use crate::python::prelude::*;
-use pyo3::{PyTypeCheck, PyTypeInfo};
+use pyo3::pyclass::boolean_struct::True;
+use pyo3::{PyClass, PyTypeCheck, PyTypeInfo};
 
 use super::arguments::{number as not_bool, wrong};
 use super::protocol;
@@ -153,13 +154,20 @@ pub(super) fn latency(name: &str, given: &Object<'_>, or: &str) -> PyResult<f64>
     span(name, given, or, 0.0, 10.0)
 }
 
+/// An object of a class, as Rust has it.
+pub(super) fn frozen<'a, T>(name: &str, given: &'a Object<'_>, or: &str) -> PyResult<&'a T>
+where
+    T: PyClass<Frozen = True> + PyTypeInfo + Sync,
+{
+    instance::<T>(name, given, or).map(|given| given.get())
+}
+
 /// A copy of settings that another object has.
-pub(super) fn copied<T: pyo3::PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Copy + Sync>(
-    name: &str,
-    given: &Object<'_>,
-    or: &str,
-) -> PyResult<T> {
-    instance::<T>(name, given, or).map(|given| *given.get())
+pub(super) fn copied<T>(name: &str, given: &Object<'_>, or: &str) -> PyResult<T>
+where
+    T: PyClass<Frozen = True> + PyTypeInfo + Sync + Copy,
+{
+    frozen(name, given, or).copied()
 }
 
 /// One of two words.
@@ -186,9 +194,9 @@ pub(super) fn classes(name: &str, given: &Object<'_>, _: &str) -> PyResult<Vec<P
 }
 
 /// Conditions of a single direction.
-pub(super) fn one_way(name: &str, given: &Object<'_>, or: &str) -> PyResult<Py<Conditions>> {
+pub(super) fn one_way(name: &str, given: &Object<'_>, or: &str) -> PyResult<Conditions> {
     if !given.is_instance_of::<PyTuple>() {
-        return object(name, given, or);
+        return copied(name, given, or);
     }
     let hint = "as up, down = Conditions.preset(...) gives one for each direction";
     refuse!(PyTypeError, "{name} must be one Conditions, {hint}, not tuple")

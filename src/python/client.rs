@@ -53,14 +53,14 @@ impl Client {
     fn new<'py>(
         py: Python<'py>,
         protocol: Py<Protocol>,
-        token: &Bound<'py, ConnectToken>,
+        token: &ConnectToken,
         reconnect: Option<&Object<'py>>,
         ghosts: Option<&Object<'py>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let settings = Self::settings(Given::new(py, "Client.__new__", settings)?, ghosts, &protocol)?;
         let reconnect = reconnect.map(|reconnect| tokens(reconnect, None)).transpose()?;
-        let first = FirstDial { token: Some(token.get().again()?), reconnect, is_development: false };
+        let first = FirstDial { token: Some(token.again()?), reconnect, is_development: false };
         Self::dial(py, protocol, first, None, settings)
     }
 
@@ -120,12 +120,12 @@ impl Client {
     #[staticmethod]
     fn local<'py>(
         py: Python<'py>,
-        server: &Bound<'py, Server>,
+        server: &Server,
         #[within(0, u64::MAX)] client_id: Option<u64>,
         ghosts: Option<&Object<'py>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let server = &server.get().endpoint;
+        let server = &server.endpoint;
         let protocol = server.protocol.clone_ref(py);
         let mut settings = Self::settings(Given::new(py, "Client.local", settings)?, ghosts, &protocol)?;
         settings.share_memory_with(py, server)?;
@@ -225,8 +225,8 @@ impl Client {
         self.endpoint.state.lock()?.change().set_budget(None, budget).map_err(value_error)
     }
 
-    fn set_congestion(&self, congestion: &Bound<'_, Congestion>) -> PyResult<()> {
-        let congestion = congestion.get().0;
+    fn set_congestion(&self, congestion: &Congestion) -> PyResult<()> {
+        let congestion = congestion.0;
         self.endpoint.state.lock()?.change().set_congestion(None, congestion).map_err(value_error)
     }
 

@@ -204,7 +204,7 @@ impl Class {
         };
         match &self.kind {
             Kind::Declared(schema) => {
-                schema.get().load(shape::Body::new(py, body), 0, &message, Some(&self.slots))?
+                schema.get().load(shape::Body::new(py, body), 0, &message, Some(&self.slots))?;
             }
             Kind::Own { .. } => {
                 let body = OpaqueBody::read(body);

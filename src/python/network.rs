@@ -21,11 +21,8 @@ pub(crate) struct SimulatedNetwork(pub(super) VirtualNetwork);
 #[pymethods]
 impl SimulatedNetwork {
     #[new]
-    fn new(
-        #[within(0, u64::MAX)] seed: u64,
-        #[one_way] conditions: Option<Py<Conditions>>,
-    ) -> PyResult<Self> {
-        let conditions = conditions.map(|conditions| conditions.get().core()).unwrap_or_default();
+    fn new(#[within(0, u64::MAX)] seed: u64, #[one_way] conditions: Option<Conditions>) -> PyResult<Self> {
+        let conditions = conditions.map(Conditions::core).unwrap_or_default();
         VirtualNetwork::new(conditions, seed).map(SimulatedNetwork).map_err(value_error)
     }
 
@@ -52,23 +49,23 @@ impl SimulatedNetwork {
 
     fn set_conditions(
         &self,
-        #[one_way] conditions: Py<Conditions>,
+        #[one_way] conditions: Conditions,
         sender: Option<Address>,
         receiver: Option<Address>,
     ) -> PyResult<()> {
         let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
-        self.0.set_conditions(from, to, conditions.get().core()).map_err(value_error)
+        self.0.set_conditions(from, to, conditions.core()).map_err(value_error)
     }
 
     fn schedule(
         &self,
         #[seconds(MAX_STEP)] at: Duration,
-        #[one_way] conditions: Py<Conditions>,
+        #[one_way] conditions: Conditions,
         sender: Option<Address>,
         receiver: Option<Address>,
     ) -> PyResult<()> {
         let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
-        self.0.schedule(Instant::ZERO + at, from, to, conditions.get().core()).map_err(value_error)
+        self.0.schedule(Instant::ZERO + at, from, to, conditions.core()).map_err(value_error)
     }
 
     fn partition(&self, parts: &Bound<'_, PyTuple>) -> PyResult<()> {

@@ -321,26 +321,26 @@ impl Inputs {
         __repr__: PyResult<String> = Ok(format!("<Inputs of {} clients>", self.__len__()?));
     }
 
-    fn get<'py>(&self, client: &Bound<'py, ClientHandle>) -> PyResult<Option<Object<'py>>> {
+    fn get<'py>(&self, py: Python<'py>, client: &ClientHandle) -> PyResult<Option<Object<'py>>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
-        let peer = client.get().core;
+        let peer = client.core;
         let body = self.asked(|timing| {
             let place = timing.taken_of(peer).and_then(|taken| taken.body);
             Ok(place.map(|(start, end)| timing.bodies()[start..end].to_vec()))
         })?;
-        body.map(|body| class.decode(client.py(), &body, None, None)).transpose()
+        body.map(|body| class.decode(py, &body, None, None)).transpose()
     }
 
-    fn seen(&self, client: &Bound<'_, ClientHandle>) -> PyResult<Option<f64>> {
-        let peer = client.get().core;
+    fn seen(&self, client: &ClientHandle) -> PyResult<Option<f64>> {
+        let peer = client.core;
         self.asked(|timing| {
             let taken = timing.taken_of(peer);
             Ok(taken.and_then(|taken| taken.view).map(|view| view as f64 / 256.0))
         })
     }
 
-    fn status(&self, client: &Bound<'_, ClientHandle>) -> PyResult<InputStatus> {
-        let peer = client.get().core;
+    fn status(&self, client: &ClientHandle) -> PyResult<InputStatus> {
+        let peer = client.core;
         self.asked(|timing| {
             let tick = timing.tick();
             let referee = timing.player(peer);

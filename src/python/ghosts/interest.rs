@@ -38,7 +38,7 @@ impl World {
 
     fn set_condition(
         &self,
-        client: &Bound<'_, ClientHandle>,
+        client: &ClientHandle,
         class_: &Object<'_>,
         name: &str,
         rows: &Object<'_>,
@@ -51,7 +51,7 @@ impl World {
 
     fn look_from(
         &self,
-        client: &Bound<'_, ClientHandle>,
+        client: &ClientHandle,
         class_: &Object<'_>,
         places: Option<&Object<'_>>,
     ) -> PyResult<bool> {
@@ -61,12 +61,7 @@ impl World {
         self.set_interest(client, |interests, client| interests.set_viewpoints(client, rows.index, places))
     }
 
-    fn show(
-        &self,
-        client: &Bound<'_, ClientHandle>,
-        class_: &Object<'_>,
-        rows: &Object<'_>,
-    ) -> PyResult<bool> {
+    fn show(&self, client: &ClientHandle, class_: &Object<'_>, rows: &Object<'_>) -> PyResult<bool> {
         let class = self.population.rows_of(class_)?;
         let mask = relevancy::mask(rows)?;
         self.check_rule(class, "show", "tw.world.Chosen()", |rule| rule == Relevancy::Mask)?;
@@ -90,7 +85,7 @@ impl World {
     /// Sets what a client is interested in. False if it left.
     pub(super) fn set_interest(
         &self,
-        client: &Bound<'_, ClientHandle>,
+        client: &ClientHandle,
         set: impl FnOnce(&mut Interests, PeerHandle),
     ) -> PyResult<bool> {
         let Some(client) = self.peer_of(client)? else { return Ok(false) };

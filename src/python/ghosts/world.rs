@@ -105,7 +105,7 @@ impl World {
         self.with(|state| self.note_owner(state, &rows, row, owner))
     }
 
-    fn id_of(&self, client: &Bound<'_, ClientHandle>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
+    fn id_of(&self, client: &ClientHandle, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
         let live = self.population.live(ghost)?;
         let Some(client) = self.peer_of(client)? else { return Ok(None) };
         self.with(|state| names::number_for(state, Some(client), &live))
@@ -113,7 +113,7 @@ impl World {
 
     fn ghost_of<'py>(
         &self,
-        client: &Bound<'py, ClientHandle>,
+        client: &ClientHandle,
         class_: &Object<'py>,
         #[within(0, u32::MAX)] number: u32,
     ) -> PyResult<Option<Bound<'py, Ghost>>> {
@@ -138,7 +138,7 @@ impl World {
         Ok(all)
     }
 
-    fn client_bits(&self, client: &Bound<'_, ClientHandle>) -> PyResult<u64> {
+    fn client_bits(&self, client: &ClientHandle) -> PyResult<u64> {
         let Some(client) = self.peer_of(client)? else { return Ok(0) };
         self.publish(|it| it.peer_bits(client))
     }
@@ -263,8 +263,7 @@ impl World {
     }
 
     /// The number of an owner, if it is connected.
-    pub(super) fn peer_of(&self, client: &Bound<'_, ClientHandle>) -> PyResult<Option<PeerHandle>> {
-        let client = client.get();
+    pub(super) fn peer_of(&self, client: &ClientHandle) -> PyResult<Option<PeerHandle>> {
         if client.server != self.server {
             return Err(PyValueError::new_err(format!(
                 "owner must be a client of this server, and {} belongs to another server: drop handles \
@@ -283,7 +282,7 @@ impl World {
         &self,
         owner: Option<&'a Bound<'py, ClientHandle>>,
     ) -> PyResult<Option<&'a Bound<'py, ClientHandle>>> {
-        owner.map(|owner| self.peer_of(owner)).transpose()?;
+        owner.map(|owner| self.peer_of(owner.get())).transpose()?;
         Ok(owner)
     }
 

@@ -75,10 +75,10 @@ impl LockstepCore {
         })
     }
 
-    fn attach(&self, peer: &Bound<'_, Peer>, commands: u16, objects: u16) -> PyResult<()> {
+    fn attach(&self, peer: &Peer, commands: u16, objects: u16) -> PyResult<()> {
         let shared = SharedLockstep { game: Arc::clone(&self.core), classes: [commands, objects] };
         let shared = Box::new(shared);
-        peer.get().set_core(shared).map(drop)
+        peer.set_core(shared).map(drop)
     }
 
     methods! {
@@ -94,7 +94,7 @@ impl LockstepCore {
         state_head(#[instant] now: Instant, player: u8) -> Option<Vec<u8>> =
             lock(&self.core).state_head(now, player).map(|head| head.write());
         is_served(player: u8) -> bool = lock(&self.core).is_served(player);
-        take_state(peer: &Bound<'_, Peer>) -> Option<(u8, Vec<u8>)> = peer.get().take_state();
+        take_state(peer: &Peer) -> Option<(u8, Vec<u8>)> = peer.take_state();
         load(#[instant] now: Instant, player: u8, state: &[u8]) -> bool =
             StateHead::read(state).is_some_and(|head| lock(&self.core).load(now, player, &head));
         give_up(reason: u8) =

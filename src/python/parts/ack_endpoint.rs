@@ -38,7 +38,7 @@ impl AckEndpoint {
     fn new(
         #[either("standard", "large")] profile: String,
         #[within(1, MAX_BYTES)] max_packet_size: Option<usize>,
-        fragments: Option<&Bound<'_, Fragments>>,
+        fragments: Option<&Fragments>,
         #[within(1, 32_768)] sent_window: Option<usize>,
         #[within(1, 32_768)] received_window: Option<usize>,
         #[number] rtt_smoothing: Option<f64>,
@@ -58,7 +58,7 @@ impl AckEndpoint {
         ] {
             *setting = given.unwrap_or(*setting);
         }
-        let fragments = fragments.map(|given| *given.get());
+        let fragments = fragments.copied();
         if let Some(Fragments { above: from, size, count, .. }) = fragments {
             *above = from.unwrap_or(*above);
             reassembly.fragment_size = size.unwrap_or(reassembly.fragment_size);

@@ -58,11 +58,11 @@ fn byte_length(item: &Object<'_>) -> usize {
 impl Link {
     #[new]
     fn new(
-        conditions: Option<&Bound<'_, Conditions>>,
+        conditions: Option<&Conditions>,
         #[within(0, u64::MAX)] seed: u64,
         #[within(1, 1 << 24)] capacity: usize,
     ) -> PyResult<Self> {
-        let conditions = conditions.map(|conditions| conditions.get().core()).unwrap_or_default();
+        let conditions = conditions.map(|conditions| conditions.core()).unwrap_or_default();
         let core = link::Link::new(conditions, seed).map_err(value_error)?.with_capacity(capacity);
         Ok(Link { core: Mutex::new(core), lost: Arc::default() })
     }
@@ -76,10 +76,10 @@ impl Link {
     methods! {
         poll(#[instant] now: Instant) -> PyResult<Option<Py<PyAny>>> =
             Ok(self.with_core(|core| core.poll(now).and_then(|mut item| item.object.take())));
-        set_conditions(conditions: &Bound<'_, Conditions>) -> PyResult<()> =
-            lock(&self.core).set_conditions(conditions.get().core()).map_err(value_error);
-        schedule(#[instant] at: Instant, conditions: &Bound<'_, Conditions>) -> PyResult<()> =
-            lock(&self.core).schedule(at, conditions.get().core()).map_err(value_error);
+        set_conditions(conditions: &Conditions) -> PyResult<()> =
+            lock(&self.core).set_conditions(conditions.core()).map_err(value_error);
+        schedule(#[instant] at: Instant, conditions: &Conditions) -> PyResult<()> =
+            lock(&self.core).schedule(at, conditions.core()).map_err(value_error);
     }
 
     properties! {

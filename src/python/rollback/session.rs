@@ -156,7 +156,7 @@ impl Rollback {
         inputs: &Object<'_>,
         players: Option<&Object<'_>>,
         #[within(0, MAX_PLAYERS as u8 - 1)] me: Option<u8>,
-        timing: Option<&Bound<'_, Timing>>,
+        timing: Option<&Timing>,
         state: Option<&Object<'_>>,
         #[callable] save: Option<Py<PyAny>>,
         #[callable] load: Option<Py<PyAny>>,
@@ -167,7 +167,7 @@ impl Rollback {
         let (players, me) = seats(peer.as_ref(), players, me)?;
         let mut config = Config::new(1, me, frames.kind.shape.clone());
         config.players = players;
-        let timing = timing.map(|given| *given.get()).unwrap_or_default();
+        let timing = timing.copied().unwrap_or_default();
         (config.delay, config.window, config.rate) = (timing.delay, timing.window, timing.rate);
         config.check_every = check_every;
         let py = inputs.py();

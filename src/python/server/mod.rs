@@ -151,22 +151,18 @@ impl Server {
         &self,
         #[number] bytes_per_second: f64,
         #[number] burst_bytes: f64,
-        client: Option<&Bound<'_, ClientHandle>>,
+        client: Option<&ClientHandle>,
         #[truth] adaptive: bool,
     ) -> PyResult<bool> {
-        let client = client.map(|client| self.core_handle(client.get())).transpose()?;
+        let client = client.map(|client| self.core_handle(client)).transpose()?;
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
         let set = self.endpoint.state.lock()?.change().set_budget(client, budget);
         self.answer(set)
     }
 
-    fn set_congestion(
-        &self,
-        congestion: &Bound<'_, Congestion>,
-        client: Option<&Bound<'_, ClientHandle>>,
-    ) -> PyResult<bool> {
-        let client = client.map(|client| self.core_handle(client.get())).transpose()?;
-        let set = self.endpoint.state.lock()?.change().set_congestion(client, congestion.get().0);
+    fn set_congestion(&self, congestion: &Congestion, client: Option<&ClientHandle>) -> PyResult<bool> {
+        let client = client.map(|client| self.core_handle(client)).transpose()?;
+        let set = self.endpoint.state.lock()?.change().set_congestion(client, congestion.0);
         self.answer(set)
     }
 
@@ -206,12 +202,12 @@ impl Server {
 
     fn disconnect(
         &self,
-        client: &Bound<'_, ClientHandle>,
+        client: &ClientHandle,
         reason: Option<&Object<'_>>,
         #[number] linger: f64,
     ) -> PyResult<bool> {
         let goodbye = goodbye(self.endpoint.protocol.get(), linger, reason)?;
-        let client = self.core_handle(client.get())?;
+        let client = self.core_handle(client)?;
         let left = self.endpoint.with(|core, driver| {
             driver.transmit(|now, out| core.disconnect_with(now, client, goodbye, out))
         })?;
@@ -223,8 +219,8 @@ impl Server {
         Ok(true)
     }
 
-    fn stats(&self, client: &Bound<'_, ClientHandle>) -> PyResult<ConnectionStats> {
-        self.endpoint.stats(self.core_handle(client.get())?, client.get().end.get())
+    fn stats(&self, client: &ClientHandle) -> PyResult<ConnectionStats> {
+        self.endpoint.stats(self.core_handle(client)?, client.end.get())
     }
 
     #[getter]
