@@ -125,7 +125,7 @@ impl GhostArrays {
     fn view<'py>(
         &self,
         py: Python<'py>,
-        memory: &Arc<Memory>,
+        memory: &Arc<Cells>,
         writable: bool,
         format: (&'static CStr, Option<usize>),
     ) -> PyResult<Object<'py>> {
@@ -135,7 +135,7 @@ impl GhostArrays {
 
 /// Integers as an array, or as a memoryview without NumPy.
 pub(super) fn numbers<'py>(py: Python<'py>, numbers: &[u32]) -> PyResult<Object<'py>> {
-    let memory = Arc::new(Memory::new(size_of::<u32>(), numbers.len()));
+    let memory = Arc::new(Cells::new(size_of::<u32>(), numbers.len()));
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
     memory.write(0, &bytes);
     cells(py, &memory, numbers.len(), true, (c"I", None))

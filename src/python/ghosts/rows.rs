@@ -10,9 +10,9 @@ use std::sync::atomic::AtomicUsize;
 
 use super::*;
 
-use super::zeroed::Zeroed;
 use crate::python::slots::Slots;
 use crate::replication::SavedClass;
+use crate::store::zeroed::Zeroed;
 
 /// The owner of rows that have none.
 pub(super) const NOBODY: u64 = u64::MAX;
@@ -26,11 +26,11 @@ pub(in crate::python) struct GhostRows {
     pub(super) slots: Slots,
     pub(super) callbacks: Callbacks,
     /// By property; empty for properties without words.
-    pub(super) columns: Box<[Arc<Memory>]>,
+    pub(super) columns: Box<[Arc<Cells>]>,
     /// A byte a row: 1 while it lives.
-    pub(super) alive: Arc<Memory>,
+    pub(super) alive: Arc<Cells>,
     /// On a server, and in its past, the number of the owning client; on a client 1 if that client owns the row.
-    pub(super) owners: Arc<Memory>,
+    pub(super) owners: Arc<Cells>,
     /// One more than the highest row ever used.
     count: AtomicUsize,
     living: AtomicUsize,
@@ -75,7 +75,7 @@ impl GhostRows {
         let (core, capacity) = (&properties.get().class.properties, properties.get().capacity() as usize);
         let columns = core.each().iter().map(|property| {
             let size = if property.has_words() { property.field().node().size() } else { 0 };
-            Arc::new(Memory::new(size, capacity))
+            Arc::new(Cells::new(size, capacity))
         });
         let columns: Box<[_]> = columns.collect();
         let received = if server.is_some() { &[][..] } else { &*columns };
@@ -87,8 +87,8 @@ impl GhostRows {
             slots: Slots::new(made, ::core::iter::empty())?,
             callbacks: if server.is_some() { Callbacks::default() } else { Callbacks::of(made)? },
             columns,
-            alive: Arc::new(Memory::new(1, capacity)),
-            owners: Arc::new(Memory::new(owner_size, capacity)),
+            alive: Arc::new(Cells::new(1, capacity)),
+            owners: Arc::new(Cells::new(owner_size, capacity)),
             properties: properties.clone().unbind(),
             count: AtomicUsize::new(0),
             living: AtomicUsize::new(0),
@@ -127,7 +127,7 @@ impl GhostRows {
         self.living.load(Ordering::Relaxed)
     }
 
-    pub(super) fn column(&self, property: usize) -> &Arc<Memory> {
+    pub(super) fn column(&self, property: usize) -> &Arc<Cells> {
         &self.columns[property]
     }
 

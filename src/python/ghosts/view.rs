@@ -115,7 +115,7 @@ impl WorldView {
         let view = &lock(&self.shown).view;
         let is_shown = |row: usize| view.has_shown(rows.index, row) && rows.is_alive(row as u32);
         let bytes: Vec<u8> = (0..count).map(|row| u8::from(is_shown(row))).collect();
-        let memory = Arc::new(Memory::new(1, count));
+        let memory = Arc::new(Cells::new(1, count));
         memory.write(0, &bytes);
         cells(py, &memory, count, true, (c"?", None))
     }
