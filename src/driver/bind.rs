@@ -22,3 +22,34 @@ pub fn any_port(is_ipv6: bool, is_simulated: bool) -> SocketAddr {
     };
     SocketAddr::new(ip, 0)
 }
+
+/// Where a client binds that dials one of these servers, unless the game says where. The second address is to be tried if
+/// the first can't be bound: a system without IPv6 can still reach servers with IPv4 addresses.
+///
+/// # Errors
+/// As of [`check_families`].
+pub fn choose(
+    bind: Option<SocketAddr>,
+    servers: &[SocketAddr],
+    is_simulated: bool,
+) -> Result<(SocketAddr, Option<SocketAddr>), String> {
+    // In a simulated network, one address reaches everybody.
+    let considered = if is_simulated { &servers[..1] } else { servers };
+    let bind = bind.unwrap_or_else(|| any_port(considered.iter().any(SocketAddr::is_ipv6), is_simulated));
+    check_families(bind, servers, is_simulated)?;
+    let falls_back = reaches_both(bind) && servers.iter().any(SocketAddr::is_ipv4);
+    let fallback = falls_back.then(|| SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), bind.port()));
+    Ok((bind, fallback))
+}
+
+/// Refuses a token without a server that a socket bound there can reach.
+///
+/// # Errors
+/// Says so.
+pub fn check_families(bind: SocketAddr, servers: &[SocketAddr], is_simulated: bool) -> Result<(), String> {
+    if is_simulated || servers.iter().any(|server| reaches(bind, *server)) {
+        return Ok(());
+    }
+    let (own, other) = if bind.is_ipv6() { ("IPv6", "IPv4") } else { ("IPv4", "IPv6") };
+    Err(format!("bind is an {own} address, {bind}, but the connect token lists only {other} servers"))
+}

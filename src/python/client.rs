@@ -1,25 +1,22 @@
 //! A client for Python: the sans-IO client, its tokens, messages and events.
 
-use core::net::{IpAddr, Ipv4Addr};
-
 use crate::python::inbox::EVENTS;
 use crate::python::prelude::*;
 use pyo3::exceptions::PyResourceWarning;
 
 use super::capture::{Capture, Secrets};
 use super::congestion::Congestion;
-use super::development::Development;
 use super::endpoint::CLIENT;
 use super::events::state_to_python;
 use super::ghosts::{ClientWorld, made_classes};
 use super::log::log_end;
 use super::reconnect::{AT_ONCE, Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
-use super::setup::{open_driver, skip_seed};
+use super::setup::open_driver;
 use super::time::{Clock, Latency};
 use super::token::ConnectToken;
-use crate::driver::bind::{any_port, reaches, reaches_both};
-use crate::driver::{Carrier, ClaimedToken, claim_token};
+use crate::driver::bind::{self, check_families};
+use crate::driver::{Carrier, ClaimedToken, Development, claim_token, meeting, skip_seed};
 use crate::endpoint::{ClientConfig, DEVELOPMENT_KEY, Dial, ReconnectConfig};
 use crate::netcode::{self, ClientState, TokenUse};
 use crate::transport::BudgetConfig;
@@ -111,7 +108,9 @@ impl Client {
                  player for it",
             ));
         }
-        let token = development.token(protocol.get(), network.as_ref())?;
+        let spoken = protocol.get().spoken();
+        let token = development.token(protocol.get().id, spoken.as_ref(), network.as_ref());
+        let token = token.map_err(value_error)?;
         let reconnect = reconnect.map(|reconnect| tokens(reconnect, Some(development))).transpose()?;
         let first = FirstDial { token: Some(token), reconnect, is_development: true };
         Self::dial(py, protocol, first, destination.rendezvous, settings)
@@ -315,22 +314,15 @@ impl Client {
         // A code's own address says nothing about its host's.
         let servers = || first.token.iter().flat_map(|token| token.addresses()).copied().collect();
         let near: Vec<SocketAddr> = rendezvous.map_or_else(servers, |server| vec![server]);
-        // In a simulated network, one address reaches everybody.
-        let considered = if network.is_some() { &near[..1] } else { &near };
-        let unbound = any_port(considered.iter().any(SocketAddr::is_ipv6), network.is_some());
-        let bind = settings.tuning.get().bind.map_or(unbound, |address| address.0);
-        check_families(bind, &near, network.is_some())?;
-        // A system without IPv6 can still reach servers with IPv4 addresses.
-        let falls_back = reaches_both(bind) && near.iter().any(SocketAddr::is_ipv4);
-        let mut driver = match open_driver(py, bind, &settings) {
-            Err(_) if falls_back => {
-                let bind = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), bind.port());
-                open_driver(py, bind, &settings)?
-            }
-            opened => opened?,
+        let bind = settings.tuning.get().bind.map(|address| address.0);
+        let (bind, fallback) = bind::choose(bind, &near, network.is_some()).map_err(value_error)?;
+        let mut driver = match (open_driver(py, bind, &settings), fallback) {
+            (Err(_), Some(fallback)) => open_driver(py, fallback, &settings)?,
+            (opened, _) => opened?,
         };
         if let Some(server) = rendezvous {
-            rendezvous::look_up(&mut driver, &mut *entropy(network.clone()), server, protocol.get().id);
+            let entropy = &mut *entropy(network.clone());
+            meeting::look_up(&mut driver, entropy, server, protocol.get().id, None);
         }
         Self::over(py, protocol, first, driver, settings)
     }
@@ -446,15 +438,17 @@ impl Client {
 
     /// A fresh token for the next dial.
     pub(super) fn development_token(&self, development: &Development) -> PyResult<netcode::ConnectToken> {
-        let network = self.endpoint.virtual_network();
-        development.token(self.endpoint.protocol.get(), network.as_ref())
+        let (network, protocol) = (self.endpoint.virtual_network(), self.endpoint.protocol.get());
+        let token = development.token(protocol.id, protocol.spoken().as_ref(), network.as_ref());
+        token.map_err(value_error)
     }
 
     /// Dials with another token, after the last connection is over.
     pub(super) fn dial_again(&self, py: Python<'_>, token: netcode::ConnectToken) -> PyResult<()> {
         let network = self.endpoint.virtual_network();
         if self.endpoint.carrier.is_none() {
-            check_families(self.endpoint.address.0, token.addresses(), network.is_some())?;
+            let own = self.endpoint.address.0;
+            check_families(own, token.addresses(), network.is_some()).map_err(value_error)?;
         }
         let claimed = ClaimedToken::from(&token);
         let mut state = self.endpoint.state.lock()?;
@@ -531,17 +525,6 @@ struct FirstDial {
     token: Option<netcode::ConnectToken>,
     reconnect: Option<(Tokens, ReconnectConfig)>,
     is_development: bool,
-}
-
-/// Refuses a token without a server that a socket bound there can reach.
-fn check_families(bind: SocketAddr, servers: &[SocketAddr], simulated: bool) -> PyResult<()> {
-    if simulated || servers.iter().any(|server| reaches(bind, *server)) {
-        return Ok(());
-    }
-    let (own, other) = if bind.is_ipv6() { ("IPv6", "IPv4") } else { ("IPv4", "IPv6") };
-    Err(PyValueError::new_err(format!(
-        "bind is an {own} address, {bind}, but the connect token lists only {other} servers"
-    )))
 }
 
 /// Claims a token for this client, before it dials with it.

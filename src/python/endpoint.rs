@@ -13,9 +13,8 @@ use super::forks::Process;
 use super::ghosts::{self, Copies, Population};
 use super::rendezvous;
 use super::sending::Sent;
-use super::setup::{network_id_key, visit_seed};
-use crate::driver::Poller;
 use crate::driver::udp::UdpSocket;
+use crate::driver::{Poller, network_id_key, visit_seed};
 use crate::endpoint::PeerStats;
 use crate::session::Ghosts;
 

@@ -22,7 +22,6 @@ mod composites;
 mod compound;
 mod conditions;
 mod congestion;
-mod development;
 mod endpoint;
 mod errors;
 mod events;

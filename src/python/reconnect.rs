@@ -5,8 +5,8 @@
 
 use crate::python::prelude::*;
 
-use super::development::Development;
 use super::token::ConnectToken;
+use crate::driver::Development;
 use crate::endpoint::{Attempt, ReconnectConfig, Reconnector};
 use crate::netcode;
 

@@ -1,34 +1,40 @@
 //! The development mode: no login backend, no key to hand out, and the same code path as with them. Not for
 //! production: anyone with the key can be any player, and this key is public.
 
-use crate::python::prelude::*;
+use core::net::SocketAddr;
 
-use crate::driver::unix_now;
+use super::clock::unix_now;
+use super::simulated::{VirtualNetwork, entropy};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, Key};
-use crate::netcode::{ConnectToken, TokenParams, USER_DATA_BYTES, hash_address};
+use crate::netcode::{ConnectToken, Spoken, TokenError, TokenParams, USER_DATA_BYTES, hash_address};
 
 /// Seconds in which a token made on the spot must start its connection.
 const TOKEN_LIFETIME: u32 = 60;
 
 /// What a client's tokens are made of that it makes itself.
-pub(super) struct Development {
-    pub(super) address: SocketAddr,
-    pub(super) key: Key,
-    pub(super) client_id: u64,
-    pub(super) timeout: u32,
+#[derive(Debug)]
+pub struct Development {
+    pub address: SocketAddr,
+    pub key: Key,
+    pub client_id: u64,
+    pub timeout: u32,
 }
 
 impl Development {
     /// A fresh token.
-    pub(super) fn token(
+    ///
+    /// # Errors
+    /// A parameter can't be in a token.
+    pub fn token(
         &self,
-        protocol: &Protocol,
+        protocol_id: u64,
+        spoken: Option<&Spoken>,
         network: Option<&VirtualNetwork>,
-    ) -> PyResult<ConnectToken> {
+    ) -> Result<ConnectToken, TokenError> {
         let mut names = vec![DEVELOPMENT_ADDRESS];
-        names.extend(protocol.spoken().map(|spoken| hash_address(spoken.hash)));
+        names.extend(spoken.map(|spoken| hash_address(spoken.hash)));
         let params = TokenParams {
-            protocol_id: protocol.id,
+            protocol_id,
             private_key: &self.key,
             client_id: self.client_id,
             created: network.map_or_else(unix_now, VirtualNetwork::unix),
@@ -39,6 +45,6 @@ impl Development {
             user_data: &[0; USER_DATA_BYTES],
             dated: false,
         };
-        ConnectToken::generate(&params, &mut *entropy(network.cloned())).map_err(value_error)
+        ConnectToken::generate(&params, &mut *entropy(network.cloned()))
     }
 }
