@@ -14,13 +14,13 @@ impl World {
             |interests: &mut Interests| classes.map(|classes| interests.set_rule(&classes, rows.index, rule));
         let set = self.with(|state| state.interests.as_mut().and_then(set))?;
         set.transpose().map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))?;
-        self.set_hook(rows, |hooks| &mut hooks.relevancy, hook);
+        self.set_hook(rows, hooks::RELEVANCY, hook);
         Ok(())
     }
 
     fn set_priority(&self, class_: &Object<'_>, #[callable] hook: Option<Py<PyAny>>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
-        self.set_hook(rows, |hooks| &mut hooks.priority, hook);
+        self.set_hook(rows, hooks::PRIORITY, hook);
         Ok(())
     }
 
@@ -32,7 +32,7 @@ impl World {
     ) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         World::check_condition(rows, name)?;
-        self.set_hook(rows, |hooks| &mut hooks.condition, hook);
+        self.set_hook(rows, hooks::CONDITION, hook);
         Ok(())
     }
 
@@ -93,13 +93,8 @@ impl World {
         Ok(true)
     }
 
-    fn set_hook(
-        &self,
-        rows: &GhostRows,
-        of: impl FnOnce(&mut Hooks) -> &mut Option<Py<PyAny>>,
-        hook: Option<Py<PyAny>>,
-    ) {
-        let old = ::core::mem::replace(of(&mut lock(&self.hooks)[rows.index]), hook);
+    fn set_hook(&self, rows: &GhostRows, which: usize, hook: Option<Py<PyAny>>) {
+        let old = ::core::mem::replace(&mut lock(&self.hooks)[rows.index][which], hook);
         drop(old);
     }
 

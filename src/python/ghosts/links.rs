@@ -181,6 +181,6 @@ pub(super) fn wrong_class(properties: &Properties, property: usize, value: &Obje
         properties.name().to_owned(),
         properties.property_name(property).to_owned(),
         value.clone().unbind(),
-        format!("a {} or None", properties.reference(property).unwrap_or_default()),
+        format!("a {} or None", properties.target_name(property).unwrap_or_default()),
     ))
 }

@@ -29,6 +29,8 @@ pub(crate) struct Properties {
     names: Mutex<HashMap<u64, Py<PyTuple>>>,
     /// What errors call the targets of references.
     references: Arc<[Option<String>]>,
+    /// The mask of the references.
+    referring: u64,
     /// The column of the ghosts' network ids, where something refers to them.
     number_column: Option<usize>,
     /// What the game calls the condition that it decides itself, if there is one.
@@ -63,6 +65,7 @@ impl Properties {
             class: Arc::new(class),
             defaults: OnceLock::new(),
             names: Mutex::default(),
+            referring: (0..).zip(&references).fold(0, |mask, (i, it)| mask | u64::from(it.is_some()) << i),
             references: references.into(),
             number_column: None,
             chosen: conditions.iter().find_map(|said| said.strip_prefix(WHEN)).map(str::to_owned),
@@ -126,6 +129,7 @@ impl Properties {
             defaults: self.defaults.clone(),
             names: Mutex::default(),
             references: self.references.clone(),
+            referring: self.referring,
             number_column,
             chosen: self.chosen.clone(),
             declared: self.declared.clone_ref(py),
@@ -136,10 +140,14 @@ impl Properties {
         self.number_column
     }
 
-    /// What a property is a reference to, if it is one: a class, or its name.
-    #[inline]
-    pub(super) fn reference(&self, property: usize) -> Option<&str> {
+    /// What errors call the target of a reference.
+    pub(super) fn target_name(&self, property: usize) -> Option<&str> {
         self.references.get(property)?.as_deref()
+    }
+
+    #[inline]
+    pub(super) fn is_reference(&self, property: usize) -> bool {
+        self.referring >> property & 1 == 1
     }
 
     /// The mask of the properties that the game knows.
@@ -175,7 +183,7 @@ impl Properties {
             if !self.core(property).has_words() {
                 return self.body(property, &value);
             }
-            if self.reference(property).is_some() {
+            if self.is_reference(property) {
                 return Ok(number_of(property, &value)?.to_le_bytes().to_vec());
             }
             let mut cell = vec![0; self.core(property).field().node().size()];

@@ -30,7 +30,7 @@ impl GhostRows {
     pub(super) fn value<'py>(&self, py: Python<'py>, row: u32, property: usize) -> PyResult<Object<'py>> {
         let properties = self.properties.get();
         let core = properties.core(property);
-        if properties.reference(property).is_some() {
+        if properties.is_reference(property) {
             return self.referred(py, property, self.reference_number(row, property));
         }
         if core.has_words() {
@@ -99,7 +99,7 @@ impl GhostRows {
             }));
         };
         let core = properties.core(property);
-        if properties.reference(property).is_some() {
+        if properties.is_reference(property) {
             let number = self.links.number_of(self, property, value)?;
             self.columns[property].write(row as usize, &number.to_le_bytes());
             self.written.fetch_or(1 << property, Ordering::Relaxed);
