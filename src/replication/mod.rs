@@ -22,6 +22,7 @@ pub mod packet;
 pub mod publisher;
 mod references;
 pub mod relevancy;
+pub mod rows;
 pub mod rules;
 mod saved;
 mod scan;

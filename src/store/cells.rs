@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering}
 use super::zeroed::Zeroed;
 
 /// A cell for every row there can be.
+#[derive(Debug)]
 pub struct Cells {
     cells: Zeroed,
     /// Bytes of a cell.

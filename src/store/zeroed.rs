@@ -16,6 +16,7 @@ const ALIGNMENT: usize = 16;
 /// Blocks from this size on get pages of their own, where the system is asked for them.
 const PAGES_FROM: usize = 64 * 1024;
 
+#[derive(Debug)]
 pub struct Zeroed {
     bytes: NonNull<u8>,
     layout: Layout,

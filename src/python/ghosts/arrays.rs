@@ -18,7 +18,7 @@ impl GhostArrays {
         ghost_class: Py<PyAny> = self.0.class.clone_ref(py).into_any();
         capacity: u32 = self.0.properties.get().capacity();
         living: usize = self.0.living();
-        alive: PyResult<Object<'py>> = self.view(py, &self.0.alive, false, (c"?", None));
+        alive: PyResult<Object<'py>> = self.view(py, self.0.alive(), false, (c"?", None));
         rows: PyResult<Object<'py>> = numbers(py, &self.0.alive_rows());
         spawned: PyResult<Object<'py>> = numbers(py, &self.0.news().spawned);
         changed: PyResult<Object<'py>> = numbers(py, &self.0.news().changed);
@@ -46,8 +46,8 @@ impl GhostArrays {
 
     #[getter]
     fn owners<'py>(&self, py: Python<'py>) -> PyResult<Object<'py>> {
-        let format = if self.0.owners.size() == size_of::<u64>() { c"Q" } else { c"?" };
-        self.view(py, &self.0.owners, false, (format, None))
+        let format = if self.0.owners().size() == size_of::<u64>() { c"Q" } else { c"?" };
+        self.view(py, self.0.owners(), false, (format, None))
     }
 
     fn ghost<'py>(&self, row: &Object<'py>) -> PyResult<Bound<'py, Ghost>> {

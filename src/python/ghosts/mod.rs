@@ -29,6 +29,7 @@ mod view;
 mod world;
 
 use crate::python::prelude::*;
+use crate::replication::rows::NOBODY;
 use crate::replication::{Column, Interests, NO_GHOST};
 use crate::store::cells::Cells;
 use arrays::{numbers, rows_of};
@@ -42,7 +43,7 @@ use memory::cells;
 use news::News;
 use old::Before;
 use properties::DEFAULT_RATE;
-use rows::{Checked, GhostRows, NOBODY};
+use rows::{Checked, GhostRows};
 use store::store;
 
 pub(crate) use arrays::GhostArrays;

@@ -65,7 +65,7 @@ impl Population {
             py,
             self.classes.iter().map(|rows| (&rows.class, &rows.properties, Some(rows.made()))),
             None,
-            Some(self.classes.first().map_or(1, |rows| rows.owners.size())),
+            Some(self.classes.first().map_or(1, |rows| rows.owners().size())),
             Links::of_view(&self.links),
         )
     }

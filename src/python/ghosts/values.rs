@@ -3,6 +3,7 @@
 use super::*;
 
 use crate::python::shape::Body;
+use crate::replication::rows::RowCells;
 
 /// A copied cell; most fit without an allocation.
 enum Copied {
@@ -35,7 +36,7 @@ impl GhostRows {
         }
         if core.has_words() {
             let mut cell = Copied::zeroed(core.field().node().size());
-            self.columns[property].read(row as usize, cell.bytes());
+            self.column(property).read(row as usize, cell.bytes());
             return properties.load(Body::new(py, cell.bytes()), property, 0);
         }
         match self.body(row, property) {
@@ -48,7 +49,7 @@ impl GhostRows {
     /// The number in a reference of a row.
     pub(super) fn reference_number(&self, row: u32, property: usize) -> u32 {
         let mut cell = [0; 4];
-        self.columns[property].read(row as usize, &mut cell);
+        self.column(property).read(row as usize, &mut cell);
         u32::from_le_bytes(cell)
     }
 
@@ -76,7 +77,7 @@ impl GhostRows {
         row: u32,
         property: usize,
     ) -> PyResult<Object<'py>> {
-        let memory = &self.columns[property];
+        let memory = self.column(property);
         let mut cell = Copied::zeroed(memory.size());
         memory.read(row as usize, cell.bytes());
         self.properties.get().load(Body { py, bytes: cell.bytes(), converts: false }, property, 0)
@@ -101,15 +102,13 @@ impl GhostRows {
         let core = properties.core(property);
         if properties.is_reference(property) {
             let number = self.links.number_of(self, property, value)?;
-            self.columns[property].write(row as usize, &number.to_le_bytes());
-            self.written.fetch_or(1 << property, Ordering::Relaxed);
+            RowCells::assign(self, row, property, &number.to_le_bytes());
             return Ok(());
         }
         if core.has_words() {
             let mut cell = Copied::zeroed(core.field().node().size());
             properties.cell(property, value, cell.bytes())?;
-            self.columns[property].write(row as usize, cell.bytes());
-            self.written.fetch_or(1 << property, Ordering::Relaxed);
+            RowCells::assign(self, row, property, cell.bytes());
             return Ok(());
         }
         let body = properties.body(property, value)?;
@@ -121,19 +120,9 @@ impl GhostRows {
         Ok(())
     }
 
-    /// The value of a property without words.
-    pub(super) fn body(&self, row: u32, property: usize) -> Option<Arc<[u8]>> {
-        lock(&self.held).bodies.get(&(row, property)).cloned()
-    }
-
     /// Whether this is its class, or derived from it by a client.
     pub(super) fn is_of(&self, class: &Object<'_>) -> bool {
         self.class.is(class) || self.slots.class().is(class)
-    }
-
-    /// Stores the value of a property without words.
-    pub(super) fn keep_body(&self, row: u32, property: usize, body: Vec<u8>) {
-        lock(&self.held).bodies.insert((row, property), body.into());
     }
 
     /// Gives a row the class's default values of properties without words.
