@@ -10,12 +10,13 @@ use crate::python::prelude::*;
 
 use super::calls::Desk;
 use super::forks::Process;
-use super::ghosts::{self, Copies, Population};
+use super::ghosts::{self, Population};
 use super::rendezvous;
 use super::sending::Sent;
 use crate::driver::udp::UdpSocket;
 use crate::driver::{Poller, network_id_key, visit_seed};
 use crate::endpoint::PeerStats;
+use crate::replication::Copies;
 use crate::session::Ghosts;
 
 /// What kind of endpoint the game made.

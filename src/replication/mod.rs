@@ -10,6 +10,7 @@
 mod cells;
 pub mod class;
 mod coding;
+mod copies;
 mod drawn;
 mod form;
 pub mod frames;
@@ -30,6 +31,7 @@ pub mod table;
 mod wordless;
 
 pub use class::{ClassError, Classes, Condition, GhostClass, HISTORY};
+pub use copies::{Copies, Copying};
 pub use frames::Frames;
 pub use interests::Interests;
 pub use mirror::{

@@ -50,7 +50,6 @@ pub(crate) use arrays::GhostArrays;
 pub(super) use callbacks::{call_all, check_columns};
 pub(crate) use client_world::ClientWorld;
 pub(crate) use events::{GhostChanged, GhostDespawned, GhostLinked, GhostOwned, GhostSpawned};
-pub(super) use flush::Copies;
 pub(crate) use ghost::Ghost;
 pub(super) use links::references;
 pub(super) use names::{Found, number_for};

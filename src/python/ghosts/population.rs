@@ -3,6 +3,7 @@
 use super::*;
 
 use crate::replication::References;
+use crate::replication::rows::RowCells;
 
 /// The ghosts of all classes of a protocol, on one side.
 pub(in crate::python) struct Population {
@@ -92,6 +93,11 @@ impl Population {
     /// Whether the protocol has no ghosts.
     pub(in crate::python) fn is_empty(&self) -> bool {
         self.classes.is_empty()
+    }
+
+    /// The rows of all classes.
+    pub(in crate::python) fn rows(&self) -> impl Iterator<Item = &RowCells> {
+        self.classes.iter().map(|rows| &***rows)
     }
 
     /// The rows of one ghost class.
