@@ -3928,7 +3928,7 @@ class Peer(Generic[_P]):
     @property
     def server(self) -> Server[_P] | None:
         """The game's server, if this player hosts the game; tick it too. None on the other peers. Also None on a host
-        that has lost so many connections that the other peers may choose a new host. Always None if the protocol
+        that has lost enough connections for the other peers to choose a new host. Always None if the protocol
         has no ghosts, calls, inputs or tick rate.
         """
     @property
