@@ -2,7 +2,7 @@
 
 use crate::python::prelude::*;
 
-use super::parts::MAX_SECONDS;
+use super::parts::{MAX_SECONDS, of_good_bad};
 use crate::transport::good_bad::GoodBadConfig;
 use crate::transport::{AdaptiveConfig, CongestionConfig, RateConfig};
 
@@ -32,29 +32,6 @@ impl Congestion {
         Self::checked(CongestionConfig::Fixed(RateConfig { bytes_per_second, burst_bytes }))
     }
 
-    #[staticmethod]
-    fn good_bad(
-        #[seconds(MAX_SECONDS)] bad_rtt: Duration,
-        #[number] good_packets_per_second: f64,
-        #[number] bad_packets_per_second: f64,
-        #[seconds(MAX_SECONDS)] recovery_time: Duration,
-        #[seconds(MAX_SECONDS)] min_recovery_time: Duration,
-        #[seconds(MAX_SECONDS)] max_recovery_time: Duration,
-        #[seconds(MAX_SECONDS)] double_below: Duration,
-        #[seconds(MAX_SECONDS)] halve_every: Duration,
-    ) -> PyResult<Self> {
-        Self::checked(CongestionConfig::GoodBad(GoodBadConfig {
-            bad_rtt,
-            good_packets_per_second,
-            bad_packets_per_second,
-            recovery_time,
-            min_recovery_time,
-            max_recovery_time,
-            double_below,
-            halve_every,
-        }))
-    }
-
     fn __repr__(&self) -> String {
         match &self.0 {
             CongestionConfig::Adaptive(AdaptiveConfig {
@@ -72,6 +49,13 @@ impl Congestion {
         }
     }
 }
+
+of_good_bad!(
+    Congestion,
+    #[staticmethod]
+    good_bad,
+    |config| Self::checked(CongestionConfig::GoodBad(config))
+);
 
 impl Congestion {
     fn checked(config: CongestionConfig) -> PyResult<Self> {

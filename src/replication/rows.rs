@@ -19,6 +19,9 @@ pub const NOBODY: u64 = u64::MAX;
 pub const OWNER_NUMBER: usize = size_of::<u64>();
 pub const OWNER_FLAG: usize = 1;
 
+/// Values of properties without words, by row and property.
+type Bodies = HashMap<(u32, usize), Arc<[u8]>>;
+
 #[derive(Debug)]
 pub struct RowCells {
     /// By property; empty for properties without words.
@@ -36,8 +39,7 @@ pub struct RowCells {
     written: AtomicU64,
     /// Whether rows were added since the last flush.
     grown: AtomicBool,
-    /// Values of properties without words, by row and property.
-    bodies: Mutex<HashMap<(u32, usize), Arc<[u8]>>>,
+    bodies: Mutex<Bodies>,
     /// The cells that received values are written to, by property; empty on a server. Nothing has views of these:
     /// [`RowCells::publish`] copies them.
     received: Mutex<Vec<Zeroed>>,
@@ -188,7 +190,7 @@ impl RowCells {
         self.written.fetch_or(1 << property, Ordering::Relaxed);
     }
 
-    fn bodies(&self) -> MutexGuard<'_, HashMap<(u32, usize), Arc<[u8]>>> {
+    fn bodies(&self) -> MutexGuard<'_, Bodies> {
         self.bodies.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

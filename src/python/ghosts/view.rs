@@ -91,22 +91,10 @@ impl WorldView {
 
     properties! {
         tick: f64 = lock(&self.shown).tick;
+        pub(super) delay: f64 = self.played(Playout::delay);
+        period: f64 = self.played(Playout::period);
+        stood: f64 = self.played(|playout| playout.stood().as_secs_f64());
         __repr__: String = format!("<WorldView of tick {:.2}: {}>", self.tick(), counted(&self.population));
-    }
-
-    #[getter]
-    pub(super) fn delay(&self) -> f64 {
-        self.played(Playout::delay)
-    }
-
-    #[getter]
-    fn period(&self) -> f64 {
-        self.played(Playout::period)
-    }
-
-    #[getter]
-    fn stood(&self) -> f64 {
-        self.played(|playout| playout.stood().as_secs_f64())
     }
 
     fn shown<'py>(&self, class_: &Object<'py>) -> PyResult<Object<'py>> {
