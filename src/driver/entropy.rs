@@ -16,7 +16,7 @@ impl Entropy for OsEntropy {
     }
 }
 
-/// A random number.
+/// A random number of 64 bits.
 pub fn random(entropy: &mut dyn Entropy) -> u64 {
     let mut bytes = [0; 8];
     entropy.fill(&mut bytes);

@@ -26,7 +26,7 @@ pub struct Cells {
 
 #[allow(unsafe_code)] // Views share the memory, so it can't be a slice.
 impl Cells {
-    /// Allocates zeroed cells.
+    /// Allocates a zeroed cell for each row.
     pub fn new(size: usize, capacity: usize) -> Self {
         let cells = Zeroed::new(size, capacity);
         Cells { cells, size, exports: AtomicUsize::new(0), exported: AtomicBool::new(false) }

@@ -90,7 +90,7 @@ fn has_pages(layout: Layout) -> bool {
     cfg!(target_os = "linux") && layout.size() >= PAGES_FROM
 }
 
-/// Maps zeroed pages.
+/// Maps zeroed pages. None if the system has none left.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 fn map(bytes: usize) -> Option<NonNull<u8>> {
