@@ -126,8 +126,8 @@ def call(
     """Makes a function a call (RPC): the other side runs it, with the arguments given on this side.
 
     Annotate the parameters like fields of messages, or with a ghost class. If the server runs the function,
-    its first parameter is the caller, a :class:`ClientHandle` that Tickwire passes. The return annotation
-    is the type of a request's reply. A function that returns ``None`` has no reply.
+    its first parameter is the calling client's :class:`ClientHandle`, which Tickwire passes. The return
+    annotation is the type of a request's reply. A function that returns ``None`` has no reply.
 
     ::
 
@@ -144,10 +144,10 @@ def call(
         burst (float | None, default None): the number of calls accepted at once, 1 to 1,000,000; None: the
             calls of two seconds.
         owned (bool, default True): if the first argument is a ghost, whether only the ghost's owner may
-            make the call. Calls from other clients are counted as ``calls.refused``.
+            make the call. Other clients' calls are dropped and counted as ``calls.refused``.
         abuse (Literal["drop", "disconnect"], default "drop"): the reaction to a client that exceeds
-            ``rate`` or calls on another client's ghost. The call is dropped and counted; with
-            ``"disconnect"`` the connection also ends with :attr:`DisconnectReason.PROTOCOL_VIOLATION`.
+            ``rate`` or makes a call for another client's ghost. The call is dropped and counted. With
+            ``"disconnect"``, the connection ends too, with :attr:`DisconnectReason.PROTOCOL_VIOLATION`.
         timeout (float, default 10.0): seconds, above 0 to 86,400, after which a request without a reply
             fails.
 
@@ -206,7 +206,7 @@ class Declared:
     """The parts of a call that the native core reads when a protocol is made."""
 
     message: type
-    """The class of its arguments."""
+    """The message class that carries the call's arguments."""
     reply: type | None
     """The class of its reply."""
     positional: tuple[str, ...]

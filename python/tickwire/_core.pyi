@@ -219,9 +219,8 @@ _Bytes: TypeAlias = bytes
 
 @final
 class Address:
-    """An IPv4 or IPv6 address with a port: ``a.b.c.d:port`` or ``[v6]:port``. Immutable, hashable, ordered.
-
-    It doesn't resolve host names: see :func:`tickwire.resolve`.
+    """An IPv4 or IPv6 address with a port: ``a.b.c.d:port`` or ``[v6]:port``. Addresses are immutable, hashable and
+    ordered. To resolve a host name, use :func:`tickwire.resolve`.
 
     Raises:
         ValueError: the text is not an address with a port.
@@ -357,7 +356,7 @@ class FieldType:
         """The type of the field's values."""
 
 def bits(count: int, /) -> FieldType:
-    """An unsigned integer of ``count`` bits, 1 to 64."""
+    """An unsigned integer of ``count`` bits; ``count`` is 1 to 64."""
 
 def ranged(low: int, high: int, /) -> FieldType:
     """An integer from ``low`` to ``high``, both included, in the fewest bits for this range."""
@@ -388,14 +387,14 @@ def text(max_bytes: int, /) -> FieldType:
 
 def wide_text(max_units: int, /) -> FieldType:
     """Text of at most ``max_units`` UTF-16 units, without NUL. Each unit takes 32 bits, as in the C++ library
-    serialize.
+    ``serialize``.
     """
 
 def data(max_bytes: int, /) -> FieldType:
     """A bytes value of at most ``max_bytes`` bytes."""
 
 def raw(count: int, /) -> FieldType:
-    """A bytes value of exactly ``count`` bytes, sent without a length; zeros by default."""
+    """A bytes value of exactly ``count`` bytes, sent without a length. By default, all bytes are 0."""
 
 def angle(low: float, high: float, resolution: float, /) -> FieldType:
     """An angle from ``low`` to ``high``, in steps of at most ``resolution``. ``high`` is the same angle as ``low``."""
@@ -407,7 +406,7 @@ def vec3(low: float, high: float, resolution: float, /) -> FieldType:
     """Three numbers from ``low`` to ``high``, each in steps of at most ``resolution``."""
 
 def unit_vector(bits: int = 12, /) -> FieldType:
-    """A direction in space: a vector of length 1, in two components of ``bits`` bits."""
+    """A direction in space: a vector of length 1, sent as two components in ``bits`` bits each."""
 
 def quaternion(bits: int = 9, /) -> FieldType:
     """A rotation (x, y, z, w), sent as its three smallest components in ``bits`` bits each."""
@@ -505,8 +504,8 @@ class Properties:
 
 @final
 class Property:
-    """The descriptor of a property in a ghost class. Until an object is spawned, the object itself holds the value;
-    afterwards the world does.
+    """The descriptor of a property in a :class:`Ghost` class. Until a ghost is spawned, its object holds the value;
+    from then on, the world holds it.
     """
 
     def __new__(cls, properties: Properties, place: int, /) -> Property: ...
@@ -530,11 +529,11 @@ _Array: TypeAlias = Buffer | _HasType
 # Arrays are `Any`: numpy.ndarray where NumPy is installed, else Rows. NumPy is no dependency.
 
 def dtype(class_: type, /) -> Any:
-    """Returns the NumPy type of a message class's rows: ``numpy.zeros(n, tickwire.columns.dtype(Move))`` makes n
-    rows.
+    """Returns the NumPy type of a message class's rows. For example,
+    ``numpy.zeros(n, tickwire.columns.dtype(Move))`` makes ``n`` rows.
 
     Raises:
-        ImportError: NumPy is not installed; :func:`row_format` doesn't need it.
+        ImportError: NumPy is not installed; :func:`row_format` works without NumPy.
         TypeError: the class was not made by :func:`message`, or has no fields.
     """
 
@@ -554,7 +553,7 @@ def pack(class_: type, rows: _Array, /, *, arena: _Array | None = None) -> bytes
     """
 
 def unpack(class_: type, data: bytes, count: int, /) -> Any:
-    """Decodes the bytes that :func:`pack` returned: into an array with NumPy, otherwise into :class:`Rows`.
+    """Decodes the bytes that :func:`pack` returned. Returns an array with NumPy, otherwise :class:`Rows`.
 
     Raises:
         StreamError: the bytes are invalid; the error names the row and the reason.
@@ -568,10 +567,10 @@ class Batch:
     Args:
         class_ (type): the rows' message class.
         rows (array): an array of :func:`dtype`, or a buffer of rows in the format of :func:`row_format`. The
-            rows are copied and checked when you send them. If another thread writes to them meanwhile, the copy may
+            rows are copied and checked when you send them. If another thread writes to them meanwhile, the copy can
             mix old and new values.
-        arena (array | None, default None): the buffer with the rows' texts, data and lists. In place of each text
-            or list, a row holds an offset in this buffer and a length.
+        arena (array | None, default None): the buffer with the rows' texts, data and lists. In place of each of
+            these values, a row holds an offset in this buffer and a length.
 
     Raises:
         TypeError: messages of the class can't be rows.
@@ -584,7 +583,7 @@ class Rows:
     """The rows of a message class if NumPy isn't installed. With NumPy, rows are a structured array.
 
     ``rows[0].hp`` is a field of one row. ``rows["hp"]`` is this field of all rows: for numbers a memoryview of the
-    same memory, otherwise a list. Fields with a converter hold the values that are sent. As a buffer, the rows
+    rows' memory, otherwise a list. Fields with a converter hold the values that are sent. As a buffer, the rows
     have the format of :func:`row_format`.
     """
 
@@ -605,7 +604,8 @@ class Rows:
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 def arena(rows: Any, /) -> memoryview:
-    """Returns the buffer with the texts, data and lists of rows that Tickwire made, or of a view of such rows.
+    """Returns the buffer with the texts, data and lists of rows. ``rows`` is an object that Tickwire made, or a view
+    of it.
 
     Raises:
         ValueError: Tickwire did not make these rows, or they are a copy.
@@ -615,8 +615,8 @@ def arena(rows: Any, /) -> memoryview:
 class Stream:
     """The argument of a message's ``serialize(stream)`` method. The same methods write, read or measure.
 
-    When writing and measuring, each method takes a value and returns it. When reading, it ignores its argument and
-    returns the value from the packet. The bits are laid out as in the C++ library serialize 1.0.
+    When writing or measuring, each method takes a value and returns it. When reading, each method ignores this value
+    and returns the value from the packet. The bits are laid out as in version 1.0 of the C++ library ``serialize``.
 
     Raises:
         FieldError: a value to write or measure is out of its range.
@@ -629,7 +629,7 @@ class Stream:
         """Whether values are written."""
     @property
     def reading(self) -> bool:
-        """Whether values are read. The values passed in are then ignored."""
+        """Whether values are read."""
     @property
     def measuring(self) -> bool:
         """Whether bits are only counted."""
@@ -639,7 +639,7 @@ class Stream:
     def flag(self, value: object, /) -> bool:
         """One bit: the truth of ``value``."""
     def bits(self, value: int | None, count: int, /) -> int:
-        """An unsigned integer of ``count`` bits, 1 to 64."""
+        """An unsigned integer of ``count`` bits; ``count`` is 1 to 64."""
     def ranged(self, value: int | None, low: int, high: int, /) -> int:
         """An integer from ``low`` to ``high``, both included."""
     def uint128(self, value: int | None, /) -> int:
@@ -665,21 +665,21 @@ class Stream:
     def data(self, value: _Bytes | None, max_bytes: int, /) -> _Bytes:
         """A bytes value of at most ``max_bytes`` bytes."""
     def bytes(self, value: _Bytes | None, count: int, /) -> _Bytes:
-        """Exactly ``count`` bytes, without their length."""
+        """Exactly ``count`` bytes, sent without a length."""
     def align(self) -> None:
-        """Zero bits up to the next byte boundary."""
+        """Padding up to the next byte boundary. All its bits are 0."""
 
     # The names of serialize's macros in C++, with their arguments.
     def serialize_bits(self, value: int | None, bits: int, /) -> int:
-        """Like :meth:`bits`, under its C++ name."""
+        """The C++ name of :meth:`bits`."""
     def serialize_bool(self, value: object, /) -> bool:
-        """Like :meth:`flag`, under its C++ name."""
+        """The C++ name of :meth:`flag`."""
     def serialize_int(self, value: int | None, min: int, max: int, /) -> int:
-        """Like :meth:`ranged`, under its C++ name."""
+        """The C++ name of :meth:`ranged`."""
     def serialize_int64(self, value: int | None, min: int, max: int, /) -> int:
-        """Like :meth:`ranged`, under its C++ name."""
+        """The C++ name of :meth:`ranged`."""
     def serialize_int128(self, value: int | None, min: int, max: int, /) -> int:
-        """Like :meth:`ranged`, under its C++ name."""
+        """The C++ name of :meth:`ranged`."""
     def serialize_uint8(self, value: int | None, /) -> int:
         """An unsigned integer of 8 bits."""
     def serialize_uint16(self, value: int | None, /) -> int:
@@ -689,33 +689,33 @@ class Stream:
     def serialize_uint64(self, value: int | None, /) -> int:
         """An unsigned integer of 64 bits."""
     def serialize_uint128(self, value: int | None, /) -> int:
-        """Like :meth:`uint128`, under its C++ name."""
+        """The C++ name of :meth:`uint128`."""
     def serialize_float(self, value: float | None, /) -> float:
-        """Like :meth:`float32`, under its C++ name."""
+        """The C++ name of :meth:`float32`."""
     def serialize_double(self, value: float | None, /) -> float:
-        """Like :meth:`float64`, under its C++ name."""
+        """The C++ name of :meth:`float64`."""
     def serialize_compressed_float(self, value: float | None, min: float, max: float, res: float, /) -> float:
-        """Like :meth:`quantized`, under its C++ name."""
+        """The C++ name of :meth:`quantized`."""
     def serialize_fixed(
         self, value: _Number | None, integer_bits: int, fraction_bits: int, min: int, max: int, /
     ) -> _Number:
-        """Like :meth:`fixed`, under its C++ name. ``integer_bits`` isn't sent."""
+        """The C++ name of :meth:`fixed`. ``integer_bits`` has no effect."""
     def serialize_bytes(self, data: _Bytes | None, bytes: int, /) -> _Bytes:
-        """Like :meth:`bytes`, under its C++ name."""
+        """The C++ name of :meth:`bytes`."""
     def serialize_string(self, string: str | None, buffer_size: int, /) -> str:
-        """Text of up to ``buffer_size - 1`` bytes: C++ needs the last byte for its NUL."""
+        """Text of up to ``buffer_size - 1`` bytes, because C++ needs the last byte for its NUL."""
     def serialize_wstring(self, string: str | None, buffer_size: int, /) -> str:
         """Text of up to ``buffer_size - 1`` UTF-16 units."""
     def serialize_align(self) -> None:
-        """Like :meth:`align`, under its C++ name."""
+        """The C++ name of :meth:`align`."""
     def serialize_object(self, object: _T | None, class_: Callable[[], _T] | None = None, /) -> _T:
         """Calls ``object.serialize(self)`` and returns the object. When reading, ``class_()`` makes a new object.
         Without ``class_``, reading fills the given object.
         """
     def serialize_int_relative(self, previous: int, current: int | None, /) -> int:
-        """Like :meth:`relative`, under its C++ name. Returns ``current``."""
+        """The C++ name of :meth:`relative`, with swapped arguments. Returns ``current``."""
     def serialize_sequence_relative(self, sequence1: int, sequence2: int | None, /) -> int:
-        """Like :meth:`sequence_relative`, under its C++ name. Returns ``sequence2``."""
+        """The C++ name of :meth:`sequence_relative`, with swapped arguments. Returns ``sequence2``."""
 
 # --- protocol ----------------------------------------------------------------------------------------
 
@@ -727,13 +727,13 @@ class Channel:
 
     Args:
         name: the name for ``send`` and statistics.
-        max_message_bytes: bytes of the largest message. A reliable channel splits messages above 1,024 bytes into
-            fragments and resends only lost fragments. On other channels, a message above about 1,180 bytes is lost
-            if one of its fragments is lost.
+        max_message_bytes: the maximum size of a message, in bytes. A reliable channel splits messages above 1,024
+            bytes into fragments and resends only lost fragments. On other channels, a message above about 1,180
+            bytes is lost if one of its fragments is lost.
         strict: whether the channel sends before all channels that aren't strict. Strict channels send in the
             protocol's order. The other channels keep a tenth of each packet, so that they always send something.
         weight: the channel's share of the packets, relative to the other channels that aren't strict, 1 to 1,000.
-            Other channels get its unused share.
+            Other channels get the part of a share that isn't used.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -753,16 +753,16 @@ class Channel:
         """The channel's share of the packets, relative to the other channels that aren't strict."""
     @property
     def max_message_bytes(self) -> int:
-        """Bytes of the largest message."""
+        """The maximum size of a message, in bytes."""
     @property
     def keys(self) -> int:
-        """The number of keys of a latest channel; 0 for other kinds."""
+        """The number of keys of a :func:`latest` channel; 0 for other kinds."""
     @property
     def retain(self) -> bool:
-        """Whether new clients get the values that were broadcast on this channel."""
+        """Whether new clients get the newest values that were broadcast on this channel."""
     @property
     def retain_bytes(self) -> int:
-        """The most bytes of values kept for new clients; 0 if none are kept."""
+        """The maximum size of the values kept for new clients, in bytes; 0 if none are kept."""
 
 def reliable_ordered(
     name: str = "",
@@ -780,17 +780,16 @@ def reliable_ordered(
 
     Args:
         name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
-        send_queue (int, default 1024): the most messages that may wait for an ack; beyond it, ``send`` returns
-            ``FULL``.
-        receive_window (int, default 1024): the most messages that the receiver buffers for its game.
-        receive_bytes (int, default 1048576): the most bytes that the receiver buffers for its game.
-        resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is
-            resent when its packets are lost, or after a timeout computed from the RTT and its variance.
+        send_queue (int, default 1024): the maximum number of unacked messages; beyond it, ``send`` returns ``FULL``.
+        receive_window (int, default 1024): the maximum number of messages that the receiver buffers for its game.
+        receive_bytes (int, default 1048576): the maximum bytes that the receiver buffers for its game.
+        resend_time (float | None, default None): seconds after which an unacked message is resent. None: when its
+            packets are lost, or after a timeout computed from the RTT and its variance.
         early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
-            first, 1 to 8. The copies are sent one tick apart, while the budget has room.
-        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+            first, 1 to 8: one per tick, if the budget has room.
+        max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
     """
 
 def reliable_unordered(
@@ -810,17 +809,16 @@ def reliable_unordered(
 
     Args:
         name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
-        send_queue (int, default 1024): the most messages that may wait for an ack; beyond it, ``send`` returns
-            ``FULL``.
-        receive_window (int, default 1024): the most messages that the receiver buffers for its game.
-        receive_bytes (int, default 1048576): the most bytes that the receiver buffers for its game.
-        resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is
-            resent when its packets count as lost.
+        send_queue (int, default 1024): the maximum number of unacked messages; beyond it, ``send`` returns ``FULL``.
+        receive_window (int, default 1024): the maximum number of messages that the receiver buffers for its game.
+        receive_bytes (int, default 1048576): the maximum bytes that the receiver buffers for its game.
+        resend_time (float | None, default None): seconds after which an unacked message is resent. None: when its
+            packets are lost, or after a timeout computed from the RTT and its variance.
         early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
-            first, 1 to 8.
-        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+            first, 1 to 8: one per tick, if the budget has room.
+        max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
     """
 
 def unreliable(
@@ -837,12 +835,12 @@ def unreliable(
 
     Args:
         name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
-        send_queue (int, default 1024): the most messages per tick; beyond it, ``send`` returns ``FULL``.
-        receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
-            full, the oldest messages are dropped.
-        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+        send_queue (int, default 1024): the maximum number of messages per tick; beyond it, ``send`` returns ``FULL``.
+        receive_queue (int, default 1024): the maximum number of messages that the receiver keeps for its game; beyond
+            it, the oldest are dropped.
+        max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
     """
 
 def sequenced(
@@ -858,12 +856,12 @@ def sequenced(
 
     Args:
         name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
-        send_queue (int, default 1024): the most messages per tick; beyond it, ``send`` returns ``FULL``.
-        receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
-            full, the oldest messages are dropped.
-        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+        send_queue (int, default 1024): the maximum number of messages per tick; beyond it, ``send`` returns ``FULL``.
+        receive_queue (int, default 1024): the maximum number of messages that the receiver keeps for its game; beyond
+            it, the oldest are dropped.
+        max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
     """
 
 def redundant(
@@ -883,13 +881,13 @@ def redundant(
         name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
         copies (int | None, default 3): the number of packets that carry each message, 1 to 255; None: all packets
             until one is acked.
-        send_queue (int, default 1024): the most messages that may wait or be in flight; beyond it, ``send`` returns
-            ``FULL``.
-        receive_queue (int, default 1024): the most messages that the receiver keeps for its game. When the queue is
-            full, the oldest messages are dropped.
-        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+        send_queue (int, default 1024): the maximum number of messages that wait or are in flight; beyond it, ``send``
+            returns ``FULL``.
+        receive_queue (int, default 1024): the maximum number of messages that the receiver keeps for its game; beyond
+            it, the oldest are dropped.
+        max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
     """
 
 def latest(
@@ -902,8 +900,8 @@ def latest(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """A channel that sends the newest value of each key until the other side has it. A resend always carries the
-    newest value. Values arrive in ``inbox.latest``. An older value of a key never arrives after a newer value.
+    """A channel for values with a numeric key. It sends the newest value of each key until the other side has this
+    value. Values arrive in ``inbox.latest``. An older value of a key never arrives after a newer value.
 
     Args:
         name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
@@ -911,13 +909,13 @@ def latest(
             1``.
         retain (bool, default False): whether a new client gets, after its :class:`Connected`, the newest value of
             each key that was broadcast to all clients. A client that is added to a :class:`Room` gets the room's
-            values. Values sent to one client, or broadcast to some (``clients=``), aren't kept.
-            :meth:`Server.forget` drops a key. The two sides may differ in this setting.
-        retain_bytes (int, default 1048576): the most bytes of kept values, on the server and in each room, 1 to
-            2**30. A broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
-        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+            values. Values that were sent to one client or to selected clients aren't kept.
+            :meth:`Server.forget` drops a key. The setting can differ between the two sides.
+        retain_bytes (int, default 1048576): the maximum size of the kept values in bytes, on the server and in each
+            room, 1 to 2**30. A broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
+        max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
     """
 
 def payload(
@@ -935,17 +933,18 @@ def payload(
 
     Args:
         name (str, default ''): the name for ``send_payload`` and statistics, unique in the protocol.
-        send_queue (int, default 1024): the most payloads per tick; beyond it, ``send_payload`` returns ``FULL``.
-        receive_queue (int, default 1024): the most payloads that the receiver keeps for its game. When the queue is
-            full, the oldest payloads are dropped.
-        max_message_bytes (int, default 65536): bytes of the largest message, 1 to 261,120.
+        send_queue (int, default 1024): the maximum number of payloads per tick; beyond it, ``send_payload`` returns
+            ``FULL``.
+        receive_queue (int, default 1024): the maximum number of payloads that the receiver keeps for its game; beyond
+            it, the oldest are dropped.
+        max_message_bytes (int, default 65536): the maximum size of a payload, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
     """
 
 def chunks(name: str = "") -> Channel:
     """The channel for large blocks of data: see :meth:`Server.send_chunk`. It carries no messages. A protocol has
-    at most one.
+    at most one such channel.
 
     Args:
         name (str, default ''): the name for statistics, unique in the protocol.
@@ -953,18 +952,18 @@ def chunks(name: str = "") -> Channel:
 
 @final
 class Capture:
-    """A pcapng file of the datagrams of servers and clients, for Wireshark: see :class:`Debugging`.
+    """A pcapng file with the datagrams of servers and clients, for Wireshark: see :class:`Debugging`.
 
-    Several endpoints may share one capture. Received datagrams are captured on arrival. Sent datagrams are captured
-    after the simulated link of ``conditions=``. IP and UDP headers are generated from the addresses. Packets stay
-    encrypted; :func:`tickwire.capture.open_capture` decrypts them if it has the keys.
+    Several endpoints can share one capture. Received datagrams are captured on arrival. If :class:`Conditions` are
+    set, sent datagrams are captured when they leave the simulated link. IP and UDP headers are generated from the
+    addresses. Packets stay encrypted; :func:`tickwire.capture.open_capture` decrypts them if it has the keys.
 
     Args:
         path (str | PathLike[str]): the file; an existing file is overwritten.
-        max_bytes (int, default 1073741824): the largest size, 4,096 to 2**40. Datagrams beyond it aren't captured,
-            and are counted in :attr:`dropped`.
+        max_bytes (int, default 1073741824): the file's maximum size, 4,096 to 2**40. Datagrams that don't fit are
+            counted in :attr:`dropped`.
         keys (str | PathLike[str] | None, default None): a second file, for the keys that decrypt the captured
-            packets. Only its owner can read it. None: no keys are written.
+            packets. Only the file's owner can read it. None: no keys are written.
 
     Raises:
         OSError: a file can't be created; errno says why.
@@ -980,13 +979,13 @@ class Capture:
     ) -> Capture: ...
     @property
     def path(self) -> Path:
-        """The file."""
+        """The file's path."""
     @property
     def packets(self) -> int:
         """The number of captured datagrams."""
     @property
     def size(self) -> int:
-        """Bytes of the file, including bytes that are still in memory."""
+        """The file's size in bytes, including bytes that are still in memory."""
     @property
     def dropped(self) -> int:
         """The number of datagrams that weren't captured: beyond ``max_bytes``, after :meth:`close`, or because
@@ -1002,19 +1001,19 @@ class Capture:
         outgoing: bool,
         opened: bool = False,
     ) -> None:
-        """Writes a datagram as an endpoint does; for tools.
+        """Adds a datagram to the file; for tools.
 
         Args:
             nanoseconds: the time, in nanoseconds since 1970.
             sender, receiver: the addresses.
-            outgoing: whether the datagram was sent, not received.
+            outgoing: True if the datagram was sent, False if it was received.
             opened: whether the datagram is decrypted.
 
         Raises:
             ValueError: the datagram is too long, or the time is out of its bounds.
         """
     def flush(self) -> None:
-        """Writes datagrams that are still in memory. Endpoints also do this once a second and when they close."""
+        """Writes datagrams that are still in memory. Endpoints do this once a second and when they close."""
     def close(self) -> None:
         """Writes datagrams that are still in memory and closes the file. Endpoints continue without capturing.
 
@@ -1047,7 +1046,7 @@ class PacketOpener:
 
 @final
 class Protocol(Generic[_P]):
-    """A protocol, the same on both sides: an id, the message classes in order, and the channels in order.
+    """The definition that both sides share: an id, the message classes in order, and the channels in order.
 
     Args:
         id (int): the 64-bit netcode protocol id: any number that other games don't use, the same in all versions of
@@ -1088,7 +1087,9 @@ class Protocol(Generic[_P]):
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def id(self) -> int:
-        """The netcode protocol id. With the yojimbo profile's ``fold_hash``, this is the given id XOR :attr:`hash`."""
+        """The netcode protocol id. With :class:`~tickwire.yojimbo.Profile` ``(fold_hash=True)``, this is the given id
+        XOR :attr:`hash`.
+        """
     @property
     def inputs(self) -> type | None:
         """The class of clients' inputs; None if the protocol has none."""
@@ -1127,8 +1128,8 @@ class Protocol(Generic[_P]):
             ChannelError: there is no such channel.
         """
     def encode(self, message: _P, /) -> bytes:
-        """Encodes a message with its type, as in a packet, and pads it with zero bits to whole bytes. The block of
-        a :class:`~tickwire.messages.BlockMessage` isn't included.
+        """Encodes a message with its type, as in a packet, and pads the result to whole bytes. The block of a
+        :class:`~tickwire.messages.BlockMessage` isn't included.
 
         Raises:
             FieldError, UnregisteredMessageError, MessageTooLargeError: as :meth:`Server.send`.
@@ -1140,14 +1141,14 @@ class Protocol(Generic[_P]):
             StreamError: the bytes are invalid; the error says why.
         """
     def measure(self, message: _P, /) -> int:
-        """Returns the most bits that :meth:`encode` may use. Each alignment counts as 7 bits."""
+        """Returns the maximum number of bits that :meth:`encode` uses. Each alignment counts as 7 bits."""
 
 # --- connections -------------------------------------------------------------------------------------
 
 @final
 class ClientHandle:
     """One client's connection on the server. Handles are equal if they refer to the same connection. A handle never
-    refers to a later client in the same slot.
+    refers to a later client in the same :attr:`slot`.
     """
 
     @property
@@ -1155,13 +1156,13 @@ class ClientHandle:
         """The client id of the connect token."""
     @property
     def slot(self) -> int:
-        """The client slot, 0 to max_clients - 1."""
+        """The client's place on the server, 0 to ``max_clients - 1``."""
     @property
     def generation(self) -> int:
         """The number of clients that used this slot before."""
     @property
     def number(self) -> int:
-        """Slot and generation as one number, as in the ``client`` column of rows."""
+        """Slot and generation as one number, as in the ``client`` column of :meth:`Inbox.columns`."""
     @property
     def address(self) -> Address:
         """The address from which the client's packets come."""
@@ -1171,7 +1172,7 @@ class ClientHandle:
     @property
     def data(self) -> Any:
         """Any object that the game keeps for this client; None until it is set. All events and lists contain the
-        same handle object for a client, until its last event.
+        same handle object for a client, until the client's last event.
         """
     @data.setter
     def data(self, data: Any, /) -> None: ...
@@ -1199,11 +1200,11 @@ class Disconnected:
         """On a server, the client; on a client, None."""
     @property
     def reason(self) -> DisconnectReason:
-        """The reason."""
+        """The reason why the connection ended."""
     @property
     def detail(self) -> str | None:
-        """The ``reason`` given to ``close`` or ``disconnect`` on either side: 1 to 128 bytes in UTF-8, or None. A
-        peer can send any text here, so handle it like chat.
+        """The text that either side gave as ``reason`` to ``close`` or ``disconnect``: 1 to 128 bytes in UTF-8, or
+        None. A peer can send any text here, so handle it like chat.
         """
 
 @final
@@ -1239,7 +1240,7 @@ class ChannelStats:
         """Messages dropped because they had been received before, or were too old."""
     @property
     def missed(self) -> int:
-        """Messages from the other side that never arrived; redundant channels only."""
+        """Messages from the other side that never arrived; only on :func:`redundant` channels."""
     @property
     def dropped(self) -> int:
         """Messages dropped before they were sent or read: the queue was full, the tick's budget was used up, or a
@@ -1297,10 +1298,10 @@ class ConnectionStats:
         """Packets declared lost."""
     @property
     def budget_bytes_per_second(self) -> float:
-        """The rate of the message budget, in bytes per second, including UDP/IP headers."""
+        """The rate limit for messages, in bytes per second, including UDP/IP headers."""
     @property
     def budget_burst_bytes(self) -> float:
-        """The most bytes that may be sent at once after a pause."""
+        """The maximum number of bytes that are sent at once after a pause."""
     @property
     def budget_adaptive(self) -> bool:
         """Whether the connection sends less while the link is congested."""
@@ -1318,8 +1319,8 @@ class ConnectionStats:
 
 @final
 class ChunkStats:
-    """Counts of chunks in both directions since the connection started. The sender of a chunk first offers it, and
-    the receiver answers. A slice is a part of a chunk that fills a packet.
+    """Counts of chunks in both directions since the connection started. The sender first offers a chunk, and the
+    receiver answers. A slice is a part of a chunk that fills a packet.
     """
 
     @property
@@ -1358,14 +1359,14 @@ class ChunkStats:
 
 @final
 class ChannelSnapshot:
-    """Counts of all channels of all connections, as columns. Each entry is one channel of one client.
+    """Counts of all channels of all connections, as columns. Each row is one channel of one client.
     :class:`ChannelStats` describes the counts.
     """
 
     def __len__(self) -> int: ...
     @property
     def slot(self) -> memoryview[int]:
-        """The client slot."""
+        """The client's :attr:`ClientHandle.slot`."""
     @property
     def channel(self) -> memoryview[int]:
         """The channel's index."""
@@ -1401,24 +1402,24 @@ class ChannelSnapshot:
 
 @final
 class Candidates:
-    """The argument of a priority hook: queued messages that may be sent in any order, as columns. The messages
-    belong to unreliable, latest and payload channels.
+    """The argument of a priority hook (:class:`Tuning`): queued messages that can be sent in any order, as columns.
+    The messages belong to unreliable, latest and payload channels.
 
     Each column is a read-only memoryview, which ``numpy.asarray`` wraps without copying. A column is made when it
-    is first read, so unread columns cost nothing. After the hook has returned, reading a new column raises
+    is first read, so unread columns cost nothing. After the hook has returned, reading another column raises
     RuntimeError. Columns that you read earlier stay valid and don't change.
     """
 
     def __len__(self) -> int: ...
     @property
     def slot(self) -> memoryview[int]:
-        """The client slot that the message is for; 0 on a client."""
+        """The receiver's :attr:`ClientHandle.slot`; 0 on a client."""
     @property
     def channel(self) -> memoryview[int]:
         """The channel's index."""
     @property
     def message_type(self) -> memoryview[int]:
-        """The index in ``protocol.messages``; 0 for payloads."""
+        """The index of the message's class in ``protocol.messages``; 0 for payloads."""
     @property
     def age(self) -> memoryview[float]:
         """Seconds since ``send``."""
@@ -1427,7 +1428,7 @@ class Candidates:
         """Bytes of the message's body."""
     @property
     def key(self) -> memoryview[int]:
-        """The key, on latest channels; else 0."""
+        """The ``key`` given to ``send``; 0 except on :func:`latest` channels."""
     @property
     def resends(self) -> memoryview[int]:
         """The number of times that this message was sent before."""
@@ -1437,11 +1438,11 @@ class Candidates:
 
 @final
 class Notifications:
-    """Delivery reports for payloads, and for messages sent with ``notify=True``. The columns are read-only
-    memoryviews, in packet order for each connection. If a message is dropped before it is sent (because its tick's
-    packets are full, or a newer value replaces it), it is reported as lost at once. When a connection ends, its
-    remaining messages are reported as lost, together with the :class:`Disconnected` event. After the game closes an
-    endpoint, nothing more is reported.
+    """Delivery reports for payloads, and for messages sent with ``notify=True`` (:meth:`Server.send`). The columns
+    are read-only memoryviews, in packet order for each connection. A message that is dropped before it is sent
+    (because its tick's packets are full, or a newer value replaces it) is reported as lost at once. When a connection
+    ends, its remaining messages are reported as lost, together with the :class:`Disconnected` event. After the game
+    closes an endpoint, nothing more is reported.
 
     Example:
         >>> for slot, tag, delivered in zip(reports.slot, reports.tag, reports.delivered):  # doctest: +SKIP
@@ -1451,7 +1452,7 @@ class Notifications:
     def __len__(self) -> int: ...
     @property
     def slot(self) -> memoryview[int]:
-        """The client slot of the receiver; 0 on a client."""
+        """The receiver's :attr:`ClientHandle.slot`; 0 on a client."""
     @property
     def channel(self) -> memoryview[int]:
         """The channel's index."""
@@ -1464,14 +1465,12 @@ class Notifications:
 
 @final
 class PacketNotifications:
-    """Delivery reports for packets, as columns (read-only memoryviews), in the order in which each connection sent
-    them.
-    """
+    """Delivery reports for packets. The columns are read-only memoryviews, in packet order for each connection."""
 
     def __len__(self) -> int: ...
     @property
     def slot(self) -> memoryview[int]:
-        """The client slot of the receiver; 0 on a client."""
+        """The receiver's :attr:`ClientHandle.slot`; 0 on a client."""
     @property
     def sequence(self) -> memoryview[int]:
         """The low 16 bits of the packet's number."""
@@ -1483,15 +1482,15 @@ class PacketNotifications:
 
 @final
 class Chunk:
-    """A large block of data, to send to one or many clients. The data is read and hashed (SHA-256) once, when the
-    object is made.
+    """A large block of data, to send to one or many clients. The data is hashed (SHA-256) once, when the object
+    is made.
 
-    Hashing takes 0.5 to 4 ms per MiB, depending on the processor; other threads run meanwhile if the data is above
-    64 KiB.
+    Hashing takes 0.5 to 4 ms per MiB, depending on the processor; other threads run meanwhile if the data is longer
+    than 64 KiB.
 
     Args:
-        data: bytes (not copied), another contiguous buffer (copied once), or a path. A file is opened here and
-            read again while it is sent; if it changes in between, the transfer fails.
+        data: bytes (not copied), another contiguous buffer (copied once), or a path. A file is read when the object
+            is made, and again while it is sent; if the file changes in between, the transfer fails.
 
     Raises:
         OSError: the file can't be read; errno and filename say why.
@@ -1513,12 +1512,12 @@ class Chunk:
         """The SHA-256 of the content, 32 bytes."""
     @property
     def path(self) -> Path | None:
-        """The file; None if the content is in memory."""
+        """The file's path; None if the content is in memory."""
 
 @final
 class Transfer:
     """A chunk that is being sent to the peer. The endpoint's ticks update the attributes. This object doesn't keep
-    its endpoint alive, and deleting it doesn't cancel the transfer.
+    its endpoint alive. Deleting the object doesn't cancel the transfer.
     """
 
     @property
@@ -1547,10 +1546,10 @@ class Transfer:
         """The share that the peer has acked, 0 to 1."""
     @property
     def rate(self) -> float:
-        """Bytes per second, over about the last second. After the end, the last value."""
+        """Bytes per second, over about the last second; constant after the transfer's end."""
     @property
     def time_left(self) -> float | None:
-        """Seconds until the transfer is done at this rate; None while the rate is 0, and after a failure."""
+        """Seconds until the transfer is done at this :attr:`rate`; None while the rate is 0, and after a failure."""
     @property
     def done(self) -> bool:
         """Whether the peer has the whole chunk and has verified its hash."""
@@ -1567,7 +1566,7 @@ class Transfer:
     def paused_by_peer(self) -> bool:
         """Whether the receiver has paused the transfer."""
     def pause(self) -> bool:
-        """Stops sending until :meth:`resume`. Slices in flight may still arrive, and the receiver keeps its slices.
+        """Stops sending until :meth:`resume`. Slices in flight can still arrive, and the receiver keeps its slices.
         Up to three later chunks are still sent, but arrive in the inbox only after this chunk. Returns False if the
         transfer is over.
         """
@@ -1580,7 +1579,7 @@ class Transfer:
 
 @final
 class IncomingChunk:
-    """A chunk that is arriving. Its values don't change after :meth:`Server.incoming_chunks` has returned it."""
+    """A chunk that is arriving, as it was when :meth:`Server.incoming_chunks` returned this object."""
 
     @property
     def client(self) -> ClientHandle | None:
@@ -1616,7 +1615,7 @@ class IncomingChunk:
     def paused(self) -> bool:
         """Whether this side has paused the chunk by :meth:`pause`."""
     def pause(self) -> bool:
-        """Asks the sender to stop until :meth:`resume`; see :meth:`Transfer.pause`."""
+        """Asks the sender to :meth:`pause <Transfer.pause>`. Returns False if the chunk is over."""
     def resume(self) -> bool:
         """Asks the sender for the missing slices. Returns False if the chunk is over."""
     def cancel(self) -> bool:
@@ -1658,8 +1657,8 @@ class ReceivedChunk:
 
 @final
 class Congestion:
-    """The rate limit for chunks. Messages have their own budget and don't wait for this rate (except with
-    :meth:`good_bad`), but their bytes count toward the limit.
+    """The rate limit for chunks. Messages have their own budget and aren't delayed by this limit (except with
+    :meth:`good_bad`), but their bytes count toward it.
     """
 
     @staticmethod
@@ -1670,15 +1669,14 @@ class Congestion:
         initial_bytes: int = 32_768,
         max_burst_bytes: int = 262_144,
     ) -> Congestion:
-        """Adapts the rate to the link; the default. It sends as fast as it can while packets wait only a few
-        milliseconds in the link's queue. It slows down when packets take longer or are lost.
+        """The default: a rate that adapts to the link. It is as high as possible while packets wait only a few
+        milliseconds in the link's queue. It falls when packets take longer or are lost.
 
         Args:
             min_bytes_per_second (float, default 4000.0): the lowest rate, including UDP/IP headers.
             max_bytes_per_second (float, default 125000000.0): the highest rate, including UDP/IP headers.
-            initial_bytes (int, default 32768): bytes that may be in flight before the first measurement of the
-                link.
-            max_burst_bytes (int, default 262144): the most bytes sent at once, and therefore per tick.
+            initial_bytes (int, default 32768): the maximum bytes in flight before the first measurement of the link.
+            max_burst_bytes (int, default 262144): the maximum bytes sent at once, and therefore per tick.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -1689,7 +1687,7 @@ class Congestion:
 
         Args:
             bytes_per_second (float): the rate, including UDP/IP headers.
-            burst_bytes (float): the most bytes sent at once after a pause, and therefore per tick.
+            burst_bytes (float): the maximum bytes sent at once after a pause, and therefore per tick.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -1714,7 +1712,7 @@ class Congestion:
             bad_rtt (float, default 0.25): the RTT in seconds above which the link counts as bad.
             good_packets_per_second (float, default 30.0): the rate while the link is good.
             bad_packets_per_second (float, default 10.0): the rate while the link is bad.
-            recovery_time (float, default 4.0): the initial recovery time: seconds of low RTT after which the link
+            recovery_time (float, default 4.0): the initial recovery time. After this many seconds of low RTT, the link
                 counts as good again.
             min_recovery_time (float, default 1.0): the lower bound of the recovery time.
             max_recovery_time (float, default 60.0): the upper bound of the recovery time.
@@ -1765,7 +1763,7 @@ class GhostChanged:
 
 @final
 class GhostOwned:
-    """This client has become the owner of a known ghost, or is no longer its owner."""
+    """This client has become the owner of a ghost that spawned earlier, or is no longer its owner."""
 
     __match_args__: Final = ("ghost", "owned")
     @property
@@ -1806,8 +1804,8 @@ class GhostArrays:
 
     ``arrays["position"]`` is the world's own memory: with NumPy an array, otherwise a memoryview. On a server, you
     can write to it, and the next flush detects the changes. On a client, it is read-only. A ghost keeps its row as
-    long as it lives, so you can keep a column. When the world grows, such a column keeps its number of rows. Cells
-    of rows without a ghost have no meaning.
+    long as it lives, so you can keep a column. When the world grows, a column that you kept doesn't get the new rows.
+    Cells of rows without a ghost have no meaning.
     """
 
     @property
@@ -1815,8 +1813,8 @@ class GhostArrays:
         """The ghost class."""
     @property
     def names(self) -> list[str]:
-        """The names of the properties that have a column, in order. Strings, bytes, lists and similar values don't
-        have one.
+        """The names of the properties that have a column, in order. Strings, bytes, lists and similar values have no
+        column.
         """
     @property
     def capacity(self) -> int:
@@ -1829,19 +1827,19 @@ class GhostArrays:
         """A column of bool: True for rows with a ghost."""
     @property
     def rows(self) -> Any:
-        """The living rows in rising order, as uint32."""
+        """The rows with a ghost in rising order, as uint32."""
     @property
     def network_ids(self) -> Any:
-        """The network ids of the rows, as uint32. References hold these ids: ``tanks["target"][3] =
-        crates.network_ids[7]``. Ids of rows without a ghost have no meaning.
+        """The network ids of the rows, as uint32. References hold these ids, for example
+        ``tanks["target"][3] = crates.network_ids[7]``. Ids of rows without a ghost have no meaning.
 
         Raises:
             GhostError: the class's ghosts have no ids, because no :data:`Ref` of the protocol points to this class.
         """
     @property
     def owners(self) -> Any:
-        """The owner of each row. On a server: the client's :attr:`ClientHandle.number`, or 2^64 - 1 for no owner.
-        On a client: whether the client owns the row.
+        """The owner of each row's ghost. On a server: the :attr:`ClientHandle.number`, or 2**64 - 1 for no owner. On
+        a client: whether the client owns the ghost.
         """
     @property
     def spawned(self) -> Any:
@@ -1850,11 +1848,11 @@ class GhostArrays:
         """
     @property
     def changed(self) -> Any:
-        """The rows of ghosts that changed in the last tick; like :attr:`spawned`."""
+        """The rows of ghosts that changed in the last tick: see :attr:`spawned`."""
     @property
     def despawned(self) -> Any:
-        """The rows of ghosts that disappeared in the last tick; like :attr:`spawned`. Their cells have the
-        last values."""
+        """The rows of ghosts that disappeared in the last tick: see :attr:`spawned`. Their cells have the last values.
+        """
     def ghost(self, row: int, /) -> Any:
         """Returns the object of a row. The first call makes the object.
 
@@ -1875,7 +1873,7 @@ class World:
     def spawn(self, ghost: type[_T], /, *, owner: ClientHandle | None = None) -> _T: ...
     @overload
     def spawn(self, ghost: _T, /, *, owner: ClientHandle | None = None) -> _T:
-        """Spawns a ghost: the given object, or a new object of the given class with its defaults. Returns the
+        """Spawns a ghost: the given object, or a new object of the given class with the class's defaults. Returns the
         ghost.
 
         Args:
@@ -1887,18 +1885,18 @@ class World:
         Raises:
             FieldError: a property's value is not in its range.
             GhostError: the ghost is already spawned, or the class is at its capacity.
-            StaleClientError: with ``strict=True``, the owner is gone.
+            StaleClientError: with :class:`Debugging` ``(strict=True)``, the owner has left.
         """
     def spawn_rows(self, ghost: object, count: int, /, *, owner: ClientHandle | None = None) -> Any:
         """Spawns many ghosts with equal values, without making an object for each. Returns their rows, as uint32.
 
         Args:
-            ghost: an object with the first values, or a class for its defaults.
+            ghost: an object with the first values, or a class to use its defaults.
             count: the number of ghosts.
             owner: the client that owns the ghosts.
 
         Raises:
-            Exception: as :meth:`spawn`; if there isn't room for all ghosts, none is spawned.
+            Exception: as :meth:`spawn`. If there isn't room for all ghosts, no ghost is spawned.
         """
     def despawn(self, ghost: object, /) -> None:
         """Removes a ghost from the world and from all clients. Its object keeps the last values and can't be
@@ -1911,16 +1909,16 @@ class World:
         """Removes many ghosts of a class from the world, by row.
 
         Raises:
-            GhostError: a row has no ghost or is given twice; no ghost is removed.
+            GhostError: a row has no ghost or is given twice. In this case, no ghost is removed.
         """
     def objects(self, class_: type[_T], /) -> list[_T]:
-        """The ghosts of a class, as objects, in row order.
+        """Returns the ghosts of a class as objects, in row order.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def arrays(self, class_: type, /) -> GhostArrays:
-        """The ghosts of a class, as writable columns. The next flush detects the changes.
+        """Returns the ghosts of a class as writable columns. The next flush detects your changes.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -1928,8 +1926,8 @@ class World:
     def save(self) -> bytes:
         """Returns the world as bytes, so that another server can :meth:`load` it. The bytes contain the tick and all
         ghosts, with their properties, owners, network ids and the ids that clients use. Numbers are saved exactly,
-        without rounding to a property's resolution. If a value is out of its range, its ghost is saved with the
-        ghost's last valid values.
+        without rounding to a property's resolution. A ghost with a value out of its range is saved with the ghost's
+        last valid values.
 
         Raises:
             ClosedError: the server was closed.
@@ -1941,33 +1939,33 @@ class World:
             data: the bytes from :meth:`save`.
 
         Raises:
-            BadWorldError: the bytes aren't a saved world, or the saved world has other ghost classes. The new world
+            BadWorldError: the bytes aren't a saved world, or the saved world has other ghost classes. This world
                 stays empty.
-            GhostError: the world isn't new.
+            GhostError: this world isn't new.
             ClosedError: the server was closed.
         """
     def waiting(self, class_: type[_T], /) -> dict[_T, int]:
-        """The ghosts of a class whose owner has left, each with the owner's client id. When a client connects with
-        this id, it owns the ghost again. :meth:`set_owner` and :meth:`despawn` end the wait.
+        """Returns the ghosts of a class whose owner has left, each with the owner's client id. A client that connects
+        with this id owns the ghost again. :meth:`set_owner` and :meth:`despawn` end the wait.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def owner(self, ghost: object, /) -> ClientHandle | None:
-        """The client that owns a ghost; None if the ghost has no owner or the owner is gone.
+        """Returns the client that owns a ghost; None if the ghost has no owner or the owner has left.
 
         Raises:
             GhostError: the ghost isn't in this world.
         """
     def set_owner(self, ghost: object, owner: ClientHandle | None, /) -> None:
-        """Gives a ghost to a client, or to no client.
+        """Gives a ghost to a client, or to no client if ``owner`` is None.
 
         Raises:
             GhostError: the ghost isn't in this world.
-            StaleClientError: with ``strict=True``, the client has left.
+            StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def row(self, ghost: object, /) -> int:
-        """The row of a ghost in the columns of its class.
+        """Returns the row of a ghost in the columns of its class.
 
         Raises:
             GhostError: the ghost isn't in this world.
@@ -1989,22 +1987,21 @@ class World:
     ) -> None:
         """Sets a function that decides, in each flush, which clients get the properties with a :func:`when`
         condition. The function gets the clients and the class's :class:`GhostArrays`, like the function of
-        :class:`Hook`, and returns a bool for each client and row. None removes the function; its last result stays
-        in effect.
+        :class:`Hook`, and returns a bool for each client and row.
 
         Args:
             class_: the ghost class.
             name: the condition's name.
-            hook: the function.
+            hook: the function. None removes the current function, but its last result stays in effect.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or has no such condition.
             TypeError: the hook can't be called.
         """
     def set_condition(self, client: ClientHandle, class_: type, name: str, rows: _Array, /) -> bool:
-        """Selects ghosts of a class by a mask. From now on, the client gets their properties with this
-        :func:`when` condition. Ghosts in rows beyond the mask, and ghosts that spawn later, aren't selected.
-        Returns False if the client is gone.
+        """Selects ghosts of a class by a mask. From now on, the client gets the selected ghosts' properties that have
+        this :func:`when` condition. Ghosts in rows beyond the mask, and ghosts that spawn later, aren't selected.
+        Returns False if the client has left.
 
         Args:
             client: the receiving client.
@@ -2014,12 +2011,12 @@ class World:
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or has no such condition.
-            StaleClientError: with ``strict=True``, the client is gone.
+            StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def set_priority(self, class_: type, hook: Callable[[GhostArrays], Any] | None, /) -> None:
         """Sets a function that computes the weights of :meth:`set_weights` in each flush. The function gets the
-        class's :class:`GhostArrays`, and returns a buffer of float32, one per row, or None to keep the last
-        weights. A hook of None removes the function.
+        class's :class:`GhostArrays`, and returns a buffer with a float32 for each row, or None to keep the last
+        weights. If ``hook`` is None, the current function is removed.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2029,43 +2026,43 @@ class World:
         self, client: ClientHandle, class_: type, places: Iterable[Sequence[float]] | None, /
     ) -> bool:
         """Sets the places from which a client sees the ghosts of a class with the :class:`Grid` rule. A place is
-        two or three numbers. None, or no places: the places of the client's own ghosts. Returns False if the client
-        is gone.
+        two or three numbers. If ``places`` is None or empty, the client sees from the places of its own ghosts.
+        Returns False if the client has left.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or doesn't have this rule.
-            StaleClientError: with ``strict=True``, the client has left.
+            StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def show(self, client: ClientHandle, class_: type, rows: _Array, /) -> bool:
-        """Sets which ghosts of a class a client gets from now on; the class has the :class:`Chosen` rule. ``rows``
-        is a buffer of bool, one per row. Rows beyond the buffer, and ghosts that spawn later, aren't sent. Returns
-        False if the client is gone.
+        """Sets which ghosts a client gets from now on, of a class with the :class:`Chosen` rule. ``rows`` is a buffer
+        with a bool for each row. Ghosts in rows beyond the buffer, and ghosts that spawn later, aren't sent. Returns
+        False if the client has left.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or doesn't have this rule.
-            StaleClientError: with ``strict=True``, the client is gone.
+            StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def id_of(self, client: ClientHandle, ghost: object, /) -> int | None:
-        """The number by which a client knows a ghost, for use in a message to this client.
-        :meth:`ClientWorld.ghost_of` turns the number into the ghost. The number isn't reused for 32,768 flushes.
-        None if the client doesn't get the ghost, or is gone.
+        """Returns the number by which a client knows a ghost, for use in a message to this client.
+        :meth:`ClientWorld.ghost_of` turns the number into the ghost. For 32,768 flushes, the number isn't used for
+        another ghost. None if the client doesn't get the ghost or has left.
 
         Raises:
             GhostError: the ghost isn't in this world.
-            StaleClientError: with ``strict=True``, the client is gone.
+            StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def ghost_of(self, client: ClientHandle, class_: type[_T], number: int, /) -> _T | None:
-        """The ghost for a number from the client's :meth:`ClientWorld.id_of`. None if the ghost or the client is
-        gone, or if the client never got the ghost.
+        """Returns the ghost for a number from the client's :meth:`ClientWorld.id_of`. None if the ghost is gone, or
+        if the client has left or never got the ghost.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
-            StaleClientError: with ``strict=True``, the client has left.
+            StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def set_weights(self, class_: type, weights: _Array, /) -> None:
         """Sets factors for the priorities of a class's ghosts. Priorities decide which ghosts are sent first in
-        ticks without room for everything that is due. ``weights`` has a float32 for each row. Rows beyond it, and
-        ghosts that spawn later, have the factor 1. The factors stay until you set them again.
+        ticks without room for everything that is due. ``weights`` has a float32 for each row. Ghosts in rows beyond
+        it, and ghosts that spawn later, have the factor 1. The factors stay until you set them again.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2073,13 +2070,13 @@ class World:
     def set_must_know(self, class_: type, rows: _Array | None, /) -> None:
         """Marks ghosts of a class that clients must know soon, such as the score, flags or doors. If there isn't
         room for everything that is due, up to half of the client's budget is used for the marked ghosts first.
-        Marked ghosts beyond this half are sent by priority, like other ghosts. Relevancy still decides which
-        clients get them.
+        Marked ghosts beyond this half are sent by priority, like other ghosts. The relevancy rule still decides
+        which clients get them.
 
         Args:
             class_: the ghost class.
-            rows: a buffer with a bool for each row. Rows beyond it, and ghosts that spawn later, aren't marked.
-                None: no rows.
+            rows: a buffer with a bool for each row. Ghosts in rows beyond it, and ghosts that spawn later, aren't
+                marked. None: no ghosts are marked.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2087,17 +2084,17 @@ class World:
     @property
     def costs(self) -> dict[str, dict[str, int]]:
         """The bits that were sent for ghosts, by class and then by property. Names in parentheses are the overhead
-        of records and packets. The sum is everything that was sent for ghosts.
+        of records and packets. The sum of all entries is everything that was sent for ghosts.
         """
     def client_bits(self, client: ClientHandle, /) -> int:
-        """The bits that were sent for ghosts to a connected client."""
+        """Returns the bits that were sent to a connected client for ghosts."""
     def remember(self, seconds: float) -> None:
         """Records the world from now on, for :meth:`rewind`. Each number of each ghost takes 4 bytes per tick, or 8
         bytes if it needs more than 32 bits.
 
         Args:
-            seconds: the time that :meth:`rewind` may go back, at most 250 ticks at the protocol's ``tick_rate`` (60
-                a second if it has none). 0 deletes the record.
+            seconds: the longest time that :meth:`rewind` can go back, at most 250 ticks. The protocol's
+                ``tick_rate`` applies, or 60 ticks a second without one. 0 deletes the record.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -2109,22 +2106,22 @@ class World:
     def tick(self) -> int:
         """The tick that was sent last. A client's :attr:`WorldView.tick` counts the same ticks, modulo 65,536."""
     def rewind(self, client: ClientHandle, /, *, seen: float | None = None) -> Past:
-        """The world as a client saw it: a :class:`tickwire.predict.Past`, for a ``with`` statement.
+        """Returns the world as a client saw it: a :class:`tickwire.predict.Past`, for a ``with`` statement.
 
         Args:
-            client: the client that saw it. :meth:`WorldView.shown` returns which ghosts were shown to this client.
+            client: the client. :meth:`WorldView.shown` returns which ghosts were shown to it.
             seen: the tick that the client saw (its :attr:`WorldView.tick`). None: the tick that the client reported
-                with its input of the current tick (:meth:`Inputs.seen`), or the newest tick if it reported none.
+                with its input for the current tick (:meth:`Inputs.seen`), or the newest tick if it reported none.
 
         Raises:
             GhostError: nothing is recorded: see :meth:`remember`.
             ValueError: ``seen`` isn't a finite number, or it is None and the protocol has no inputs.
         """
     def rewind_to(self, tick: float, /) -> Past:
-        """The world at a tick, independent of clients; otherwise like :meth:`rewind`.
+        """Like :meth:`rewind`, but returns the world at a given tick, independently of clients.
 
         Args:
-            tick: the tick, with its fraction; the newest is :attr:`tick`.
+            tick: the tick, with its fraction. The newest tick is :attr:`tick`.
 
         Raises:
             GhostError: nothing is recorded: see :meth:`remember`.
@@ -2151,7 +2148,7 @@ class Latency:
         """
     @property
     def view(self) -> float:
-        """The time for which the view holds back states, so that the next state arrives in time."""
+        """The time for which :meth:`ClientWorld.view` holds back states, so that the next state arrives in time."""
     @property
     def total(self) -> float:
         """The sum: ``lead + line / 2 + view``."""
@@ -2173,7 +2170,7 @@ class Clock:
         """The tick for which an input is sent now; None while the time is unknown."""
     @property
     def error(self) -> float | None:
-        """Seconds by which ``tick`` may be wrong, if both directions take equally long; None while it is unknown."""
+        """The likely error of ``tick`` in seconds, if both directions take equally long; None while unknown."""
     @property
     def settled(self) -> bool:
         """Whether ``tick`` has converged."""
@@ -2185,7 +2182,7 @@ class Clock:
         """The clock's speed relative to ``rate``: about 1, except while the clock corrects an error."""
     @property
     def drift(self) -> float:
-        """The drift of the server's clock against this machine's clock, as a fraction."""
+        """The fraction by which the server's clock runs faster than this machine's clock; negative if slower."""
     @property
     def lead(self) -> float | None:
         """Ticks by which inputs are ahead of ``tick``, without :attr:`delay`; None while unknown."""
@@ -2194,21 +2191,21 @@ class Clock:
         """Ticks by which inputs are delayed, in addition to :attr:`lead`, as set by :meth:`Client.set_inputs`."""
     @property
     def server_tick(self) -> int | None:
-        """The newest tick that the server has reported; None before the first."""
+        """The newest tick that the server has reported; None before the first report."""
     @property
     def acked(self) -> int | None:
-        """The newest tick whose input the server has acked; None before the first."""
+        """The newest tick whose input the server has acked; None before the first ack."""
     @property
     def restarts(self) -> int:
         """How often the clock restarted because its error was above a quarter of a second."""
 
 @final
 class InputColumns:
-    """The inputs of the current tick, as columns, by slot: :meth:`Inputs.columns` returns them."""
+    """The inputs of the current tick as columns, one row per client; :meth:`Inputs.columns` returns this object."""
 
     @property
     def slot(self) -> memoryview:
-        """The client slot."""
+        """The client's :attr:`ClientHandle.slot`."""
     @property
     def client(self) -> memoryview:
         """The :attr:`ClientHandle.number` of the client."""
@@ -2232,7 +2229,9 @@ class InputStatus:
 
     @property
     def state(self) -> Literal["here", "late", "missing"] | None:
-        """Whether the current tick's input came in time, too late or not at all; None before the first input."""
+        """``"here"``: the current tick's input arrived in time; ``"late"``: too late; ``"missing"``: not at all; None:
+        before the first input.
+        """
     @property
     def early(self) -> float | None:
         """The smoothed number of ticks by which inputs are early; negative if they are late. None before the first
@@ -2265,9 +2264,9 @@ class InputStatus:
 
 @final
 class Inputs:
-    """A server's inputs for the current tick: see :attr:`Server.inputs`. The tick lasts from ``receive`` until the
-    first ``receive`` after a flush. Iterating yields ``(client, input)`` for each client that ever sent an input.
-    The input is None if it is missing and no earlier input is repeated. All methods raise ValueError if the
+    """The clients' inputs for a server's current tick: see :attr:`Server.inputs`. A tick lasts from ``receive`` until
+    the first ``receive`` after a flush. Iterating yields ``(client, input)`` for each client that has ever sent an
+    input. The input is None if it is missing and no earlier input is repeated. All methods raise ValueError if the
     protocol has no ``inputs``. See ``docs/time.md``.
     """
 
@@ -2277,29 +2276,29 @@ class Inputs:
     def __iter__(self) -> Iterator[tuple[ClientHandle, Any]]: ...
     def __len__(self) -> int: ...
     def get(self, client: ClientHandle, /) -> Any:
-        """The input of a client for the current tick, or None, as when iterating."""
+        """Returns a client's input for the current tick; None if it is missing and no earlier input is repeated."""
     def seen(self, client: ClientHandle, /) -> float | None:
-        """The tick, with its fraction, that the player saw when giving the input for the current tick. None if the
-        client didn't report it (:meth:`Client.set_seen`). A client may lie, so refuse ticks that are too old.
+        """Returns the tick, with its fraction, that the player saw when giving the input for the current tick. None
+        if the client didn't report it (:meth:`Client.set_seen`). A client can lie, so refuse ticks that are too old.
         """
     def status(self, client: ClientHandle, /) -> InputStatus:
-        """Counts of a client's inputs."""
+        """Returns counts of a client's inputs."""
     def set_policy(self, missing: Literal["repeat", "none"], *, ticks: int = 8) -> None:
         """Sets the replacement for a missing input.
 
         Args:
             missing (Literal['repeat', 'none']): ``"repeat"``: the newest earlier input; ``"none"``: None.
-            ticks (int, default 8): the number of consecutive ticks that repeat an input, 1 to 64; after them, the
-                input is None.
+            ticks (int, default 8): the maximum number of consecutive ticks that repeat an input, 1 to 64. In later
+                ticks, the input is None.
 
         Raises:
             ValueError: an argument is out of its bounds.
         """
     def columns(self) -> InputColumns:
-        """The inputs of the current tick by client, as columns."""
+        """Returns columns about the current tick's inputs, with one row per client."""
     def rows(self) -> Any:
-        """The inputs of the current tick as rows of their class, in the order of :meth:`columns`: with NumPy an
-        array. If an input is missing, its row is all zeros.
+        """Returns the current tick's inputs as rows of their class, in the order of :meth:`columns`. With NumPy, this
+        is an array. If an input is missing, its row is all zeros.
         """
 
 @final
@@ -2309,14 +2308,14 @@ class ClientWorld:
     """
 
     def objects(self, class_: type[_T], /) -> list[_T]:
-        """The ghosts of a class, as objects, in row order.
+        """Returns the ghosts of a class as objects, in row order.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def arrays(self, class_: type, /) -> GhostArrays:
-        """The ghosts of a class, as read-only columns. Each :meth:`Client.receive` updates them in place to the
-        newest tick.
+        """Returns the ghosts of a class as read-only columns. Each :meth:`Client.receive` updates the columns in
+        place to the newest tick.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2328,47 +2327,47 @@ class ClientWorld:
             GhostError: the ghost is gone, or belongs to another client's world.
         """
     def mine(self, class_: type[_T], /) -> _T | None:
-        """The ghost of a class that this client owns, such as its avatar; None if it owns none. If it owns several,
-        returns the ghost in the first row; :meth:`owns` finds the others.
+        """Returns the ghost of a class that this client owns, such as its avatar; None if there is none. If the client
+        owns several, returns the ghost in the first row; :meth:`owns` finds the others.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def others(self, class_: type[_T], /) -> list[_T]:
-        """The ghosts of a class that this client doesn't own, as objects, by row.
+        """Returns the ghosts of a class that this client doesn't own, in row order.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def row(self, ghost: object, /) -> int:
-        """The row of a ghost in the columns of its class.
+        """Returns the row of a ghost in the columns of its class.
 
         Raises:
             GhostError: the ghost is gone, or belongs to another client's world.
         """
     def id_of(self, ghost: object, /) -> int:
-        """The number by which this client knows a ghost, for use in a message to its server. :meth:`World.ghost_of`
-        turns the number into the ghost.
+        """Returns the number by which this client knows a ghost, for use in a message to the server.
+        :meth:`World.ghost_of` turns the number into the ghost.
 
         Raises:
             GhostError: the ghost is gone, or belongs to another client's world.
             ClosedError: the client is closed.
         """
     def ghost_of(self, class_: type[_T], number: int, /) -> _T | None:
-        """The ghost for a number from the server's :meth:`World.id_of`. None if the ghost is gone, or hasn't
-        arrived yet: see :meth:`awaits`.
+        """Returns the ghost for a number from the server's :meth:`World.id_of`. Returns None if the ghost is gone or
+        hasn't arrived yet: see :meth:`awaits`.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def awaits(self, class_: type, number: int, /) -> bool:
-        """Whether the ghost with this number hasn't arrived yet.
+        """Returns True if the ghost with this number hasn't arrived yet.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def view(self) -> WorldView:
-        """The world to show now, between two ticks of the server. Returns the same object each time, updated.
+        """Returns the world to draw now, between two ticks of the server. Each call updates the same object.
 
         If the protocol has inputs, each input reports this view's tick to the server from now on, as with
         :meth:`Client.set_seen`.
@@ -2385,8 +2384,8 @@ class ClientWorld:
             delay: seconds between arrival and display. It must be 1 to 62 ticks long, because states are kept for 64
                 ticks. None: chosen by measuring the connection.
             extrapolation: seconds for which properties with a velocity continue to move beyond the newest tick.
-            rest: seconds. The view always interpolates between two states of a ghost that are at most this far
-                apart. Set it in worlds that exceed the budget, where a moving ghost isn't updated every tick.
+            rest: if two states of a ghost are at most this many seconds apart, the view always interpolates between
+                them. Set it in worlds that exceed the budget, where a moving ghost isn't updated every tick.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -2404,27 +2403,27 @@ class WorldView:
     """
 
     def arrays(self, class_: type, /) -> GhostArrays:
-        """The ghosts of a class as columns, at the view's tick. The next view changes them in place.
+        """Returns the ghosts of a class as columns, at the view's tick. The next view changes the columns in place.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def objects(self, class_: type[_T], /) -> list[_T]:
-        """The ghosts of a class that exist at the view's tick, as objects, in row order. Strings, bytes and lists
-        have their newest value.
+        """Returns the ghosts of a class that exist at the view's tick, as objects in row order. Strings, bytes and
+        lists have their newest value.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def mine(self, class_: type[_T], /) -> _T | None:
-        """The ghost of a class that this client owns, at the view's tick; None if there is none. If the client
+        """Returns the ghost of a class that this client owns, at the view's tick; None if there is none. If the client
         predicts this ghost, draw :meth:`Prediction.seen` instead.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def others(self, class_: type[_T], /) -> list[_T]:
-        """The ghosts of a class that this client doesn't own and that exist at the view's tick, by row.
+        """Returns the ghosts of a class that exist at the view's tick and that this client doesn't own, in row order.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2436,15 +2435,15 @@ class WorldView:
             GhostError: the ghost isn't in this view.
         """
     def ghost(self, ghost: _T, /) -> _T | None:
-        """A ghost at the view's tick; None if it doesn't exist at this tick. Strings, bytes and lists have their
-        newest value.
+        """Returns a ghost at the view's tick; None if the ghost doesn't exist at this tick. Strings, bytes and lists
+        have their newest value.
 
         Raises:
             GhostError: the ghost was never in a world, or is in another world.
         """
     def at(self, tick: float, /) -> WorldView:
-        """Moves the view to another tick, with its fraction, until the next
-        :meth:`ClientWorld.view`. A tick beyond the newest one becomes the newest one. Returns the view.
+        """Moves the view to another tick, with its fraction, until the next :meth:`ClientWorld.view`. A tick
+        beyond the newest tick means the newest tick. Returns the view.
 
         Raises:
             ValueError: ``tick`` isn't a valid tick.
@@ -2452,8 +2451,8 @@ class WorldView:
         """
     @property
     def tick(self) -> float:
-        """The view's tick, with its fraction. A client reports it to the server with its inputs. 0 before anything
-        has arrived.
+        """The view's tick, with its fraction; 0 before anything has arrived. A client reports this tick to the server
+        with its inputs.
         """
     @property
     def delay(self) -> float:
@@ -2464,10 +2463,11 @@ class WorldView:
     @property
     def stood(self) -> float:
         """The total seconds for which the view stood still because updates were late; 0 on a server. The seconds
-        are added when the late update arrives."""
+        of a late update are added when the update arrives.
+        """
     def shown(self, class_: type, /) -> Any:
-        """Returns a column of bool for a rewound world: True for the rows that were shown to the client. Without a
-        client, all rows are True.
+        """Returns a column of bool for a rewound world: True for the rows that were shown to the client. After
+        :meth:`World.rewind_to`, all rows with a ghost are True.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2491,7 +2491,7 @@ class Inbox(Generic[_M, _W, _L, _V]):
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def events(self) -> list[_V]:
-        """Connections that started or ended, in order; on a :class:`Peer`, events about players."""
+        """Events about connections, such as :class:`Connected`, in order; on a :class:`Peer`, about players."""
     @property
     def messages(self) -> list[_M]:
         """``(client, message)`` pairs on a server, messages on a client; in order within a channel. Values of
@@ -2518,13 +2518,13 @@ class Inbox(Generic[_M, _W, _L, _V]):
         """
     @property
     def ghosts(self) -> list[GhostSpawned | GhostChanged | GhostOwned | GhostLinked | GhostDespawned]:
-        """Events of a client's ghosts: first spawns and despawns in order, then changes. Classes in ``columns``
-        have no events. Empty on a server.
+        """Events of a client's ghosts: first spawns and despawns in order, then changes. Classes in
+        :attr:`Tuning.columns` have no events. Empty on a server.
         """
     @property
     def notifications(self) -> Notifications:
-        """Delivery reports for payloads, and for messages sent with ``notify=True``. Each is reported exactly once
-        while its connection lasts.
+        """Delivery reports for payloads, and for messages sent with ``notify=True`` (:meth:`Server.send`). Each is
+        reported exactly once while its connection lasts.
         """
     @property
     def has_calls(self) -> bool:
@@ -2539,8 +2539,8 @@ class Inbox(Generic[_M, _W, _L, _V]):
             before (int | None, default None): only the calls that arrived before ``messages[before]``; None: all.
         """
     def columns(self, class_: type, /) -> Any:
-        """All messages of a class listed in the endpoint's ``columns``, one per row, read-only. With NumPy this is
-        a structured array, otherwise :class:`Rows`.
+        """Returns all messages of a class listed in :attr:`Tuning.columns`, read-only, with one message per row. With
+        NumPy this is a structured array, otherwise :class:`Rows`.
 
         Each row begins with columns about the message: ``client`` (see :meth:`Server.client`; 0 on a client),
         ``received`` (when its packet arrived, in seconds since the endpoint's start), ``slot``, ``key`` (on latest
@@ -2556,12 +2556,12 @@ class Inbox(Generic[_M, _W, _L, _V]):
         """Delivery reports for packets, each once; at most the newest 1,024 of each connection.
 
         Raises:
-            AttributeError: the endpoint was made without ``packet_notifications=True``.
+            AttributeError: the endpoint was made without :class:`Tuning` ``(packet_notifications=True)``.
         """
     def __iter__(self) -> Iterator[_W]:
-        """Yields events, messages, and the messages of :attr:`latest`, in this order. On a server, each is a pair
-        ``(client, what)``. A tick with a client's :class:`Connected` or :class:`Disconnected` has nothing else from
-        this client.
+        """Yields events, messages, and the messages of :attr:`latest`, in this order. On a server, each item is a
+        pair ``(client, what)``. A tick with a client's :class:`Connected` or :class:`Disconnected` has nothing else
+        from this client.
         """
 
 @final
@@ -2587,7 +2587,8 @@ class Tuning:
     Args:
         driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
             the game ticks. ``"thread"``: a native thread also serves connections between ticks and while the game
-            is busy: it acks, resends and paces chunks. A tick's messages still go out together, at its flush.
+            is busy: it acks packets, resends messages and sends chunks. A tick's messages still go out together, at
+            its flush.
         bind (AddressLike | None, default None): the local address of a client or peer; None: any free port. A
             server has its own ``address`` argument instead.
         timeout (int | None, default None): seconds of silence that end a connection or an attempt to connect; None:
@@ -2596,8 +2597,8 @@ class Tuning:
         mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
             Lower it for paths that silently drop larger packets. Each side sets it for its own packets.
         stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A server disconnects a client if a
-            reliable channel to it is full and delivers nothing for this long. The server also does so if the
-            channel stays full and needs more than twelve times as long to deliver its queue. Both sides see
+            reliable channel to it is full and delivers nothing for this long, or if the channel stays full and
+            needs more than twelve times this long to deliver its queue. Both sides see
             :attr:`DisconnectReason.STALLED`, and ``counters["connections.stalled"]`` counts these clients. None: no
             client is disconnected for this reason.
         packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
@@ -2608,8 +2609,8 @@ class Tuning:
             sent first. If the hook fails, returns anything else, or itself sends or receives, messages are sent in
             their usual order. :meth:`Server.flush`, or the ``with`` of :meth:`Server.tick`, then raises an
             exception.
-        factory (MessageFactory | None, default None): a function that makes the message objects; None: the class is
-            called.
+        factory (MessageFactory | None, default None): the factory for message objects; None: Tickwire makes new
+            objects.
         columns (Sequence[type] | None, default None): classes delivered as columns instead of objects: messages
             (:meth:`Inbox.columns`) and, on a client, ghosts (:class:`GhostArrays`).
 
@@ -2653,7 +2654,7 @@ class Tuning:
         """The function that scores queued messages."""
     @property
     def factory(self) -> MessageFactory | None:
-        """The function that makes the message objects."""
+        """The factory that makes the message objects."""
     @property
     def columns(self) -> list[type]:
         """The classes that are delivered as columns."""
@@ -2665,17 +2666,18 @@ class Transfers:
     """Limits for the chunks that an endpoint accepts, and the rate of the chunks that it sends.
 
     Args:
-        memory (int | None, default None): the most bytes of chunks from each peer to hold in memory, including
-            chunks that the game hasn't read yet. Larger chunks are refused; 0 refuses all. None: 0 on a server, 64
-            MiB on a client and between peers.
+        memory (int | None, default None): the maximum memory for chunks from each peer in bytes, including chunks
+            that the game hasn't read yet. Larger chunks are refused; 0 refuses all. None: 0 on a server, 64 MiB on a
+            client and between peers.
         directory (str | PathLike[str] | None, default None): a directory in which received chunks are stored as
             files, instead of in memory. Files are named by their hash in hex. The directory is created if missing.
             Unfinished files are kept. If the same peer sends the same content again, even to another process, only
             the missing part is sent.
-        file_limit (int | None, default None): bytes of the largest file, at most ``directory_limit``; None: 1 GiB.
-            Larger chunks are refused.
-        directory_limit (int | None, default None): bytes of all files in the directory; unfinished files count by
-            the 4 KiB blocks that arrived. None: eight times ``file_limit``. Chunks that don't fit are refused.
+        file_limit (int | None, default None): the maximum size of a file in bytes, at most ``directory_limit``; None:
+            1 GiB. Larger chunks are refused.
+        directory_limit (int | None, default None): the maximum size of all files together, in bytes. Of an unfinished
+            file, only the 4 KiB blocks that arrived count. None: eight times ``file_limit``. Chunks that don't fit
+            are refused.
         congestion (Congestion | None, default None): the rate limit for sent chunks; None:
             :meth:`Congestion.adaptive`.
 
@@ -2694,16 +2696,16 @@ class Transfers:
     ) -> Transfers: ...
     @property
     def memory(self) -> int | None:
-        """Bytes of chunks to hold in memory, if given."""
+        """The maximum memory for chunks from each peer, in bytes, if given."""
     @property
     def directory(self) -> Path | None:
         """The directory for received files; None: chunks are received into memory."""
     @property
     def file_limit(self) -> int | None:
-        """Bytes of the largest file, if given."""
+        """The maximum size of a file in bytes, if given."""
     @property
     def directory_limit(self) -> int | None:
-        """Bytes of all files together, if given."""
+        """The maximum size of all files together, in bytes, if given."""
     @property
     def congestion(self) -> Congestion | None:
         """The rate limit for sent chunks, if given."""
@@ -2722,7 +2724,7 @@ class Debugging:
         capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
             path of a new capture. If writing fails, the error is logged and the game continues.
         slow_hook (float, default 0.005): seconds after which a hook is logged as slow, at most once a second. The
-            tick waits for hooks. ``counters`` has the times of all hooks.
+            tick waits for hooks. :attr:`Server.counters` has the times of all hooks.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -2772,10 +2774,10 @@ class Access:
         max_token_lifetime (int | None, default None): the longest ``expires_in`` of the login backend, in seconds.
             Tokens that live longer are refused. Tokens that are older than the server are always refused. Tokens
             from other libraries don't contain their time of creation. With this setting, they are refused if they
-            may be older than the server.
-        clock_skew (int, default 0): seconds by which the clocks of backend and server may differ. Tokens are
-            accepted for this long after they expire. Tokens that were made up to this long before the server's
-            start are accepted too.
+            could be older than the server.
+        clock_skew (int, default 0): the largest difference between the clocks of backend and server, in seconds.
+            Tokens are accepted for this long after they expire. Tokens that were made up to this long before the
+            server's start are accepted too.
         replace_duplicates (bool, default True): whether a client whose ``client_id`` is already connected replaces
             the old connection. The old connection then ends with :attr:`DisconnectReason.REPLACED` on both sides,
             before the new :class:`Connected`. False: the new client waits until the old client has left or timed
@@ -2805,7 +2807,7 @@ class Access:
         """The longest lifetime of accepted tokens, in seconds; None: any."""
     @property
     def clock_skew(self) -> int:
-        """Seconds by which the clocks of backend and server may differ."""
+        """The largest difference between the clocks of backend and server, in seconds."""
     @property
     def replace_duplicates(self) -> bool:
         """Whether a client's newer connection replaces the older connection."""
@@ -2821,7 +2823,7 @@ class Rendezvous:
         title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not listed.
         relaying (bool, default True): whether this player forwards packets between players who can't reach each
             other, at up to 128 KiB a second, and accepts packets that others forward. If the host sets False, new
-            players who can't reach all players are refused. A server never forwards.
+            players who can't reach all players are refused. A :class:`Server` never forwards packets.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -2851,7 +2853,7 @@ class Server(Generic[_P]):
         key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development
             mode with a public key, in which anyone can connect. At an address other than loopback, this causes a
             warning.
-        max_clients (int, default 64): client slots, 1 to 65,536.
+        max_clients (int, default 64): the maximum number of clients, 1 to 65,536.
         access (Access | None, default None): the rules for connecting.
         rendezvous (Rendezvous | None, default None): a rendezvous server that gives this server a :attr:`code`,
             with which clients reach it through NATs; None: clients reach it by address only.
@@ -2861,7 +2863,7 @@ class Server(Generic[_P]):
         debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
     Raises:
-        OSError: the address can't be bound, or the directory can't be created; see errno.
+        OSError: the address can't be bound, or the ``directory`` of :class:`Transfers` can't be created; see errno.
         ValueError: an argument is out of its bounds.
     """
 
@@ -2890,8 +2892,8 @@ class Server(Generic[_P]):
         """
     @property
     def code_error(self) -> str | None:
-        """The reason why there is no :attr:`code`, or why the code may be invalid now; None if there is no problem.
-        Registration is retried.
+        """The reason why there is no :attr:`code`, or why the code may have become invalid; None without a problem. The
+        request for a code is repeated.
         """
     @property
     def protocol(self) -> Protocol[_P]:
@@ -2901,16 +2903,16 @@ class Server(Generic[_P]):
         """The simulated network of this server; None on a real network."""
     @property
     def world(self) -> World:
-        """The server's ghosts. Objects that you spawn here appear on the clients."""
+        """The server's ghosts: see :class:`World`."""
     @property
     def inputs(self) -> Inputs:
         """The clients' inputs for the current tick."""
     @property
     def max_clients(self) -> int:
-        """The number of client slots."""
+        """The maximum number of clients."""
     @property
     def clients(self) -> list[ClientHandle]:
-        """The connected clients, in the order of their slots."""
+        """The connected clients, in the order of :attr:`ClientHandle.slot`."""
     @property
     def closed(self) -> bool:
         """Whether the server is closed. False while it lingers: see :meth:`close`."""
@@ -2929,12 +2931,12 @@ class Server(Generic[_P]):
         """The second half of a tick: sends everything queued.
 
         Raises:
-            Exception: the priority hook raised it. The packets were sent anyway, in their usual order.
+            Exception: the :class:`PriorityHook` raised it. The packets were sent anyway, in their usual order.
         """
     def pump(self) -> None:
         """Keeps connections alive without delivering messages, for example while the game loads. Messages wait for
-        the next :meth:`receive`. When the receive window is full, the sender waits too, so no reliable message is
-        lost.
+        the next :meth:`receive`. When a channel's ``receive_window`` (:func:`reliable_ordered`) is full, the sender
+        waits too, so no reliable message is lost.
         """
     def _step(self) -> float:
         """Does the work between ticks: receiving, acks, keep-alives, resends, chunks. Event loops call it when the
@@ -2975,12 +2977,11 @@ class Server(Generic[_P]):
     ) -> list[int]:
         """Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true, or a false result:
         ``GONE`` (the client has left) or ``FULL`` (the client doesn't ack or read, or this tick has sent too much).
-        With a false result, nothing was queued. Without ``strict=True``, nothing that a client does raises an
-        exception here.
+        With a false result, nothing was queued. :class:`Debugging` ``(strict=True)`` turns it into an exception.
 
-        With a :class:`~tickwire.columns.Batch`, it queues all rows for one client, or one row for each of several
-        clients. Returns the indices of the rows that were not queued, because their client has left or its channel
-        is full. A client listed twice gets both rows. If any row is invalid, nothing is queued.
+        With a :class:`~tickwire.columns.Batch`, queues all rows for one client, or one row for each of several
+        clients. Returns the indices of the rows that were not queued, because the row's client has left or its
+        channel is full. A client listed twice gets both rows. If any row is invalid, nothing is queued.
 
         Args:
             client (ClientHandle | Iterable[ClientHandle] | array): the receiver. For a batch, also one receiver for
@@ -3015,13 +3016,13 @@ class Server(Generic[_P]):
         notify: bool = False,
     ) -> SendResult: ...
     def send_payload(self, client: ClientHandle, data: bytes, channel: int | str, *, tag: int) -> SendResult:
-        """Queues bytes on a payload channel for the next flush. ``inbox.notifications`` reports each payload once,
-        with its ``tag``, as delivered or lost, in packet order. Returns the same results as :meth:`send`.
+        """Queues bytes on a :func:`payload` channel for the next flush. ``inbox.notifications`` reports each payload
+        once, with its ``tag``, as delivered or lost, in packet order. Returns the same results as :meth:`send`.
 
         Args:
             client (ClientHandle): the receiver.
             data (bytes): the payload.
-            channel (int | str): a payload channel, by index or name.
+            channel (int | str): a :func:`payload` channel, by index or name.
             tag (int): your own 32-bit number, repeated in :class:`Notifications` and in :class:`Candidates`.
 
         Raises:
@@ -3037,10 +3038,10 @@ class Server(Generic[_P]):
         burst: bool = False,
         ask_first: bool = False,
     ) -> Transfer:
-        """Queues a large block of data for a client. The data is sent in slices, as fast as ``congestion`` allows.
+        """Queues a large block of data for a client. The data is sent in slices, as fast as :class:`Congestion` allows.
         Messages have priority, and lost slices are resent. The client gets the complete, verified chunk in
         ``inbox.chunks``. Chunks arrive in the order of these calls. If the client has left, or if 256 chunks
-        for it are waiting, the returned transfer is already over and has an ``error``.
+        for it are waiting, the returned transfer is already over and has an :attr:`~Transfer.error`.
 
         Args:
             client (ClientHandle): the receiver.
@@ -3049,13 +3050,13 @@ class Server(Generic[_P]):
                 send the same data to several clients, make one :class:`Chunk`.
             label (str, default ''): your own name for the chunk, up to 64 bytes of UTF-8.
             burst (bool, default False): whether to send the whole chunk within a round trip instead of starting
-                slowly, if the link isn't measured yet. A slow link may then drop packets, including packets with
-                messages. Use it for loading screens, with chunks up to 256 KiB.
-            ask_first (bool, default False): whether to wait until the receiver has reported what it already has.
-                Content that is in the receiver's ``directory`` isn't sent. New content takes one more round trip.
+                slowly, if the link isn't measured yet. A slow link then drops packets, including packets with
+                messages. Use a burst for loading screens, with chunks up to 256 KiB.
+            ask_first (bool, default False): whether to ask the receiver first which content it already has. Content
+                in its :attr:`Transfers.directory` isn't sent. New content takes one more round trip.
 
         Raises:
-            StaleClientError, ChannelFullError: with ``strict=True``, instead of a failed transfer.
+            StaleClientError, ChannelFullError: with :class:`Debugging` ``(strict=True)``, instead of a failed transfer.
             ChannelError: the protocol has no channel for chunks.
             MessageTooLargeError: the chunk is 2**40 bytes or more, or above 256 KiB with ``burst``.
             ValueError: the label is too long, or the buffer is not contiguous.
@@ -3064,7 +3065,7 @@ class Server(Generic[_P]):
             ClosedError: the server is closed.
         """
     def incoming_chunks(self, client: ClientHandle) -> list[IncomingChunk]:
-        """The chunks from a client that are arriving or wait for free space; empty if the client has left."""
+        """The chunks from a client that are arriving, or that wait for free space; empty if the client has left."""
     def broadcast(
         self,
         message: _P | Batch,
@@ -3102,28 +3103,28 @@ class Server(Generic[_P]):
         *args: _A.args,
         **kwargs: _A.kwargs,
     ) -> list[ClientHandle]:
-        """Makes a client run a call. Several clients can run it if the call is :data:`tickwire.to_all`. For one
-        client, it returns the same results as :meth:`send`, or ``HIDDEN`` if a ghost in the arguments isn't
-        relevant to the client. For several clients, it returns the clients that are gone or whose channel is full.
+        """Makes a client run a call. Several clients can run a call that is :data:`tickwire.to_all`. For one
+        client, returns the same results as :meth:`send`, or ``HIDDEN`` if a ghost in the arguments isn't sent to
+        the client. For several clients, returns the clients that are gone or whose channel is full.
 
         Args:
-            client (ClientHandle | Iterable[ClientHandle]): the client or clients that run the call; also a
+            client (ClientHandle | Iterable[ClientHandle]): the client or clients that run the call, or a
                 :class:`Room`.
             call (ClientCall): a call of the protocol; its arguments follow.
 
         Raises:
-            TypeError: the arguments don't fit the function.
+            TypeError: the arguments don't fit the call's parameters.
             FieldError: an argument is out of its range.
             UnregisteredMessageError: the protocol doesn't have this call.
-            ValueError: the server runs this call, or the call is for one client and several are given.
+            ValueError: servers run this call, or the call is for one client but ``client`` names several.
             GhostError: a ghost in the arguments isn't in this world.
-            StaleClientError, ChannelFullError: with ``strict=True``, instead of a false result.
+            StaleClientError, ChannelFullError: with :class:`Debugging` ``(strict=True)``, instead of a false result.
         """
     def call_all(
         self, call: ClientCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs
     ) -> list[ClientHandle]:
         """Makes all clients run a call. If the arguments contain ghosts, only the clients that get all these ghosts
-        run it. Returns the clients whose channel was full.
+        run the call. Returns the clients whose channel was full.
 
         Args:
             call (ClientCall): a call that is :data:`tickwire.to_all`; its arguments follow.
@@ -3142,10 +3143,9 @@ class Server(Generic[_P]):
             call (ClientCall): a call of the protocol; its arguments follow.
 
         Raises:
-            TypeError: the call's function is declared as ``-> None``, so it has no result; or the arguments don't fit
-                it.
+            TypeError: the call is declared with ``-> None``, or the arguments don't fit its parameters.
             FieldError, UnregisteredMessageError, ValueError, GhostError: as :meth:`call`.
-            StaleClientError, ChannelFullError: with ``strict=True``, instead of a failed request.
+            StaleClientError, ChannelFullError: with :class:`Debugging` ``(strict=True)``, instead of a failed request.
         """
     def implement(
         self, call: ServerCall[_A, _R], function: Callable[Concatenate[ClientHandle, _A], _R], /
@@ -3159,20 +3159,20 @@ class Server(Generic[_P]):
     def room(self) -> Room:
         """Makes an empty :class:`Room`, a group of this server's clients."""
     def forget(self, channel: int | str, key: int | None = None) -> int:
-        """Drops the value that new clients get for a key, or for all keys, of a channel with ``retain=True``.
-        Clients that have the value keep it. Returns the number of dropped values.
+        """Drops the values that a :func:`latest` channel with ``retain=True`` keeps for new clients. Clients that
+        have a value keep it. Returns the number of dropped values.
 
         Args:
             channel (int | str): index or name.
-            key (int | None, default None): None: all keys.
+            key (int | None, default None): the key of the value to drop; None: all keys.
 
         Raises:
             ChannelError: there is no such channel.
             ValueError: the key is negative or above 2**32 - 1.
         """
     def client(self, number: int, /) -> ClientHandle | None:
-        """The client with this :attr:`ClientHandle.number`, as in the ``client`` column of rows; None if the client
-        has left.
+        """The client with this :attr:`ClientHandle.number`, for example from the ``client`` column of rows; None if
+        the client has left.
         """
     def disconnect(self, client: ClientHandle, reason: str | None = None, *, linger: float = 0.0) -> bool:
         """Ends one connection; the client sees :attr:`DisconnectReason.KICKED`. Never blocks. Returns False if the
@@ -3180,19 +3180,19 @@ class Server(Generic[_P]):
 
         Without ``linger``, the connection ends at once. Messages that aren't acked yet are lost, even if they were
         flushed. With ``linger``, the following ticks continue to send until nothing is left to deliver: the client
-        has acked every reliable message and the newest values of latest channels, and every other packet is
+        has acked every reliable message and the newest values of :func:`latest` channels, and every other packet is
         delivered or lost. For the game, the client leaves at once: its handle is stale, its messages are dropped,
         and its chunks end. When the connection is over, after ``linger`` seconds at the latest, the
         :class:`Disconnected` event arrives and the slot becomes free.
 
         Args:
             client (ClientHandle): the client to disconnect.
-            reason (str | None, default None): a text for the client, the ``detail`` of its event: 1 to 128 bytes in
-                UTF-8. With yojimbo's framing, it must be None.
+            reason (str | None, default None): a text for the client's :attr:`Disconnected.detail`, 1 to 128 bytes in
+                UTF-8. In protocols with ``yojimbo=``, it must be None.
             linger (float, default 0.0): seconds, 0 to 60.
 
         Raises:
-            StaleClientError: with ``strict=True``, the client has left already.
+            StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left already.
             ValueError: an argument is out of its bounds.
         """
     def stats(self, client: ClientHandle) -> ConnectionStats:
@@ -3210,12 +3210,12 @@ class Server(Generic[_P]):
     ) -> bool:
         """Sets the budget for messages to a client, or to every client, present and future. The default is
         1,250,000 bytes a second in bursts of up to 65,536. Chunks don't use the budget; they have their own rate
-        (``congestion``). Returns False if the client has left.
+        (:class:`Congestion`). Returns False if the client has left.
 
         Args:
             bytes_per_second (float): the rate, including UDP/IP headers.
             burst_bytes (float): the most bytes sent at once after a pause. A tick's packets are such a burst.
-            client (ClientHandle | None, default None): None: every client, present and future.
+            client (ClientHandle | None, default None): one client; None: every client, present and future.
             adaptive (bool, default True): whether to send less while the link is congested. A link is congested if
                 round trips grow by 100 ms or more, if a fifth or more of the packets are lost, or if acks stop. A
                 window then limits the bytes in flight, as in TCP (RFC 5681) and LEDBAT (RFC 6817). The window is at
@@ -3223,18 +3223,19 @@ class Server(Generic[_P]):
 
         Raises:
             ValueError: an argument is out of its bounds. Nothing is changed.
-            StaleClientError: with ``strict=True``, the client has left.
+            StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def set_congestion(self, congestion: Congestion, client: ClientHandle | None = None, /) -> bool:
-        """Changes the rate limit for chunks to a client, or to every client, present and future. New settings of
-        the same kind keep the measurements of the link. Returns False if the client has left.
+        """Changes the rate limit for chunks to a client, or to every client, present and future. If the
+        kind stays the same, such as :meth:`Congestion.adaptive`, so do the measurements of the link. Returns False
+        if the client has left.
 
         Args:
             congestion (Congestion): the rate limit for chunks.
-            client (ClientHandle | None, default None): None: every client, present and future.
+            client (ClientHandle | None, default None): one client; None: every client, present and future.
 
         Raises:
-            StaleClientError: with ``strict=True``, the client has left.
+            StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Ends all connections (clients see :attr:`DisconnectReason.SERVER_CLOSED`) and closes the socket. A server
@@ -3242,9 +3243,9 @@ class Server(Generic[_P]):
 
         Without ``linger``, the server closes at once. Messages that aren't acked yet are lost, as with
         :meth:`disconnect`, and so are messages queued since the last flush. With ``linger``, the queue is flushed
-        without the priority hook, and each connection ends as :meth:`disconnect` describes. Meanwhile, no client
-        can connect, sending raises :class:`ClosedError`, and arriving messages are dropped. A second call without
-        ``linger``, or Ctrl-C, closes the server at once.
+        without the :class:`PriorityHook`, and each connection ends as :meth:`disconnect` describes. Meanwhile, no
+        client can connect, sending raises :class:`ClosedError`, and arriving messages are dropped. A second call
+        without ``linger``, or Ctrl-C, closes the server at once.
 
         Args:
             linger (float, default 0.0): seconds, 0 to 60.
@@ -3269,7 +3270,7 @@ class Server(Generic[_P]):
 class Room(Generic[_P]):
     """A group of a server's clients to send to: a match, a lobby, a team.
 
-    A client may be in several rooms. When a client disconnects, it leaves all its rooms, at the same
+    A client can be in several rooms. A client that disconnects leaves all its rooms, during the
     :meth:`Server.receive` that returns its :class:`Disconnected` event. You don't have to close rooms.
     """
 
@@ -3279,8 +3280,8 @@ class Room(Generic[_P]):
     def server(self) -> Server[_P]:
         """The server."""
     def add(self, client: ClientHandle, /) -> bool:
-        """Adds a client. On channels with ``retain=True``, the client gets the newest value of each key that was
-        broadcast to the room. Returns False if the client is already in the room or has left the server.
+        """Adds a client. On :func:`latest` channels with ``retain=True``, the client gets the newest value of each key
+        that was broadcast to the room. Returns False if the client is already in the room or has left the server.
 
         Raises:
             ValueError: the client belongs to another server.
@@ -3316,11 +3317,11 @@ class Room(Generic[_P]):
             Exception: as :meth:`Server.broadcast`.
         """
     def forget(self, channel: int | str, key: int | None = None) -> int:
-        """Drops the value that new members of the room get for a key, or for all keys: see :meth:`Server.forget`.
+        """Drops the values that a channel keeps for new members of the room: see :meth:`Server.forget`.
 
         Args:
             channel (int | str): index or name.
-            key (int | None, default None): None: all keys.
+            key (int | None, default None): the key of the value to drop; None: all keys.
         """
     def __contains__(self, client: object, /) -> bool: ...
     def __len__(self) -> int: ...
@@ -3337,18 +3338,18 @@ class Client(Generic[_P]):
         reconnect (Reconnect | None, default None): settings for reconnecting, with fresh tokens, when the
             connection is lost or can't be made. The client stays the same object; its :attr:`state` is
             ``RECONNECTING`` until the next attempt. Its events are a :class:`Reconnecting` before each attempt, a
-            :class:`Connected` after each success, and one :class:`Disconnected` when it gives up. Each attempt
-            empties its :attr:`world`. The client gives up at once after a kick, if the same player connected
-            elsewhere, or if the protocols differ.
-        ghosts (dict[type, type] | None, default None): subclasses for this client's ghost objects, by the
-            protocol's ghost class.
+            :class:`Connected` after each success, and one :class:`Disconnected` at the end. Each attempt empties its
+            :attr:`world`. The client gives up at once after a kick, if the same player connected elsewhere, or if
+            the protocols differ.
+        ghosts (dict[type, type] | None, default None): for ghost classes of the protocol, subclasses to use
+            instead on this client.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
         transfers (Transfers | None, default None): limits for chunks.
         tuning (Tuning | None, default None): the socket, the thread and the hooks.
         debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
     Raises:
-        OSError: a socket or directory can't be created.
+        OSError: the socket, or the directory of ``transfers``, can't be created.
         ValueError: the token has another protocol id, or another client of this process used it; or an argument is
             out of its bounds.
     """
@@ -3393,8 +3394,8 @@ class Client(Generic[_P]):
             client_id (int | None, default None): the client's id; None: a random id.
             reconnect (Reconnect | None, default None): settings for reconnecting, with the same ``client_id``: see
                 :class:`Client`.
-            ghosts (dict[type, type] | None, default None): subclasses for this client's ghost objects, by the
-                protocol's ghost class.
+            ghosts (dict[type, type] | None, default None): for ghost classes of the protocol, subclasses to use
+                instead on this client.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): limits for chunks.
             tuning (Tuning | None, default None): the socket, the thread and the hooks.
@@ -3412,20 +3413,20 @@ class Client(Generic[_P]):
     ) -> Client[_Q]:
         """Makes a client in the server's own process, such as the client of the player who hosts the game. Its
         packets pass through memory, so it has no socket, loses no packets, and needs no token or key. For the
-        server, it is a client like any other: it has a slot and a handle, and the :class:`AdmissionHook` decides
-        about it.
+        server, it is a client like any other: it has a slot and a handle, and the :class:`AdmissionHook` accepts or
+        refuses it.
 
         Tick the server first, then its local clients, so that they receive the same tick's messages. The client has
-        the server's protocol, simulated network and time. The server's ``conditions`` don't apply to it.
+        the server's protocol, simulated network and time. The server's :attr:`Debugging.conditions` don't apply to it.
 
         Args:
             server (Server): the server, in the same process.
             client_id (int | None, default None): the client's id; None: a random id.
-            ghosts (dict[type, type] | None, default None): subclasses for this client's ghost objects, by the
-                protocol's ghost class.
+            ghosts (dict[type, type] | None, default None): for ghost classes of the protocol, subclasses to use
+                instead on this client.
             transfers (Transfers | None, default None): limits for chunks.
-            tuning (Tuning | None, default None): the settings, without ``driver`` and ``bind``.
-            debugging (Debugging | None, default None): strict errors and captures, without ``conditions``.
+            tuning (Tuning | None, default None): the settings; ``driver`` and ``bind`` must have their defaults.
+            debugging (Debugging | None, default None): strict errors and captures; ``conditions`` must be None.
 
         Raises:
             ClosedError: the server is closed.
@@ -3485,12 +3486,12 @@ class Client(Generic[_P]):
     def clock(self) -> Clock:
         """The estimate of the server's time."""
     def send_input(self, input: object, /) -> range:
-        """Sends an input; call it once a tick. Returns the ticks that the input is for: all ticks after the last
-        input, up to :attr:`Clock.input_tick`. This is usually one tick. It is several ticks if the client ticks
-        less often than the server, and none if the tick has an input already or if the time isn't known yet.
-        Presses (:data:`press`), including presses from frames without a tick, count only in the first of these
-        ticks. After a gap of more than 16 ticks, the ticks in the gap have no input. The next flush sends the
-        input, and later packets repeat it until the server has it.
+        """Sends an input; call it once a tick. Returns the ticks that the input is for: all ticks since the previous
+        input, up to :attr:`Clock.input_tick`. This is usually one tick, or several if the client ticks less often
+        than the server. The range is empty if the tick already has an input or the time isn't known yet. Presses
+        (:data:`press`), including presses from frames without a tick, count only in the first of these ticks. After
+        a gap of more than 16 ticks, the ticks in the gap have no input. The next flush sends the input, and later
+        packets repeat it until the server has it.
 
         Args:
             input (message): an object of the protocol's class of inputs.
@@ -3526,8 +3527,8 @@ class Client(Generic[_P]):
         Args:
             delay (int, default 0): ticks by which inputs are delayed, in addition to :attr:`Clock.lead`, 0 to 64.
                 The client predicts this many fewer ticks.
-            min_lead (float, default 0.0): the minimum of :attr:`Clock.lead`, but in seconds, 0 to 10.
-            max_lead (float, default 1.0): the maximum of :attr:`Clock.lead`, in seconds, ``min_lead`` to 10.
+            min_lead (float, default 0.0): the minimum of :attr:`Clock.lead`, given in seconds, 0 to 10.
+            max_lead (float, default 1.0): the maximum of :attr:`Clock.lead`, given in seconds, ``min_lead`` to 10.
             redundancy (int, default 3): the number of packets that carry each input, unless it is acked earlier, 1
                 to 16. After losses, more packets carry an input, as long as it can reach the server before its tick.
 
@@ -3545,7 +3546,7 @@ class Client(Generic[_P]):
         """The second half of a tick: sends everything queued.
 
         Raises:
-            Exception: the priority hook raised it. The packets were sent anyway, in their usual order.
+            Exception: the :class:`PriorityHook` raised it. The packets were sent anyway, in their usual order.
         """
     def pump(self) -> None:
         """Keeps the connection alive without delivering messages, like :meth:`Server.pump`."""
@@ -3595,27 +3596,27 @@ class Client(Generic[_P]):
         """Makes the server run a call. Returns the same results as :meth:`send`.
 
         Args:
-            call (ServerCall): a call of the protocol; its arguments follow, without the caller.
+            call (ServerCall): a call of the protocol; its arguments follow, without the :class:`ClientHandle`.
 
         Raises:
-            TypeError: the arguments don't fit the function.
+            TypeError: the arguments don't fit the call's parameters.
             FieldError: an argument is out of its range.
             UnregisteredMessageError: the protocol doesn't have this call.
             ValueError: clients run this call.
             GhostError: a ghost in the arguments is gone.
-            NotConnectedError, ChannelFullError: with ``strict=True``, instead of a false result.
+            NotConnectedError, ChannelFullError: with :class:`Debugging` ``(strict=True)``, instead of a false result.
         """
     def request(self, call: ServerCall[_A, _R], /, *args: _A.args, **kwargs: _A.kwargs) -> Request[_R]:
         """Makes the server run a call, and returns a request for its result. The request fails if no reply can
         arrive any more. At most 256 requests wait at a time.
 
         Args:
-            call (ServerCall): a call of the protocol; its arguments follow, without the caller.
+            call (ServerCall): a call of the protocol; its arguments follow, without the :class:`ClientHandle`.
 
         Raises:
-            TypeError: the function returns None, or the arguments don't fit the function.
+            TypeError: the call is declared with ``-> None``, or the arguments don't fit its parameters.
             FieldError, UnregisteredMessageError, ValueError, GhostError: as :meth:`call`.
-            NotConnectedError, ChannelFullError: with ``strict=True``, instead of a failed request.
+            NotConnectedError, ChannelFullError: with :class:`Debugging` ``(strict=True)``, instead of a failed request.
         """
     def implement(self, call: ClientCall[_A, _R], function: Callable[_A, _R], /) -> None:
         """Sets the function that runs a call on this side.
@@ -3629,7 +3630,7 @@ class Client(Generic[_P]):
 
         Args:
             data (bytes): the payload.
-            channel (int | str): a payload channel, by index or name.
+            channel (int | str): a :func:`payload` channel, by index or name.
             tag (int): your own 32-bit number, repeated in :class:`Notifications` and in :class:`Candidates`.
         """
     def send_chunk(
@@ -3650,13 +3651,14 @@ class Client(Generic[_P]):
             label (str, default ''): your own name for the chunk, up to 64 bytes of UTF-8.
             burst (bool, default False): whether to send the whole chunk within a round trip instead of starting
                 slowly; at most 256 KiB.
-            ask_first (bool, default False): whether to wait until the receiver has reported what it already has.
+            ask_first (bool, default False): whether to ask the receiver first which content it already has.
 
         Raises:
-            NotConnectedError, ChannelFullError: with ``strict=True``, instead of a failed transfer.
+            NotConnectedError, ChannelFullError: with :class:`Debugging` ``(strict=True)``, instead of a failed
+                transfer.
         """
     def incoming_chunks(self) -> list[IncomingChunk]:
-        """The chunks from the server that are arriving or wait for free space."""
+        """The chunks from the server that are arriving, or that wait for free space."""
     def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
         """Sets the budget for messages, like :meth:`Server.set_budget`. You may call it before the client is
         connected.
@@ -3675,14 +3677,14 @@ class Client(Generic[_P]):
         """
     @property
     def stats(self) -> ConnectionStats:
-        """Statistics of the connection: zeros before it is made, the last values after its end."""
+        """Statistics of the connection; 0 before the first connection. After the end, they don't change."""
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Disconnects and closes the socket.
 
         Without ``linger``, the client closes at once, and messages that aren't acked yet are lost, even if they
         were flushed. With ``linger``, the queue is flushed. The connection then ends when nothing is left to
-        deliver, as :meth:`Server.disconnect` describes, but after ``linger`` seconds at the latest. Everything else
-        is like :meth:`Server.close`.
+        deliver, as :meth:`Server.disconnect` describes, but after ``linger`` seconds at the latest. In all
+        other respects, this method is like :meth:`Server.close`.
 
         Args:
             linger (float, default 0.0): seconds, 0 to 60.
@@ -3700,8 +3702,8 @@ class Client(Generic[_P]):
 
 @final
 class Player:
-    """A player of a game between peers. A :class:`Peer` uses the same object for a player in all events and lists. A
-    later player with the same number has another object.
+    """A player of a game between peers. All events and lists of a :class:`Peer` have the same object for the same
+    player. A later player with the same number has another object.
     """
 
     @property
@@ -3807,7 +3809,7 @@ class Started:
 
 @final
 class GameEnded:
-    """This peer has left the game, or couldn't join. This is its last event."""
+    """This peer has left the game, or couldn't join. The peer gets no event after this one."""
 
     __match_args__ = ("reason",)
     @property
@@ -3817,7 +3819,7 @@ class GameEnded:
 @final
 class Peer(Generic[_P]):
     """A peer: one player's end of a game without a dedicated server, on one UDP port. :meth:`host` and :meth:`join`
-    make it.
+    make peers.
 
     Every player is connected to every other player. One player, at first the host, is the master, which admits
     players and starts the game. When the master is gone, the players elect a new master automatically.
@@ -3838,7 +3840,7 @@ class Peer(Generic[_P]):
         tuning: Tuning | None = None,
         debugging: Debugging | None = None,
     ) -> Peer[_Q]:
-        """Hosts a game. This peer is its first player and its master.
+        """Hosts a game. This peer is the game's first player and its master.
 
         Args:
             protocol (Protocol): the protocol of all peers, made with ``peers=True``.
@@ -3846,7 +3848,7 @@ class Peer(Generic[_P]):
             players (int, default 4): the maximum number of players, including this one, 1 to 16.
             key (bytes | None, default None): 32 secret bytes that all peers of the game share; None: development
                 mode, in which anyone can join.
-            ghosts (dict[type, type] | None, default None): subclasses for the ghost objects of :attr:`client`, as in
+            ghosts (dict[type, type] | None, default None): subclasses for the ghosts of :attr:`client`, as in
                 :meth:`Client.connect`.
             rendezvous (Rendezvous | None, default None): a rendezvous server and NAT settings; None: players join
                 by address only.
@@ -3902,8 +3904,8 @@ class Peer(Generic[_P]):
         """The code with which other players join; None until the rendezvous server has answered."""
     @property
     def code_error(self) -> str | None:
-        """The reason why there is no :attr:`code`, or why the code may be invalid now; None if there is no problem.
-        Registration is retried.
+        """The reason why there is no :attr:`code`, or why the code may have become invalid; None without a problem. The
+        request for a code is repeated.
         """
     @property
     def network(self) -> SimulatedNetwork | None:
@@ -3927,13 +3929,13 @@ class Peer(Generic[_P]):
         """Whether this peer is the master."""
     @property
     def server(self) -> Server[_P] | None:
-        """The game's server, if this player hosts the game; tick it too. None on the other peers. Also None on a host
-        that has lost enough connections for the other peers to choose a new host. Always None if the protocol
-        has no ghosts, calls, inputs or tick rate.
+        """The game's server, if this player hosts the game. Tick both the server and the peer. None on the other
+        peers, and on a host that has lost enough connections for the other peers to choose a new host. Always
+        None if the protocol has no ghosts, calls, inputs or tick rate.
         """
     @property
     def client(self) -> Client[_P]:
-        """This player's client of the game's server. It stays the same object when another player becomes the host.
+        """This player's client for the game's server. It stays the same object when another player becomes the host.
         While this player is the host, the client's packets pass through memory.
 
         Raises:
@@ -3963,7 +3965,7 @@ class Peer(Generic[_P]):
         """The second half of a tick: sends everything queued.
 
         Raises:
-            Exception: the priority hook raised it. The packets were sent anyway, in their usual order.
+            Exception: the :class:`PriorityHook` raised it. The packets were sent anyway, in their usual order.
         """
     def pump(self) -> None:
         """Keeps connections alive without delivering messages, like :meth:`Server.pump`."""
@@ -3984,9 +3986,9 @@ class Peer(Generic[_P]):
         the game has started.
 
         Args:
-            countdown (float, default 1.0): seconds until the start, 0 to 60. Give the notification enough time to
-                reach all players.
-            seed (int | None, default None): 64 bits that seed all players' random numbers; None: random bits.
+            countdown (float, default 1.0): seconds until the start, 0 to 60. The packet that announces the start
+                must reach all players in this time.
+            seed (int | None, default None): the :attr:`Started.seed` that all players get; None: 64 random bits.
             late_joining (bool, default False): whether players may join after the start.
 
         Raises:
@@ -3994,7 +3996,7 @@ class Peer(Generic[_P]):
         """
     def kick(self, player: Player, /) -> bool:
         """Removes a player from the game. Returns False if this peer isn't the master, or if the player is gone or
-        being removed.
+        is already being removed.
 
         Args:
             player (Player): the player to remove.
@@ -4073,7 +4075,7 @@ class Peer(Generic[_P]):
             label (str, default ''): your own name for the chunk, up to 64 bytes of UTF-8.
             burst (bool, default False): whether to send the whole chunk within a round trip instead of starting
                 slowly; at most 256 KiB.
-            ask_first (bool, default False): whether to wait until the receiver has reported what it already has.
+            ask_first (bool, default False): whether to ask the receiver first which content it already has.
         """
     def stats(self, player: Player, /) -> ConnectionStats:
         """Statistics of the connection to a player; zeros once the player is gone.
@@ -4084,8 +4086,8 @@ class Peer(Generic[_P]):
     def close(self, *, linger: float = 0.0, wait: bool = True) -> None:
         """Leaves the game and closes the socket. The other players are notified at once, and elect a new master if
         this peer was the master. A host first saves the world, and waits up to two seconds until the players who
-        may host next have received the world; a second call doesn't wait. Everything else is like
-        :meth:`Client.close`.
+        can host next have received the world; a second call doesn't wait. In all other respects, this method
+        is like :meth:`Client.close`.
 
         Args:
             linger (float, default 0.0): seconds, 0 to 60, to wait until queued messages are delivered.
@@ -4107,14 +4109,14 @@ class Socket:
     """A non-blocking UDP socket: sending and receiving return at once; only :meth:`wait` waits.
 
     An IPv6 socket carries only IPv6; for both families, bind two sockets. Transient errors (a closed port at the
-    peer, an interrupted call, full buffers) are counted and never raised. Several threads may use a socket.
+    peer, an interrupted call, full buffers) are counted and never raised. Several threads can share a socket.
 
     Args:
         address: the address to bind; port 0 picks a free port (see :attr:`address`).
-        send_buffer, receive_buffer: the buffer sizes to request, in bytes. The attributes have the granted sizes.
+        send_buffer, receive_buffer: the requested buffer sizes, in bytes. The attributes have the granted sizes.
         max_datagram: the longest datagram in bytes, 1 to 65,507, which is UDP's limit. A longer datagram that
-            arrives is dropped and counted as ``too_long``; sending a longer datagram raises. Over the internet,
-            stay below 1,200, because longer datagrams may be fragmented or not arrive at all.
+            arrives is dropped and counted as ``too_long``; sending a longer datagram raises ValueError. Over the
+            internet, stay below 1,200: longer datagrams can be fragmented or lost.
 
     Raises:
         OSError: the address can't be bound; see errno.
@@ -4181,8 +4183,8 @@ class Socket:
             OSError: the socket failed.
         """
     def receive_many(self, bound: int = 1500, /) -> list[tuple[bytes, Address]]:
-        """Receives at most ``bound`` waiting datagrams, so that a flood can't delay a tick. Dropped datagrams count
-        too. The remaining datagrams wait in the kernel.
+        """Receives at most ``bound`` waiting datagrams, including dropped datagrams, so that a flood can't delay a
+        tick. The remaining datagrams wait in the kernel.
         """
     def wait(self, timeout: float, /) -> bool:
         """Waits up to ``timeout`` seconds for a datagram. Returns True if a datagram or an error has arrived. Other
@@ -4244,15 +4246,15 @@ class BitWriter:
     def fixed(self, value: float | Fraction | Decimal, low: int, high: int, fraction_bits: int, /) -> None:
         """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point."""
     def text(self, value: str, max_bytes: int, /) -> None:
-        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL: its length, :meth:`align`, then its bytes."""
+        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL. Its length and :meth:`align` come first."""
     def wide_text(self, value: str, max_units: int, /) -> None:
-        """Text of at most ``max_units`` UTF-16 units, without NUL: its length, then 32 bits for each unit."""
+        """Text of at most ``max_units`` UTF-16 units, without NUL. Its length comes first. Each unit takes 32 bits."""
     def data(self, value: _Bytes, max_bytes: int, /) -> None:
-        """At most ``max_bytes`` bytes: their number, :meth:`align`, then the bytes."""
+        """At most ``max_bytes`` bytes. Their number and :meth:`align` come first."""
     def bytes(self, value: _Bytes, /) -> None:
-        """:meth:`align`, then the bytes, at most 65,535. The length isn't written, so the reader must know it."""
+        """At most 65,535 bytes. :meth:`align` comes first. The length isn't written, so the reader must know it."""
     def align(self) -> None:
-        """Zero bits up to the next byte boundary."""
+        """Bits with the value 0, up to the next byte boundary."""
     @property
     def bits_written(self) -> int:
         """Bits written so far."""
@@ -4262,7 +4264,7 @@ class BitWriter:
 @final
 class BitMeasure:
     """A counter of the bits that a :class:`BitWriter` would write, with the same methods. The result is an upper
-    bound: each alignment counts as 7 bits. Use it for packet budgets.
+    bound: each :meth:`align` counts as 7 bits. Use this bound to plan packets.
 
     Raises:
         FieldError, ValueError: as :class:`BitWriter`.
@@ -4297,15 +4299,15 @@ class BitMeasure:
     def fixed(self, value: float | Fraction | Decimal, low: int, high: int, fraction_bits: int, /) -> None:
         """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point."""
     def text(self, value: str, max_bytes: int, /) -> None:
-        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL: its length, :meth:`align`, then its bytes."""
+        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL. Its length and :meth:`align` come first."""
     def wide_text(self, value: str, max_units: int, /) -> None:
-        """Text of at most ``max_units`` UTF-16 units, without NUL: its length, then 32 bits for each unit."""
+        """Text of at most ``max_units`` UTF-16 units, without NUL. Its length comes first. Each unit takes 32 bits."""
     def data(self, value: _Bytes, max_bytes: int, /) -> None:
-        """At most ``max_bytes`` bytes: their number, :meth:`align`, then the bytes."""
+        """At most ``max_bytes`` bytes. Their number and :meth:`align` come first."""
     def bytes(self, value: _Bytes, /) -> None:
-        """:meth:`align`, then the bytes, at most 65,535. The length isn't written, so the reader must know it."""
+        """At most 65,535 bytes. :meth:`align` comes first. The length isn't written, so the reader must know it."""
     def align(self) -> None:
-        """Zero bits up to the next byte boundary."""
+        """Bits with the value 0, up to the next byte boundary."""
     @property
     def max_bits(self) -> int:
         """The bound so far, in bits."""
@@ -4366,7 +4368,7 @@ class BitReader:
     def wide_text(self, max_units: int, /) -> str:
         """Text of at most ``max_units`` UTF-16 units."""
     def data(self, max_bytes: int, /) -> _Bytes:
-        """At most ``max_bytes`` bytes, after their length."""
+        """At most ``max_bytes`` bytes; their number is read first."""
     def bytes(self, count: int, /) -> _Bytes:
         """Exactly ``count`` bytes."""
     def align(self) -> None:
@@ -4380,12 +4382,12 @@ class BitReader:
 
 @final
 class Fragments:
-    """Settings for splitting large packets in an :class:`AckEndpoint`. None: the profile's value.
+    """Settings for splitting large packets in an :class:`AckEndpoint`. None: the ``profile`` decides.
 
     Args:
         above (int | None, default None): the largest payload, in bytes, that isn't split.
-        size (int | None, default None): bytes of a fragment, equal at both ends.
-        count (int | None, default None): the most fragments of a packet, up to 256, equal at both ends.
+        size (int | None, default None): bytes of a fragment; must be equal at both ends.
+        count (int | None, default None): the most fragments of a packet, up to 256; must be equal at both ends.
         reassembly_bytes (int | None, default None): the most bytes of all incomplete packets together.
 
     Raises:
@@ -4418,7 +4420,7 @@ class AckEndpoint:
     """One end of a packet exchange, compatible with the C library reliable 1.0. Each end learns which of its
     packets arrived. Large packets are sent in fragments. Packets aren't resent, ordered or encrypted.
 
-    It has no socket: transmit the datagrams that :meth:`send` returns, and pass received datagrams to
+    An endpoint has no socket: transmit the datagrams that :meth:`send` returns, and pass received datagrams to
     :meth:`receive`. Use it above a layer that authenticates peers, because anyone who can send to an endpoint can
     disturb it. Times are seconds of any clock that doesn't go back.
 
@@ -4428,12 +4430,12 @@ class AckEndpoint:
             most 1,200 bytes, windows of 64 sent and 1,024 received packets that grow to 16,384, smoothing of 10 %.
         max_packet_size: the largest payload, in bytes.
         fragments: the settings for splitting packets.
-        sent_window, received_window: the number of packets to remember, a power of two up to 32,768. It must exceed
-            the packets sent during one RTT, or packets count as lost before their ack can arrive.
+        sent_window, received_window: the number of packets to remember, a power of two up to 32,768. If more
+            packets are sent during one RTT, packets count as lost before their ack can arrive.
         rtt_smoothing: the weight of each new sample in the RTT, above 0 and at most 1.
         lost_after: seconds without an ack after which a packet counts as lost.
-        lost_after_rtts: a limit in round trips instead of ``lost_after``. It is at least ``lost_not_before``
-            seconds; until the RTT is measured, it is one second. None: ``lost_after`` applies.
+        lost_after_rtts: a limit in round trips instead of ``lost_after``: at least ``lost_not_before`` seconds, and
+            one second until the RTT is measured. None: ``lost_after`` applies.
         in_order_only: whether to drop, and not ack, packets older than the newest accepted packet.
 
     Raises:
@@ -4498,11 +4500,11 @@ class AckEndpoint:
         """
     def acked(self) -> list[int]:
         """The packets that the other end has accepted since the last call, each once, in the order of their acks.
-        Call it at least every 32,768 packets, or the oldest acks are forgotten.
+        Call it at least every 32,768 packets; otherwise, the oldest acks are forgotten.
         """
     def lost(self, now: float, /) -> list[int]:
-        """The packets that count as lost at the time ``now``, oldest first, each once. Call it once a tick, because
-        it also updates packet loss and bandwidth.
+        """The packets that count as lost at the time ``now``, oldest first, each once. Call this method once a tick,
+        because it updates packet loss and bandwidth too.
         """
     @property
     def stats(self) -> PacketStats:
@@ -4515,8 +4517,8 @@ class AckEndpoint:
 class PacketStats:
     """Statistics of a packet exchange. Times are in milliseconds, rates in kilobits per second with UDP/IP headers.
     Values are 0 until measured. Minimum, maximum and mean RTT cover the last 128 round trips (512 in the standard
-    profile). Loss and bandwidth cover about the last three seconds. In the standard profile, as in reliable 1.0,
-    loss and bandwidth cover the older half of the remembered packets instead. ``jitter_ms`` is smoothed as in RFC
+    profile). Loss and bandwidth cover about the last three seconds; in the standard profile, as in reliable 1.0,
+    they cover the older half of the remembered packets instead. ``jitter_ms`` is smoothed as in RFC
     3550.
     """
 
@@ -4558,20 +4560,20 @@ class PacketStats:
 class VirtualConnection:
     """The simple connection between two peers from the article "Virtual Connection over UDP". It has no handshake
     and no secrets. Use it on LANs, for teaching, and as a base for your own protocols. :meth:`listen` and
-    :meth:`connect` make it.
+    :meth:`connect` make its two ends.
 
-    A datagram has the protocol id, a CRC-32 of everything after the CRC, and a packet of an :class:`AckEndpoint`.
+    A datagram has the protocol id, a CRC-32 of the bytes that follow the CRC, and a packet of an :class:`AckEndpoint`.
     Id and CRC are 4 bytes each, little-endian. A listener connects to the sender of the first valid packet. Other
     senders are ignored until the peer has been silent for ``timeout``; then the listener listens again. A packet is
     sent at least every ``keep_alive`` seconds.
 
     Anyone who knows the protocol id can connect, and can forge a peer's packets and address. Over the internet, use
     :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one datagram
-    for each received datagram, and never a larger one. Packet numbers start at random, so an ack proves the
-    address.
+    for each received datagram, and never a larger one. The first packet number is random, so an ack proves
+    the address.
 
-    It has no socket: transmit the datagrams that :meth:`send` and :meth:`update` return. Times are seconds of any
-    clock that doesn't go back.
+    A connection has no socket: transmit the datagrams that :meth:`send` and :meth:`update` return. Times are seconds
+    of any clock that doesn't go back.
 
     Example:
         >>> to_a, to_b = Address("10.0.0.1:5"), Address("10.0.0.2:5")
@@ -4634,7 +4636,7 @@ class VirtualConnection:
     @property
     def state(self) -> Literal["listening", "connecting", "connected", "ended"]:
         """The state of the connection: ``"listening"``, ``"connecting"`` (the peer hasn't answered yet),
-        ``"connected"``, or ``"ended"`` (only after :meth:`connect`).
+        ``"connected"``, or ``"ended"`` (listeners never end).
         """
     @property
     def ready(self) -> bool:
@@ -4666,8 +4668,8 @@ class VirtualConnection:
         tick. Returns the datagrams to transmit, like :meth:`send`.
         """
     def events(self) -> list[tuple[Literal["connected", "timed_out", "no_answer"], Address]]:
-        """The events since the last call: ``("connected", peer)``, ``("timed_out", peer)``, and, after
-        :meth:`connect`, ``("no_answer", peer)``.
+        """The events since the last call: ``("connected", peer)``, ``("timed_out", peer)`` and ``("no_answer",
+        peer)`` (not for listeners).
         """
     def acked(self) -> list[int]:
         """The packets that the peer has acked since the last call, each once."""
@@ -4686,12 +4688,12 @@ class ChunkSender:
     slices of 1,024 bytes and sends them repeatedly, at a set rate, until the :class:`ChunkReceiver` has acked all
     slices. One chunk is in flight at a time; later chunks wait in a queue and arrive in order.
 
-    It has no socket: transmit the datagrams that :meth:`update` returns, and pass received acks to :meth:`receive`.
-    Use it above a layer that authenticates peers, because an attacker could ack slices that never arrived. Times
-    are seconds of any clock that doesn't go back.
+    A sender has no socket: transmit the datagrams that :meth:`update` returns, and pass received acks to
+    :meth:`receive`. Use it above a layer that authenticates peers, because an attacker could ack slices that never
+    arrived. Times are seconds of any clock that doesn't go back.
 
     Args:
-        max_slices: the most slices of a chunk, up to 8,192, equal at both ends.
+        max_slices: the most slices of a chunk, up to 8,192; sender and receiver must have the same number.
         bytes_per_second: the rate, including headers. The article uses 32,000, 64,000 and 125,000.
         accumulator_bytes: the most bytes that may be sent at once after a pause. None: the bytes of a tenth of a
             second at the rate, plus one packet.
@@ -4733,15 +4735,15 @@ class ChunkSender:
 
         Args:
             burst: whether to send all slices at once, above the rate. After ``initial_burst_wait``, missing slices
-                are resent at the usual rate. Use it for loading screens, while nothing else is urgent. The socket
+                are resent at the usual rate. Use a burst for loading screens, while nothing else is urgent. The socket
                 buffers at both ends should hold twice the chunk.
 
         Returns:
             the chunk's number, counting from 0.
 
         Raises:
-            MessageTooLargeError: the chunk is above ``max_slices`` slices, or too large for a burst.
-            ChannelFullError: too many chunks wait.
+            MessageTooLargeError: the chunk has more than ``max_slices`` slices, or is too large for a burst.
+            ChannelFullError: ``max_queued`` chunks are waiting already.
             ValueError: the chunk is empty.
         """
     def cancel(self, number: int, /) -> bool:
@@ -4766,21 +4768,21 @@ class ChunkSender:
 
     @staticmethod
     def is_ack(datagram: bytes, /) -> bool:
-        """Whether a datagram is for a :class:`ChunkSender`. Use it if a socket carries chunks in both directions."""
+        """Whether a datagram is for a :class:`ChunkSender`. Needed if a socket carries chunks in both directions."""
     def set_bytes_per_second(self, bytes_per_second: float, /) -> None:
         """Changes the rate."""
     @property
     def bytes_per_second(self) -> float:
-        """The rate."""
+        """The rate, including headers."""
     @property
     def in_flight(self) -> int | None:
         """The number of the chunk in flight; None if there is none, or if it was cancelled."""
     @property
     def progress(self) -> ChunkProgress | None:
-        """The progress of the chunk in flight."""
+        """The progress of the chunk in flight; None if there is none."""
     @property
     def queued(self) -> int:
-        """The number of chunks queued after the chunk in flight."""
+        """The number of chunks that wait, without the chunk in flight."""
     @property
     def idle(self) -> bool:
         """Whether there is nothing to send."""
@@ -4815,13 +4817,13 @@ class ChunkProgress:
 class ChunkReceiver:
     """A receiver of large blocks of data from a :class:`ChunkSender`.
 
-    It has no socket: pass received slices to :meth:`receive`, and transmit the acks that :meth:`update` returns.
-    Acks never have more bytes than the slices, so an attacker can't use a receiver to amplify an attack. The
-    receiver holds at most one chunk, in memory that grows with the slices. The next chunk can start after
+    A receiver has no socket: pass received slices to :meth:`receive`, and transmit the acks that :meth:`update`
+    returns. Acks never have more bytes than the slices, so an attacker can't use a receiver to amplify an attack.
+    The receiver holds at most one chunk, in memory that grows with the slices. The next chunk can start after
     :meth:`read`.
 
     Args:
-        max_slices: the most slices of a chunk, up to 8,192, equal at both ends.
+        max_slices: the most slices of a chunk, up to 8,192; sender and receiver must have the same number.
         ack_interval: the least seconds between two ack packets.
         overhead: bytes of headers that other layers add to each packet.
 
@@ -4853,7 +4855,7 @@ class ChunkReceiver:
 
     @staticmethod
     def is_slice(datagram: bytes, /) -> bool:
-        """Whether a datagram is for a :class:`ChunkReceiver`. Use it if a socket carries chunks in both directions."""
+        """Whether a datagram is for a :class:`ChunkReceiver`. Needed if a socket carries chunks in both directions."""
     @property
     def ready(self) -> bool:
         """Whether a chunk waits to be read."""
@@ -4879,7 +4881,7 @@ class GoodBad:
         good_packets_per_second, bad_packets_per_second: the packet rates of the two modes.
         recovery_time: the initial recovery time in seconds.
         min_recovery_time, max_recovery_time: the bounds of the recovery time.
-        double_below, halve_every: the seconds of good mode for doubling and halving, as described above.
+        double_below, halve_every: seconds of good mode that change the recovery time, as described above.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -4917,7 +4919,7 @@ class GoodBad:
         """The current mode."""
     @property
     def packets_per_second(self) -> float:
-        """The mode's rate."""
+        """The current mode's rate."""
     @property
     def recovery_time(self) -> float:
         """Seconds of good conditions after which bad mode ends."""
@@ -4965,14 +4967,14 @@ class Link(Generic[_T]):
     @property
     def next_delivery(self) -> float | None:
         """The time, in seconds, at which to call :meth:`poll` next; None if no item is in flight. At this time, an
-        item arrives or leaves the queue of the :class:`Bottleneck`. In the second case, ``poll`` may return None.
+        item arrives, or leaves the queue of the :class:`Bottleneck` without arriving yet (``poll`` returns None).
         """
     @property
     def queued_bytes(self) -> int:
         """Bytes in the queue of the :class:`Bottleneck`, including overhead and the item in transmission."""
     def set_conditions(self, conditions: Conditions, /) -> None:
-        """Changes the conditions, starting at the ``now`` of the last call. They apply to items that are still in
-        the queue of the :class:`Bottleneck`, but not to items that have left it. Scheduled changes still happen.
+        """Changes the conditions, starting at the ``now`` of the last call. Items that have left the queue of the
+        :class:`Bottleneck` keep the old conditions. Changes from :meth:`schedule` still happen.
         """
     def schedule(self, at: float, conditions: Conditions, /) -> None:
         """Changes the conditions at a later time, ``at``, in seconds. If several changes have the same time, the
@@ -4981,8 +4983,8 @@ class Link(Generic[_T]):
     @property
     def counters(self) -> dict[str, int]:
         """Counts of items: ``sent``, ``too_large`` (above ``max_datagram``), ``queue_dropped`` (the queue was
-        full), ``lost`` (independently), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``, ``reordered``
-        (held back), ``overflowed`` (too many were in flight), ``delivered``.
+        full), ``lost`` (by ``Conditions.loss``), ``lost_in_bursts``, ``lost_in_outages``, ``duplicated``,
+        ``reordered`` (delayed by 50 ms), ``overflowed`` (above ``capacity``), ``delivered``.
         """
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...
@@ -5009,7 +5011,7 @@ class Bursts:
     ) -> Bursts: ...
     @staticmethod
     def mean(loss: float, length: float) -> Bursts:
-        """Makes bursts of ``length`` lost packets on average. Together, they lose the fraction ``loss`` of all packets.
+        """Makes bursts of ``length`` lost packets on average. In total, the fraction ``loss`` of all packets is lost.
 
         Raises:
             ValueError: the length is below 1, or the loss is above ``length / (length + 1)``, because at least one
@@ -5101,15 +5103,15 @@ class Bottleneck:
 class Conditions:
     """The conditions of one direction of a simulated link.
 
-    A packet first waits at the bottleneck, then it may be lost or duplicated, and then it is delayed. A lost packet
-    uses the bottleneck too; a duplicate doesn't.
+    A packet first waits at the bottleneck, then it can be lost or duplicated, and then it is delayed. So a lost packet
+    uses the bottleneck, but a duplicate doesn't.
 
     Args:
         latency (float, default 0.0): the one-way delay in seconds, added after the time in the queue; at most 10.
         jitter (float, default 0.0): the most seconds by which a packet is early or late, at most the latency. The
             delays are uniformly distributed, so packets may overtake each other.
         random_walk (RandomWalk | None, default None): slowly changing jitter.
-        loss (float, default 0.0): probability that a packet is lost, independently of others, 0 to 1.
+        loss (float, default 0.0): probability that a packet is lost, independently of other packets, 0 to 1.
         bursts (Bursts | None, default None): losses in bursts.
         outages (Outages | None, default None): times at which all packets are lost.
         duplicate (float, default 0.0): probability that a packet arrives twice.
@@ -5165,7 +5167,7 @@ class Conditions:
         """Slowly changing jitter."""
     @property
     def loss(self) -> float:
-        """Probability that a packet is lost, independently of others."""
+        """Probability that a packet is lost, independently of other packets."""
     @property
     def bursts(self) -> Bursts | None:
         """Losses in bursts."""
@@ -5189,8 +5191,8 @@ class Conditions:
 class SimulatedNetwork:
     """A network in one process with a virtual clock. The same seed and the same calls give the same bytes.
 
-    Make servers and clients with ``network=``. Time passes only in :meth:`advance`. Each direction between two
-    hosts is a link with its own queue and its own random numbers.
+    Pass the network to servers and clients as ``network``. Time passes only in :meth:`advance`. Each direction
+    between two hosts is a link with its own queue and its own random numbers.
 
     Args:
         seed (int, default 0): 0 to 2**64 - 1.
@@ -5249,23 +5251,24 @@ class SimulatedNetwork:
         """
     def partition(self, *parts: Iterable[AddressLike]) -> None:
         """Splits the network: hosts in different parts can't reach each other. A host that isn't in any part reaches
-        all hosts. Packets in flight still arrive. A new partition replaces the last one. :meth:`heal` ends it.
+        all hosts. Packets in flight still arrive. A new partition replaces the last one. :meth:`heal` ends the
+        partition.
 
         Args:
-            parts: the addresses of each part's hosts.
+            parts: for each part, the addresses of its hosts.
         """
     def heal(self) -> None:
         """Ends the partition."""
     def move_host(self, address: AddressLike, to: AddressLike, /) -> Address:
         """Moves a host to another address, as when a player changes from Wi-Fi to a phone network. Its endpoint
-        then uses the new address. Packets in flight to the old address are lost.
+        then sends and receives at the new address. Packets in flight to the old address are lost.
 
         Args:
             address: the host's current address.
             to: the new address; port 0 picks a free port.
 
         Returns:
-            the new address. (The ``address`` of the endpoint keeps the old value.)
+            the new address. (The endpoint's property ``address`` still has the old address.)
 
         Raises:
             ValueError: there is no host at that address.
@@ -5302,7 +5305,7 @@ class SimulatedNetwork:
             ValueError: an argument is out of its bounds, or an address is in use.
         """
     def restart_nat(self, public: str, /) -> None:
-        """Makes a NAT forget its mappings. It then uses other ports, so hosts outside see other addresses.
+        """Makes a NAT forget its mappings. The NAT then uses other ports, so hosts outside see other addresses.
 
         Raises:
             ValueError: there is no NAT at that address.
@@ -5314,8 +5317,8 @@ class SimulatedNetwork:
         """
     @property
     def counters(self) -> dict[str, int]:
-        """Counts of packets. The counters of all links are summed, with the names of :attr:`Link.counters`. Other
-        counters are ``unknown_destination`` (no host at the address), ``mailbox_full`` (4,096 packets wait there),
+        """Counts of packets: the sums of the :attr:`Link.counters` of all links, under the same names. Other counters
+        are ``unknown_destination`` (no host at the address), ``mailbox_full`` (4,096 packets wait at a host),
         ``partitioned``, ``nat_exhausted`` (no free port), ``nat_unmapped`` (the port has no mapping) and
         ``nat_filtered`` (the NAT didn't let the sender in).
         """
@@ -5349,20 +5352,20 @@ class Code:
 
 @final
 class RendezvousServer:
-    """A rendezvous server. It gives a game a code, and helps players who use the code to connect to the game's
-    host. It sees no game data. It runs on a native thread, even while Python is busy, until it is closed.
+    """A rendezvous server. It gives a game a code, and connects players who enter this code with the game's host.
+    It sees no game data. It runs on a native thread, even while Python is busy, until it is closed.
 
     It never sends more bytes to an unverified address than it received from there, and stores nothing about the
     address.
 
     Args:
         listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
-        second_port (int | None, default 0): a second port at the same address, from which peers find out how their
-            NAT assigns ports. 0 picks a free port; None: no second port, so peers don't guess ports.
+        second_port (int | None, default 0): a second port at the same address. With two ports, peers find out how
+            their NAT assigns ports. 0 picks a free port; None: no second port, so peers don't guess ports.
         relay (AddressLike | None, default None): the public address of a :class:`Relay`, for peers that can't reach
             each other.
         relay_key (bytes | None, default None): the relay's ``key``, 32 bytes.
-        relay_bytes_per_second (int, default 100000): the relay's rate for each pair, 1,000 to 2**32 - 1.
+        relay_bytes_per_second (int, default 100000): the relay's rate for each pair of peers, 1,000 to 2**32 - 1.
         max_games (int, default 10000): the most games at a time, 1 to 1,000,000.
         network (SimulatedNetwork | None, default None): a simulated network instead of sockets; then call
             :meth:`pump`.
@@ -5423,9 +5426,9 @@ class Relay:
     Args:
         listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
         key (bytes): the rendezvous server's ``relay_key``, 32 bytes.
-        max_channels (int, default 4096): the most pairs at a time, 1 to 1,000,000.
+        max_channels (int, default 4096): the most pairs of peers at a time, 1 to 1,000,000.
         max_bytes_per_second (float, default 12500000.0): the rate of all pairs together, 1,000 to 12.5e9;
-            datagrams beyond it are dropped.
+            datagrams beyond this rate are dropped.
         network (SimulatedNetwork | None, default None): a simulated network instead of a socket; then call
             :meth:`pump`.
 
@@ -5484,7 +5487,7 @@ class Proxy:
 
     Args:
         listen (AddressLike): the address for clients; port 0 picks a free port (see :attr:`address`).
-        to (AddressLike): the server.
+        to (AddressLike): the server's address.
         conditions (Conditions | None, default None): the conditions of both directions; None: perfect links.
         up (Conditions | None, default None): the conditions to the server, instead of ``conditions``.
         down (Conditions | None, default None): the conditions to the clients, instead of ``conditions``.
@@ -5527,7 +5530,7 @@ class Proxy:
         """The address for clients, with the actual port."""
     @property
     def to(self) -> Address:
-        """The server."""
+        """The server's address."""
     @property
     def closed(self) -> bool:
         """Whether :meth:`close` was called."""
@@ -5573,14 +5576,14 @@ class Advance(Generic[_I]):
         """The frame's number, from 0 on."""
     @property
     def inputs(self) -> tuple[_I, ...]:
-        """The players' inputs, in the order of players."""
+        """All players' inputs, in the order of player numbers."""
     @property
     def again(self) -> bool:
-        """Whether the frame ran before, with other inputs. Don't play its sounds again."""
+        """Whether the frame ran before, with other inputs. If so, don't play its sounds again."""
     @property
     def status(self) -> tuple[Literal["given", "guessed", "left"], ...]:
-        """The origin of each player's input: ``"given"`` by the player, ``"guessed"``, or ``"left"`` if the player
-        has left and the input is zero.
+        """The origin of each input: ``"given"`` (by the player), ``"guessed"``, or ``"left"`` (the player has left, so
+        the input is zero).
         """
     @property
     def confirmed(self) -> bool:
@@ -5593,7 +5596,7 @@ class PlayerOut:
     __match_args__ = ("player", "frame")
     @property
     def player(self) -> int:
-        """The player's index."""
+        """The player's number."""
     @property
     def frame(self) -> int:
         """The first frame without this player."""
@@ -5601,12 +5604,12 @@ class PlayerOut:
 
 @final
 class Desync:
-    """Another player's state differs from this player's, because some code of the game isn't deterministic."""
+    """Another player's state differs from this player's state, because some code of the game isn't deterministic."""
 
     __match_args__ = ("player", "frame", "last_equal", "fields")
     @property
     def player(self) -> int:
-        """The other player's index."""
+        """The other player's number."""
     @property
     def frame(self) -> int:
         """The first frame at which the compared states differed."""
@@ -5626,7 +5629,7 @@ class Timing:
     Args:
         delay (int, default 2): frames by which this player's own input is delayed, 0 to 32. Other players guess
             this many fewer frames.
-        window (int, default 8): the most frames that run with guessed inputs, 1 to 32. Beyond it, the game waits.
+        window (int, default 8): the most frames that run with guessed inputs, 1 to 32. Then the game waits.
         rate (int, default 60): frames per second, 1 to 1000, equal for all players.
 
     Raises:
@@ -5651,7 +5654,7 @@ class SpectatorLost:
     __match_args__ = ("index",)
     @property
     def index(self) -> int:
-        """The spectator's index."""
+        """The spectator's number."""
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -5664,21 +5667,21 @@ class Rollback(Generic[_I, _Do]):
     and :meth:`read` takes the payloads that arrive. See ``docs/rollback.md``.
 
     Args:
-        peer (Peer | None): the peer that transmits the payloads, after its :class:`Started` event; None: the caller
-            transmits them.
-        inputs (int | type): the type of a player's input in a frame: for ints, a number of bits, 1 to 64; or a
-            class made by :func:`message` of at most 128 bytes. Before a player's first input, all bits of the input
+        peer (Peer | None): the peer that transmits the payloads; its :class:`Started` event must have arrived. None:
+            your own code transmits them.
+        inputs (int | type): the type of a player's input in a frame: for an int, its number of bits, 1 to 64; or a
+            class made by :func:`message`, of at most 128 bytes. Before a player's first input, all bits of the input
             are zero. So don't use :func:`tickwire.fields.common` for a value whose bits are all zero.
         players (Sequence[int] | int | None, default None): the numbers of the players who play, or their count; all
             other players watch. None: all players that the peer knows now.
         me (int | None, default None): this player's number; None: the peer's number.
         timing (Timing | None, default None): the delay, window and rate; None: ``Timing()``.
         state (Any, default None): the state as a C-contiguous array, or a mapping of names to such arrays. It is
-            saved and loaded automatically. Change the arrays in place only.
-        save (Callable[[], Any] | None, default None): returns a copy of the state. The game must not change the
-            copy.
-        load (Callable[[Any], object] | None, default None): restores the state from a saved copy.
-        check (Callable[[], Any] | None, default None): returns the values to compare, as for :attr:`Save.checksum`.
+            saved and loaded automatically. Change the arrays only in place.
+        save (Callable[[], Any] | None, default None): a function that returns a copy of the state. The game must
+            not change the copy.
+        load (Callable[[Any], object] | None, default None): a function that restores the state from a saved copy.
+        check (Callable[[], Any] | None, default None): a function that returns a value for :attr:`Save.checksum`.
         check_every (int, default 16): frames between two comparisons of states; 0: no comparisons.
 
     Without ``state``, ``save`` and ``load``, :meth:`advance` yields :class:`Save` and :class:`Load` too.
@@ -5751,8 +5754,8 @@ class Rollback(Generic[_I, _Do]):
     ) -> Rollback[_I, Advance[_I]]: ...
     def advance(self, input: _I, *, now: float | None = None) -> Iterator[_Do]:
         """Takes this player's input, and yields requests in order: first for frames that run again with corrected
-        inputs, then for the next frame. If the window is full, no new frame runs and the input isn't used: see
-        :attr:`waiting_for`.
+        inputs, then for the next frame. If the :attr:`Timing.window` is full, no new frame runs and the input isn't
+        used: see :attr:`waiting_for`.
 
         Args:
             input (Any): this player's input, of the type of ``inputs``.
@@ -5766,7 +5769,7 @@ class Rollback(Generic[_I, _Do]):
         """Handles a payload from another player or a spectator.
 
         Args:
-            player (int): the sender's index.
+            player (int): the sender's number.
             payload (bytes): the bytes from the sender's :meth:`fill`.
             now (float | None, default None): as for :meth:`advance`.
 
@@ -5778,7 +5781,7 @@ class Rollback(Generic[_I, _Do]):
         once a frame, after :meth:`advance`.
 
         Args:
-            player (int): the receiver's index.
+            player (int): the receiver's number.
             max_bytes (int, default 1024): the largest size of the payload, 8 or more.
             now (float | None, default None): as for :meth:`advance`.
         """
@@ -5796,14 +5799,14 @@ class Rollback(Generic[_I, _Do]):
         """The number of confirmed frames. For all frames below this number, the inputs of all players are known."""
     @property
     def delay(self) -> int:
-        """Frames between an input and the frame that uses it, 0 to 32. You may change it at any time. A longer
+        """Frames between an input and the frame that uses it, 0 to 32. You may change the delay at any time. A longer
         delay repeats an input; a shorter delay drops inputs.
         """
     @delay.setter
     def delay(self, value: int) -> None: ...
     @property
     def waiting_for(self) -> tuple[int, ...]:
-        """The players with the most missing inputs. If the window is full, the game waits for these players."""
+        """The players with the most missing inputs. If the window is full, no new frame runs until they arrive."""
     @property
     def can_advance(self) -> bool:
         """Whether the next :meth:`advance` runs a new frame."""
@@ -5815,7 +5818,7 @@ class Rollback(Generic[_I, _Do]):
         """The most frames by which this player is ahead of another player; 0 if it isn't ahead."""
     @property
     def pace(self) -> float:
-        """The frames per second at which to run now: the timing's rate, or up to a tenth less while this player is
+        """The frames per second at which to run now: :attr:`Timing.rate`, or up to a tenth less while this player is
         ahead of other players.
         """
     @property
@@ -5828,8 +5831,8 @@ class Spectator(Generic[_I]):
     ``docs/rollback.md``.
 
     Args:
-        peer (Peer | None): the peer that watches, after its :class:`Started` event; None: the caller transmits the
-            payloads.
+        peer (Peer | None): the peer that watches; its :class:`Started` event must have arrived. None: your own code
+            transmits the payloads.
         inputs (int | type): the type of a player's input, as in :class:`Rollback`.
         players (Sequence[int] | int): the numbers of the players, or their count.
         frame (int, default 0): the first frame to run. A late spectator gets the state before this frame from a
@@ -5866,7 +5869,7 @@ class Spectator(Generic[_I]):
         rate: int = 60,
     ) -> Self: ...
     def advance(self, limit: int = 4) -> list[Advance[_I]]:
-        """Returns the frames to run now: normally one, none if none has arrived, several after a gap.
+        """Returns the frames to run now: usually one, an empty list if none has arrived, or several after a gap.
 
         Args:
             limit (int, default 4): the most frames, 1 to 64.
@@ -5882,7 +5885,7 @@ class Spectator(Generic[_I]):
         """The frame that runs next."""
     @property
     def behind(self) -> int:
-        """The number of frames that have arrived and haven't run."""
+        """The number of frames that have arrived but haven't run yet."""
     @property
     def lost(self) -> bool:
         """Whether the spectator is missing frames that the players no longer keep. If so, it must start again from
@@ -5902,10 +5905,10 @@ class SyncTest(Generic[_I, _Do]):
         players (int, default 2): the number of players, 1 to 16.
         back (int, default 7): frames that run again after each frame, 1 to 32.
         state (Any, default None): see :class:`Rollback`. The fields of the state are compared.
-        save (Callable[[], Any] | None, default None): returns a copy of the state, which shares nothing with the game
-            that it changes. Copies are compared by ``==``. Dicts, and objects with attributes, are compared name by
-            name.
-        load (Callable[[Any], object] | None, default None): restores the state from a saved copy.
+        save (Callable[[], Any] | None, default None): a function that returns a copy of the state. The copy must not
+            share anything with the game that the game changes. Copies are compared by ``==``; dicts, and objects with
+            attributes, name by name.
+        load (Callable[[Any], object] | None, default None): a function that restores the state from a saved copy.
 
     Raises:
         ValueError: an argument is out of its bounds.

@@ -1,6 +1,6 @@
 """Smooth corrections of drawn positions: functions for numbers and arrays.
 
-When a drawn thing turns out to be at another place, drawing it there at once would be a jump. These
+When a drawn thing turns out to be at another place, it would jump if you drew it there at once. These
 functions move it over time. Each takes numbers, or NumPy arrays that can be broadcast together.
 ``fraction`` is the share of the correction's time that has passed, clamped to 0 to 1.
 """

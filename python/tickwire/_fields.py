@@ -250,7 +250,7 @@ def when(name: str, /) -> When:
     :meth:`World.set_condition_hook` sets a function that selects the clients of all ghosts of the class in
     each flush. :meth:`World.set_condition` selects the ghosts for one client.
 
-    A class may have only one such condition, which may apply to several properties. Other properties may
+    A class can have only one such condition, which can apply to several properties. Other properties can
     have ``owner_only`` or ``except_owner``.
 
     Args:
@@ -381,10 +381,9 @@ def converted(wire: Any, to_wire: Callable[[Any], Any], from_wire: Callable[[Any
     """Sends objects of your own type. ``to_wire`` converts an object to a value of the annotation ``wire``,
     and ``from_wire`` converts the value back.
 
-    ``Annotated[Money, tw.fields.converted(tw.u32, lambda money: money.cents, Money)]``. If ``to_wire``
-    raises, the sending call raises :class:`FieldError`. ``from_wire`` must expect any value that
-    ``wire`` allows, because the peer chooses the value. If ``from_wire`` raises, the peer's connection
-    ends.
+    For example, ``Annotated[Money, tw.fields.converted(tw.u32, lambda money: money.cents, Money)]`` sends a ``Money``
+    as its cents. If ``to_wire`` raises, the sending call raises :class:`FieldError`. ``from_wire`` must expect any
+    value that ``wire`` allows, because the peer chooses the value. If ``from_wire`` raises, the peer's connection ends.
     """
     return Converter(wire, to_wire, from_wire)
 
@@ -397,8 +396,8 @@ def register(
 ) -> None:
     """Lets all fields use a class of yours, as :func:`converted` does for one field.
 
-    In ``tw.fields.register(Vector2, tw.Vec2, tuple, Vector2)``, ``wire`` has no bound. So each field must
-    give a bound, as in ``Annotated[Vector2, tw.vec2(-100, 100, 1 / 64)]``. If ``wire`` has a bound,
+    In ``tw.fields.register(Vector2, tw.Vec2, tuple, Vector2)``, ``wire`` is ``tw.Vec2``, without a bound. So
+    each field must give a bound, as in ``Annotated[Vector2, tw.vec2(-100, 100, 1 / 64)]``. If ``wire`` has a bound,
     ``Vector2`` alone is enough.
 
     Raises:

@@ -61,7 +61,7 @@ def ghost(
 ) -> Any:
     """Makes a class a ghost class: its annotated properties are copied to clients.
 
-    Declare properties like the fields of messages. An annotation may also choose the clients that get a
+    Declare properties like the fields of messages. An annotation can choose the clients that get a
     property: ``Annotated[int, tw.ranged(0, 999), tw.world.owner_only]``. The class gets a constructor and a
     repr, like a dataclass. Two ghosts are equal only if they are the same object. List other attributes in
     ``__slots__``; they aren't sent.
@@ -139,7 +139,7 @@ class Declared(NamedTuple):
     rules: dict[str, Rule]
     """The display rules of properties, by name."""
     references: dict[str, type | str]
-    """The targets of references, by property name: a ghost class, or its name."""
+    """For each property that refers to a ghost: this ghost's class, or the name of the class."""
     coded: bool
 
     def compiled(self, class_: str, capacity: int) -> Properties:

@@ -73,7 +73,7 @@ def message(
     """Makes a class a message with its annotated fields, in order.
 
     The class becomes a dataclass with slots: it gets a constructor, equality and a repr. A field without a
-    default gets the natural default of its type: zero (or the range's lower end), False, the empty string.
+    default gets the natural default of its type: zero (or the range's value nearest to zero), False, the empty string.
     Type checkers don't know this and require such fields in the constructor, unless they have ``=
     tw.default()``. Methods, class variables and base classes work as in any class; fields of a base message
     come first. ``frozen``, ``order`` and ``kw_only`` work as in :func:`dataclasses.dataclass`.
@@ -466,16 +466,16 @@ class Message:
                 if stream.flag(self.n > 500):
                     self.extra = stream.bits(self.extra, 12)
 
-    Tickwire calls ``serialize`` to write, read and measure objects. The method must make the same stream
-    calls each time. During reading, ``__init__`` doesn't run, so attributes are None until ``serialize``
-    sets them. An exception during reading is logged and ends the connection of the peer that sent the
-    bytes. The tick continues.
+    Tickwire calls ``serialize`` to write, read and measure objects. For the same values, the method must make the same
+    stream calls each time, so send a condition before its ``if``, like the flag here. During reading, ``__init__``
+    doesn't run: until ``serialize`` sets an attribute, the attribute has its default in the class, or None. An
+    exception during reading is logged and ends the connection of the peer that sent the bytes. The tick continues.
 
     ``class Odd(tw.messages.Message, channel="chat")`` sets the channel that ``send`` uses by default.
 
-    The constructor takes the annotated attributes, and class attributes with plain values, as keywords. If
-    the class has no such attributes, the constructor takes any keyword. Equality and repr use the object's
-    attributes.
+    The constructor takes as keywords the annotated attributes, and other public class attributes that aren't functions,
+    classes or properties. If the class has no such attributes, the constructor takes any keyword. Equality and repr use
+    the object's attributes.
     """
 
     max_bytes: ClassVar[int] = 1024
@@ -571,8 +571,8 @@ class MessageFactory:
     """
 
     def create(self, cls: type[_T]) -> _T:
-        """Returns an object of ``cls``. Tickwire then sets its fields, so the object may have been used
-        before.
+        """Returns an object of ``cls``. Tickwire then sets its fields, so you can return a used
+        object.
 
         An exception is logged, and ends the connection of the message's sender.
         """

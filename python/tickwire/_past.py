@@ -183,7 +183,7 @@ class Past:
         return self._view.objects(class_)
 
     def shown(self, class_: type, /) -> Any:
-        """A column of bool for the rows of a class. A row is True if the client had the row's ghost.
+        """A column of bool for the rows of a class: whether the client had each row's ghost.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.

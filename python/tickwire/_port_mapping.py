@@ -31,7 +31,7 @@ class PortMapping:
         lease (int, default 3600): the seconds of a lease, 120 to 86,400. After a crash, the port stays open
             for at most this long.
         gateway (str | None, default None): the URL of the router's description, as ``upnpc -l`` shows it;
-            None: the router is searched.
+            None: Tickwire finds the router.
 
     Raises:
         ModuleNotFoundError: miniupnpc isn't installed.

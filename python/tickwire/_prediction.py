@@ -38,15 +38,15 @@ class Prediction(Generic[_S, _M]):
     """A predicted state, which the game's ``step`` computes ahead of the server. If the server's state
     differs, the later ticks are run again (reconciliation).
 
-    A state may be an object with attributes, a mapping, or a NumPy array with fields. If ``tolerance`` is a
-    single number, a state may also be a plain number, tuple or array. ``step`` gets a copy, and may change
-    it.
+    A state can be an object with attributes, a mapping, or a NumPy array with fields. If ``tolerance`` is a
+    single number, a state can be a plain number, tuple or array, too. ``step`` gets a copy of the state,
+    which it may change.
 
     Args:
         step: a function that gets a state and a move (the player's input for a tick), and returns the next
             tick's state. The server must run the same function.
-        state: the first state. None: the prediction starts with the first state passed to :meth:`correct`.
-            This state must not be a ghost.
+        state: the first state, not a ghost. None: the prediction starts with the first ``truth`` passed to
+            :meth:`correct`, which must not be a ghost either.
         tolerance: for each property, by name, the largest error that isn't corrected. For a vector (a tuple
             or a list), the tolerance applies to the length of the difference; for an array, to the largest
             difference of an element. Values that aren't numbers must be equal. Properties without a
@@ -58,7 +58,7 @@ class Prediction(Generic[_S, _M]):
             once.
         snap: the largest correction that is smoothed, as a multiple of the tolerance. Larger corrections,
             such as teleports, are shown at once.
-        wraps: the size of a full circle, such as 360, for each property that is an angle, by name.
+        wraps: for each property that is an angle, by name, the size of a full circle, such as 360.
 
     Raises:
         TypeError, ValueError: an argument is invalid.
@@ -174,7 +174,8 @@ class Prediction(Generic[_S, _M]):
 
         Args:
             tick: the server's tick, from :meth:`Client.tick_of`.
-            truth: the server's state, or a ghost with the properties in ``tolerance``.
+            truth: the server's state, or a ghost that has the properties named in the ``tolerance`` of this
+                :class:`Prediction`.
 
         Raises:
             PredictionError: ``step`` raised, or didn't return a state, or ``truth`` has a number that isn't

@@ -100,7 +100,7 @@ def run(
         health (str | int | tuple[str, int] | Lifecycle | None, default None): the address for HTTP health
             checks, such as ``"127.0.0.1:8080"``, or a port of the loopback address. The answer is 200 while
             ticks happen, and 503 after 2 seconds without a tick (or two ticks, if that is longer). Anyone
-            who can reach the address gets an answer. You can also give an object whose ``tick()`` is then
+            who can reach the address gets an answer. Instead, you can give an object whose ``tick()`` is
             called in each tick, such as the result of :func:`tickwire.fleet.agones.lifecycle`.
         linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have
             received everything, as in :meth:`Server.close`. A second Ctrl-C ends the wait.

@@ -23,7 +23,7 @@ class Save:
     __slots__ = ("_checksum", "checked", "frame", "state", "sums")
 
     frame: int
-    """The frame that runs next on this state."""
+    """The frame that starts from this state."""
     checked: bool
     """Whether ``checksum`` is compared with other players' checksums when this frame is confirmed."""
     state: Any
@@ -65,7 +65,7 @@ class Load:
     __slots__ = ("frame", "state")
 
     frame: int
-    """The frame that runs next on this state."""
+    """The frame that starts from this state."""
     state: Any
     """The value of :attr:`Save.state`. Don't change it, because it may be needed again."""
 

@@ -2,8 +2,8 @@
 
 Most errors are also builtin exceptions, so ``except ValueError`` works without an import from this module.
 Errors report mistakes on this side, and name the argument, its value and its bound. A peer's mistakes raise
-no errors: they are counted, or they end the peer's connection. With ``strict=True``, an endpoint also raises
-if a peer has left or doesn't ack (:class:`ChannelFullError`, :class:`StaleClientError`,
+no errors: they are counted, or they end the peer's connection. But with ``Debugging(strict=True)``, an
+endpoint raises an error if a peer has left or doesn't ack (:class:`ChannelFullError`, :class:`StaleClientError`,
 :class:`NotConnectedError`).
 """
 
@@ -189,7 +189,7 @@ class SyncTestError(TickwireError, AssertionError):
 class StreamError(TickwireError, ValueError):
     """The bytes to read are invalid.
 
-    Don't catch this error in ``serialize``: it ends the connection of the peer that sent the bytes.
+    Don't catch this error in ``serialize``: it has to end the connection of the peer that sent the bytes.
     """
 
 
@@ -202,7 +202,7 @@ class CaptureError(TickwireError, ValueError):
 
 
 class KeysError(TickwireError, ValueError):
-    """A file has no keys."""
+    """A file doesn't have the keys of a capture."""
 
 
 class RoomTakenError(TickwireError, RuntimeError):

@@ -34,7 +34,7 @@ class ServerCollector(Collector):
     """Exports a server's counters and the state of its connections, read when Prometheus scrapes.
 
     The number of series doesn't grow with the clients, because values of single clients are exported as
-    quantiles. A scrape runs on Prometheus' thread. It may delay the game's tick by some microseconds for each
+    quantiles. A scrape runs on Prometheus' thread. It can delay the game's tick by some microseconds for each
     client.
 
     Args:

@@ -18,7 +18,7 @@ class ChannelSettings:
     max_block_size: int = 262_144
     """Bytes of the largest block, 1 to 67,108,864."""
     block_fragment_size: int = 1024
-    """Bytes of a block in each packet."""
+    """Bytes of a block that each packet carries."""
     disable_blocks: bool = False
     """Whether the channel refuses blocks."""
 
@@ -31,11 +31,11 @@ class Profile:
     """
 
     channels: Sequence[ChannelSettings] = ()
-    """Settings of the first channels; other channels have the defaults."""
+    """Settings of the protocol's channels, in order; further channels have the defaults."""
     max_packet_size: int = 8192
     """Bytes of the largest packet, 128 to 262,144."""
     packet_fragment_size: int = 1024
-    """Bytes of each datagram of a larger packet, 128 to 1,186."""
+    """Bytes of each fragment of a larger packet, 128 to 1,186."""
     fold_hash: bool = False
     """Whether to mix :attr:`tickwire.Protocol.hash` into the protocol's id.
 

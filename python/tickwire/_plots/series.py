@@ -15,10 +15,10 @@ HEADERS = {False: 20 + 8, True: 40 + 8}
 """Bytes of the IP and UDP headers, for IPv4 and IPv6."""
 
 MAX_BINS = 2000
-"""The most points in a plot. Longer captures have longer steps."""
+"""The most points in a plot if no step is given. Longer captures have longer steps."""
 
 MAX_POINTS = 1_000_000
-"""The most points if the step is given."""
+"""The most points in a plot if the caller gives the step."""
 
 _SECOND = 1_000_000_000
 

@@ -1,6 +1,6 @@
 """Captures of a game's packets: make, decrypt, read and replay them, and show them in Wireshark.
 
-A :class:`Capture` records a capture; pass it to :class:`tickwire.Debugging`.
+A :class:`Capture` writes packets to a file; pass it to :class:`tickwire.Debugging`.
 """
 
 from tickwire._core import Capture, PacketOpener

@@ -34,12 +34,12 @@ class EndpointKeys:
 
 
 def read_keys(path: str | PathLike[str]) -> list[EndpointKeys]:
-    """Reads the keys of each endpoint from a file that ``Capture(keys=...)`` wrote. The file may also
-    contain only a server's private key, in 64 hex digits.
+    """Reads the keys of each endpoint from a file that ``Capture(keys=...)`` wrote, or from a file with only
+    a server's private key, in 64 hex digits.
 
     Raises:
         OSError: the file can't be read.
-        KeysError: the file is invalid. The error names the problem.
+        KeysError: the file is neither of these.
     """
     text = Path(path).read_text("utf-8", errors="replace")
     if _HEX_KEY.fullmatch(text.strip()):

@@ -15,7 +15,7 @@ _LOCK = threading.Lock()
 
 
 def process_capture() -> Capture:
-    """The capture that the environment asks for: one for all endpoints of a process."""
+    """The capture that the environment variable ``TICKWIRE_CAPTURE`` asks for. All endpoints of a process share it."""
     with _LOCK:
         return _made(os.getpid())
 

@@ -40,7 +40,7 @@ class Playing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The address and protocol of a room, for making a connect token."""
+    """The address and protocol of a fleet's room, for making a connect token."""
 
     address: Address
     """The address for players: ``servers=[place.address]`` in :meth:`ConnectToken.generate`."""
@@ -80,9 +80,9 @@ def room(
     empty_rate: float | None = None,
 ) -> Callable[[_R], _R]:
     """Makes a class a room. The class must have ``__init__(self, server)`` and ``tick(self, inbox)``. An
-    object of the class runs the game on the server passed to ``__init__``. Keep all state that must survive
-    in the world's ghosts (:meth:`World.save`). If a room moves or its machine dies, a new room object is
-    made for a server with the saved world.
+    object of the class runs the game on the server passed to ``__init__``. If a room moves or its machine
+    dies, a new room object is made for a server with the saved world. Only the world's ghosts survive this,
+    so keep all lasting state in them (:meth:`World.save`).
 
     Args:
         protocol (Protocol): the game's protocol. It needs ghosts if any state of a room must survive.
@@ -176,8 +176,9 @@ class Running:
         self._leaves.set()
 
     def run(self, health: Any = None) -> None:
-        """Runs the room until the match is over, the process must end, or another process may have the
-        room."""
+        """Runs the room until the match is over, the process is asked to end, or another process could already be
+        running the room.
+        """
         given: dict[str, Any] = {"health": health, "linger": LINGER, "reason": MOVED}
         with run(self.server, empty_rate=self._empty_rate, **given) as ticks:
             try:

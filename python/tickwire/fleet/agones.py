@@ -129,11 +129,11 @@ def _texts(given: object) -> dict[str, str]:
 
 def lifecycle(server: Server | None = None, *, players: str | None = "players") -> Lifecycle:
     """Returns a context manager that reports this server's state to Agones. It sends Ready after the first
-    tick, Health while ticks happen, the list of connected players, and Shutdown at the end. It must be
-    notified of ticks: pass it to ``tw.run(server, health=life)``, or call :meth:`Lifecycle.tick` in your
-    own loop.
+    tick, Health while ticks happen, the list of connected players, and Shutdown at the end. To report ticks,
+    pass the context manager to ``tw.run(server, health=life)``, or call :meth:`Lifecycle.tick` in your own
+    loop.
 
-    The sidecar may start later, be slow or fail. A separate thread repeats failed reports, and the game
+    Agones' sidecar can start later, be slow or fail. A separate thread repeats failed reports, and the game
     doesn't wait. Without Agones (if the variable ``AGONES_SDK_HTTP_PORT`` isn't set), the context manager
     does nothing except logging this.
 
@@ -232,8 +232,8 @@ class Lifecycle:
         self._say("/reserve", {"seconds": str(int(seconds))})
 
     def ready(self) -> None:
-        """Reports that this server can be allocated again, after a match. After the first tick, this is
-        reported automatically.
+        """Reports that this server can be allocated again; call it after a match. The first report, after the first
+        tick, is automatic.
         """
         self._say("/ready", {})
 

@@ -96,7 +96,7 @@ class StatsPort:
 
     def publish(self) -> None:
         """Sends the server's state to watchers; call it once a tick. It sends at most ten times a second,
-        and only if there are watchers. Nothing that a watcher sends raises an error here.
+        and only if there are watchers. Invalid packets from watchers raise no errors here.
         """
         now = self._clock()
         if now < self._due or self._port.closed or self._server.closed:

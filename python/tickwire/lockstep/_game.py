@@ -54,7 +54,7 @@ class Lockstep:
         drop_after: seconds after which this player votes out a player who delays the game; None: never.
         drop_odd: whether a player whose world differs from the majority's is voted out.
         saving: functions that save and load the world, for late players, players whose world differs, and
-            snapshots. None: not supported.
+            snapshots. None: no support for these.
         recording: the file that records the match; None: no file.
 
     Raises:
@@ -170,7 +170,7 @@ class Lockstep:
         self._core.command(self._commands.protocol.encode(command))
 
     def turns(self, most: int = MAX_TURNS) -> Iterator[Turn]:
-        """Returns the turns to run now: normally none or one, up to ``most`` to catch up."""
+        """Returns the turns to run now: usually none or one; to catch up, as many as ``most``."""
         if self._peer.closed:
             return
         now = self._peer.time
@@ -235,7 +235,7 @@ class Lockstep:
         Each call takes one number from the shared random generator, :attr:`random`.
 
         Args:
-            objects: all objects to compare, in any order. Their classes are the keys of ``objects``.
+            objects: all objects of the classes in ``Lockstep(objects=...)``, in any order.
 
         Returns:
             the CRC over the objects, all players' commands and the number from the generator; None for a

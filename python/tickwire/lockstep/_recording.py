@@ -151,14 +151,15 @@ class Recording:
 
     @classmethod
     def read(cls, path: str | Path, *, damaged: bool = False) -> Recording:
-        """Reads a file. It takes at most the file's size in memory.
+        """Reads a whole file into memory.
 
         Args:
             damaged: whether to read the complete part of a truncated or changed file; :attr:`damage` then
                 says why it ends.
 
         Raises:
-            RecordingError: the file isn't a recording, or isn't complete; the error names the byte.
+            RecordingError: the file isn't a recording, or, without ``damaged``, has a truncated or changed record. The
+                error says at which byte this record starts.
             OSError: the file can't be read.
         """
         return cls.from_bytes(Path(path).read_bytes(), damaged=damaged)
@@ -168,7 +169,7 @@ class Recording:
         """Reads the bytes of a file, like :meth:`read`.
 
         Raises:
-            RecordingError: the data isn't a recording, or isn't complete; the error names the byte.
+            RecordingError: as :meth:`read`.
         """
         must_be_bytes("data", data)
         try:

@@ -73,7 +73,7 @@ def connected_pair(
 
     Args:
         conditions: the conditions of both directions, or a pair ``(up, down)``, as
-            :meth:`tickwire.Conditions.preset` returns it: up is to the server.
+            :meth:`tickwire.Conditions.preset` returns it; ``up`` is the direction to the server.
 
     Raises:
         RuntimeError: the client couldn't connect within 10 virtual seconds.
