@@ -1851,8 +1851,7 @@ class GhostArrays:
         """The rows of ghosts that changed in the last tick: see :attr:`spawned`."""
     @property
     def despawned(self) -> Any:
-        """The rows of ghosts that disappeared in the last tick: see :attr:`spawned`. Their cells have the last values.
-        """
+        """The rows of ghosts that disappeared in the last tick: see :attr:`spawned`. Their cells have the last values."""
     def ghost(self, row: int, /) -> Any:
         """Returns the object of a row. The first call makes the object.
 
