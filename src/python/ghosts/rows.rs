@@ -167,7 +167,8 @@ impl GhostRows {
     pub(super) fn end(&self, row: u32, last: Option<Values>) -> Option<Py<Ghost>> {
         self.cells.end(row);
         self.links.known().forget((self.index, row));
-        let object = lock(&self.objects).remove(&row)?;
+        let mut objects = lock(&self.objects);
+        let object = objects.remove(&row)?;
         object.get().leave(last.unwrap_or_default(), row);
         Some(object)
     }
