@@ -24,7 +24,6 @@ use bulk_line::{Act, median};
 use link_table::{Game, Measured, TableLink, game_alone, links, measure};
 use scenes::Row;
 use serde_json::{Map, Value, json};
-use tickwire::transport::{CongestionConfig, RateConfig};
 
 const SMALL: usize = 256 << 10;
 const LARGE: usize = 8 << 20;
@@ -55,9 +54,7 @@ fn main() {
     for (ends, act) in [("at once", Act::AT_ONCE), ("60 Hz", Act::POLLED)] {
         for link in links() {
             for block in [SMALL, LARGE] {
-                for controller in ["adaptive", "fixed"] {
-                    results.push(row(&link, ends, act, block, controller));
-                }
+                results.push(row(&link, ends, act, block));
             }
         }
     }
@@ -66,16 +63,9 @@ fn main() {
     fs::write("benches/links/results.json", serde_json::to_string_pretty(&results).unwrap() + "\n").unwrap();
 }
 
-fn row(link: &TableLink, ends: &str, act: Act, block: usize, controller: &str) -> Value {
-    // A little below the link's rate: what somebody who knew it would set.
-    let fixed = RateConfig { bytes_per_second: link.rate() * 0.97, burst_bytes: 16_384.0 };
-    let congestion = match controller {
-        "fixed" => CongestionConfig::Fixed(fixed),
-        _ => CongestionConfig::default(),
-    };
+fn row(link: &TableLink, ends: &str, act: Act, block: usize) -> Value {
     let seeds = 1..=if block == SMALL { SMALL_SEEDS } else { LARGE_SEEDS };
-    let runs: Vec<Measured> =
-        seeds.clone().map(|seed| measure(link, act, block, congestion, false, seed)).collect();
+    let runs: Vec<Measured> = seeds.clone().map(|seed| measure(link, act, block, false, seed)).collect();
     let of = |value: fn(&Measured) -> f64| round(median(runs.iter().map(value).collect()));
     let (ratio, seconds, again) = (of(|m| m.ratio), of(|m| m.seconds), of(|m| m.resent_over_lost));
     let (p95, p99) = (of(|m| m.queue_ms[0]), of(|m| m.queue_ms[1]));
@@ -83,7 +73,7 @@ fn row(link: &TableLink, ends: &str, act: Act, block: usize, controller: &str) -
     let (mut game, mut alone) = (Value::Null, Value::Null);
     let (mut received, mut received_alone) = (Value::Null, Value::Null);
     if block == LARGE {
-        let with = seeds.clone().map(|seed| measure(link, act, block, congestion, true, seed).game);
+        let with = seeds.clone().map(|seed| measure(link, act, block, true, seed).game);
         let without = seeds.map(|seed| game_alone(link, act, seconds, seed));
         let figures = |games: Vec<Game>| {
             let share = games.iter().map(|game| game.received_share).sum::<f64>() / games.len() as f64;
@@ -93,13 +83,13 @@ fn row(link: &TableLink, ends: &str, act: Act, block: usize, controller: &str) -
         (alone, received_alone) = figures(without.collect());
     }
     println!(
-        "{ends:>7} {:44} {:>5} KiB {controller:>8}: {ratio:.3} (worst {worst:.3}), q {p95}/{p99}, r {again}, \
+        "{ends:>7} {:44} {:>5} KiB: {ratio:.3} (worst {worst:.3}), q {p95}/{p99}, r {again}, \
          game {game} ({received} arrived), {alone} ({received_alone})",
         link.name,
         block >> 10
     );
     json!({
-        "link": link.name, "ends": ends, "block_bytes": block, "controller": controller, "seconds": seconds,
+        "link": link.name, "ends": ends, "block_bytes": block, "seconds": seconds,
         "ideal_seconds": round(link.ideal(block)), "ratio": ratio, "worst_ratio": worst, "added_delay_ms": p95,
         "added_delay_p99_ms": p99, "retransmit_ratio": again, "game_p99_ms": game, "game_alone_p99_ms": alone,
         "game_received_share": received, "game_alone_received_share": received_alone,

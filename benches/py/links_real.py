@@ -144,7 +144,6 @@ def main() -> None:
                 {
                     "link": name,
                     "block_bytes": size,
-                    "controller": "adaptive",
                     "seconds": round(median(seconds), 4),
                     "ideal_seconds": round(ideal, 4),
                     "ratio": round(ratio, 3),
@@ -164,7 +163,6 @@ def main() -> None:
             {
                 "link": f"loopback, {driver}",
                 "block_bytes": 64 * MIB,
-                "controller": "adaptive",
                 "megabytes_per_cpu_second": round(per_second, 1),
                 "megabytes_per_second": round(rate, 1),
                 "receiver_cpu_seconds_per_gib": round(received, 2),

@@ -6,7 +6,7 @@
 
 use crate::stub;
 use proc_macro2::TokenStream as Tokens;
-use quote::{format_ident, quote};
+use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::{Ident, ImplItem, ImplItemFn, ItemImpl, Token, Type};
 
@@ -52,7 +52,6 @@ pub(crate) fn methods(
 }
 
 fn running(class: &str) -> syn::Result<Vec<ImplItem>> {
-    let variant = format_ident!("{class}");
     let close = stub::entries().get(&format!("{class}.close")).and_then(|entry| entry.parameters.as_ref());
     let gives_reason = close.is_some_and(|close| close.iter().any(|parameter| parameter.name == "reason"));
     let (reason, given) = match gives_reason {
@@ -81,7 +80,7 @@ fn running(class: &str) -> syn::Result<Vec<ImplItem>> {
             self.endpoint.counters(py)
         }
         fn tick(slf: Py<Self>) -> crate::python::tick::Tick {
-            crate::python::tick::Tick(crate::python::facade::AnyEndpoint::#variant(slf))
+            crate::python::tick::Tick(Box::new(slf))
         }
         fn receive(&self, py: Python<'_>) -> PyResult<crate::python::inbox::Inbox> {
             self.receive_tick(py)
@@ -137,7 +136,7 @@ fn sending(parameter: &Tokens, peer: &Tokens, client: &Tokens) -> syn::Result<Ve
             tag: Option<&Bound<'_, PyAny>>,
             #[truth] notify: bool,
         ) -> PyResult<Py<PyAny>> {
-            let sending = crate::python::sending::Sending { message, channel, key, tag, notify };
+            let sending = crate::python::arguments::Sending { message, channel, key, tag, notify };
             self.endpoint.send(#peer, sending)
         }
         fn send_payload(

@@ -100,7 +100,6 @@ __all__ = [
     "MasterChanged",
     "Notifications",
     "Outages",
-    "PacketNotifications",
     "PacketOpener",
     "PacketStats",
     "Peer",
@@ -1463,21 +1462,6 @@ class Notifications:
     def delivered(self) -> memoryview[bool]:
         """True: delivered. False: lost."""
 
-@final
-class PacketNotifications:
-    """Delivery reports for packets. The columns are read-only memoryviews, in packet order for each connection."""
-
-    def __len__(self) -> int: ...
-    @property
-    def slot(self) -> memoryview[int]:
-        """The receiver's :attr:`ClientHandle.slot`; 0 on a client."""
-    @property
-    def sequence(self) -> memoryview[int]:
-        """The low 16 bits of the packet's number."""
-    @property
-    def delivered(self) -> memoryview[bool]:
-        """True: delivered. False: counted as lost."""
-
 # --- chunks ------------------------------------------------------------------------------------------
 
 @final
@@ -1657,73 +1641,30 @@ class ReceivedChunk:
 
 @final
 class Congestion:
-    """The rate limit for chunks. Messages have their own budget and aren't delayed by this limit (except with
-    :meth:`good_bad`), but their bytes count toward it.
+    """The rate limit for chunks. Messages have their own budget and aren't delayed by this limit, but their bytes
+    count toward it.
+
+    The rate adapts to the link. It is as high as possible while packets wait only a few milliseconds in the link's
+    queue. It falls when packets take longer or are lost.
+
+    Args:
+        min_bytes_per_second (float, default 4000.0): the lowest rate, including UDP/IP headers.
+        max_bytes_per_second (float, default 125000000.0): the highest rate, including UDP/IP headers.
+        initial_bytes (int, default 32768): the maximum bytes in flight before the first measurement of the link.
+        max_burst_bytes (int, default 262144): the maximum bytes sent at once, and therefore per tick.
+
+    Raises:
+        ValueError: an argument is out of its bounds.
     """
 
-    @staticmethod
-    def adaptive(
+    def __new__(
+        cls,
         *,
         min_bytes_per_second: float = 4000.0,
         max_bytes_per_second: float = 125_000_000.0,
         initial_bytes: int = 32_768,
         max_burst_bytes: int = 262_144,
-    ) -> Congestion:
-        """The default: a rate that adapts to the link. It is as high as possible while packets wait only a few
-        milliseconds in the link's queue. It falls when packets take longer or are lost.
-
-        Args:
-            min_bytes_per_second (float, default 4000.0): the lowest rate, including UDP/IP headers.
-            max_bytes_per_second (float, default 125000000.0): the highest rate, including UDP/IP headers.
-            initial_bytes (int, default 32768): the maximum bytes in flight before the first measurement of the link.
-            max_burst_bytes (int, default 262144): the maximum bytes sent at once, and therefore per tick.
-
-        Raises:
-            ValueError: an argument is out of its bounds.
-        """
-    @staticmethod
-    def fixed(bytes_per_second: float, burst_bytes: float) -> Congestion:
-        """A fixed rate, for a link whose capacity you know.
-
-        Args:
-            bytes_per_second (float): the rate, including UDP/IP headers.
-            burst_bytes (float): the maximum bytes sent at once after a pause, and therefore per tick.
-
-        Raises:
-            ValueError: an argument is out of its bounds.
-        """
-    @staticmethod
-    def good_bad(
-        *,
-        bad_rtt: float = 0.25,
-        good_packets_per_second: float = 30.0,
-        bad_packets_per_second: float = 10.0,
-        recovery_time: float = 4.0,
-        min_recovery_time: float = 1.0,
-        max_recovery_time: float = 60.0,
-        double_below: float = 10.0,
-        halve_every: float = 10.0,
-    ) -> Congestion:
-        """Uses one packet rate while the RTT is low, and a lower rate while the RTT is high: the good/bad mode of
-        Gaffer On Games. The rate covers all packets of the connection, including packets with messages. See
-        :class:`GoodBad`.
-
-        Args:
-            bad_rtt (float, default 0.25): the RTT in seconds above which the link counts as bad.
-            good_packets_per_second (float, default 30.0): the rate while the link is good.
-            bad_packets_per_second (float, default 10.0): the rate while the link is bad.
-            recovery_time (float, default 4.0): the initial recovery time. After this many seconds of low RTT, the link
-                counts as good again.
-            min_recovery_time (float, default 1.0): the lower bound of the recovery time.
-            max_recovery_time (float, default 60.0): the upper bound of the recovery time.
-            double_below (float, default 10.0): the recovery time doubles if the link turns bad again within this
-                many seconds.
-            halve_every (float, default 10.0): the recovery time halves each time that the link was good for this
-                many seconds.
-
-        Raises:
-            ValueError: an argument is out of its bounds.
-        """
+    ) -> Congestion: ...
 
 # --- endpoints ---------------------------------------------------------------------------------------
 
@@ -1851,7 +1792,7 @@ class GhostArrays:
         """The rows of ghosts that changed in the last tick: see :attr:`spawned`."""
     @property
     def despawned(self) -> Any:
-        """The rows of ghosts that disappeared in the last tick: see :attr:`spawned`. Their cells have the last values."""
+        """The rows of ghosts that disappeared in the last tick: see :attr:`spawned`. Their cells keep the last values."""
     def ghost(self, row: int, /) -> Any:
         """Returns the object of a row. The first call makes the object.
 
@@ -2550,13 +2491,6 @@ class Inbox(Generic[_M, _W, _L, _V]):
         Raises:
             ValueError: the class is delivered as objects.
         """
-    @property
-    def packets(self) -> PacketNotifications:
-        """Delivery reports for packets, each once; at most the newest 1,024 of each connection.
-
-        Raises:
-            AttributeError: the endpoint was made without :class:`Tuning` ``(packet_notifications=True)``.
-        """
     def __iter__(self) -> Iterator[_W]:
         """Yields events, messages, and the messages of :attr:`latest`, in this order. On a server, each item is a
         pair ``(client, what)``. A tick with a client's :class:`Connected` or :class:`Disconnected` has nothing else
@@ -2600,8 +2534,6 @@ class Tuning:
             needs more than twelve times this long to deliver its queue. Both sides see
             :attr:`DisconnectReason.STALLED`, and ``counters["connections.stalled"]`` counts these clients. None: no
             client is disconnected for this reason.
-        packet_notifications (bool, default False): whether :attr:`Inbox.packets` reports each packet as delivered
-            or lost.
         priority (PriorityHook | None, default None): a function that is called once per flush with the
             :class:`Candidates` of all receivers, if there are any. It returns a buffer of float32
             scores, one per candidate, or None to keep the order. Within a channel, messages with higher scores are
@@ -2625,7 +2557,6 @@ class Tuning:
         timeout: int | None = None,
         mtu: int = 1280,
         stalled_timeout: float | None = 5.0,
-        packet_notifications: bool = False,
         priority: PriorityHook | None = None,
         factory: MessageFactory | None = None,
         columns: Sequence[type] | None = None,
@@ -2645,9 +2576,6 @@ class Tuning:
     @property
     def stalled_timeout(self) -> float | None:
         """Seconds for which a reliable channel may be full; None: no limit."""
-    @property
-    def packet_notifications(self) -> bool:
-        """Whether :attr:`Inbox.packets` reports each packet."""
     @property
     def priority(self) -> PriorityHook | None:
         """The function that scores queued messages."""
@@ -2677,8 +2605,7 @@ class Transfers:
         directory_limit (int | None, default None): the maximum size of all files together, in bytes. Of an unfinished
             file, only the 4 KiB blocks that arrived count. None: eight times ``file_limit``. Chunks that don't fit
             are refused.
-        congestion (Congestion | None, default None): the rate limit for sent chunks; None:
-            :meth:`Congestion.adaptive`.
+        congestion (Congestion | None, default None): the rate limit for sent chunks; None: that of ``Congestion()``.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -3225,9 +3152,8 @@ class Server(Generic[_P]):
             StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def set_congestion(self, congestion: Congestion, client: ClientHandle | None = None, /) -> bool:
-        """Changes the rate limit for chunks to a client, or to every client, present and future. If the
-        kind stays the same, such as :meth:`Congestion.adaptive`, so do the measurements of the link. Returns False
-        if the client has left.
+        """Changes the rate limit for chunks to a client, or to every client, present and future. The measurements of
+        the link are kept. Returns False if the client has left.
 
         Args:
             congestion (Congestion): the rate limit for chunks.
@@ -3929,8 +3855,8 @@ class Peer(Generic[_P]):
     @property
     def server(self) -> Server[_P] | None:
         """The game's server, if this player hosts the game. Tick both the server and the peer. None on the other
-        peers, and on a host that has lost enough connections for the other peers to choose a new host. Always
-        None if the protocol has no ghosts, calls, inputs or tick rate.
+        peers, and on a host that lacks the connections to stay the host. Always None if the protocol has no
+        ghosts, calls, inputs or tick rate.
         """
     @property
     def client(self) -> Client[_P]:

@@ -381,9 +381,10 @@ def converted(wire: Any, to_wire: Callable[[Any], Any], from_wire: Callable[[Any
     """Sends objects of your own type. ``to_wire`` converts an object to a value of the annotation ``wire``,
     and ``from_wire`` converts the value back.
 
-    For example, ``Annotated[Money, tw.fields.converted(tw.u32, lambda money: money.cents, Money)]`` sends a ``Money``
-    as its cents. If ``to_wire`` raises, the sending call raises :class:`FieldError`. ``from_wire`` must expect any
-    value that ``wire`` allows, because the peer chooses the value. If ``from_wire`` raises, the peer's connection ends.
+    For example, ``Annotated[Money, tw.fields.converted(tw.u32, lambda money: money.cents, Money)]`` sends a
+    ``Money`` as its cents. If ``to_wire`` raises, the sending call raises :class:`FieldError`. ``from_wire``
+    must expect any value that ``wire`` allows, because the peer chooses the value. If ``from_wire`` raises,
+    the peer's connection ends.
     """
     return Converter(wire, to_wire, from_wire)
 
@@ -397,8 +398,8 @@ def register(
     """Lets all fields use a class of yours, as :func:`converted` does for one field.
 
     In ``tw.fields.register(Vector2, tw.Vec2, tuple, Vector2)``, ``wire`` is ``tw.Vec2``, without a bound. So
-    each field must give a bound, as in ``Annotated[Vector2, tw.vec2(-100, 100, 1 / 64)]``. If ``wire`` has a bound,
-    ``Vector2`` alone is enough.
+    each field must give a bound, as in ``Annotated[Vector2, tw.vec2(-100, 100, 1 / 64)]``. If ``wire`` has a
+    bound, ``Vector2`` alone is enough.
 
     Raises:
         TypeError: ``class_`` isn't a class, or fields support it already.

@@ -78,9 +78,10 @@ class Handlers:
     def dispatch(self, inbox: Inbox[Any], /) -> list[Any]:
         """Calls the function of each event and message. Returns the events and messages without a function.
 
-        The order is events, then events of ghosts, then messages. So a message can refer to a ghost that
-        was spawned in the same tick. Calls from the other side run too, each at its place among the messages.
-        Values of latest channels and payloads aren't dispatched: see :attr:`Inbox.latest` and :attr:`Inbox.payloads`.
+        The order is events, then events of ghosts, then messages. So a message can refer to a ghost that was
+        spawned in the same tick. Calls from the other side run too, each at its place among the messages.
+        Values of latest channels and payloads aren't dispatched: see :attr:`Inbox.latest` and
+        :attr:`Inbox.payloads`.
         """
         if not hasattr(inbox, "events"):
             raise TypeError(f"inbox must be an Inbox, not {type(inbox).__name__}")

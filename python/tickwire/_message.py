@@ -73,10 +73,10 @@ def message(
     """Makes a class a message with its annotated fields, in order.
 
     The class becomes a dataclass with slots: it gets a constructor, equality and a repr. A field without a
-    default gets the natural default of its type: zero (or the range's value nearest to zero), False, the empty string.
-    Type checkers don't know this and require such fields in the constructor, unless they have ``=
-    tw.default()``. Methods, class variables and base classes work as in any class; fields of a base message
-    come first. ``frozen``, ``order`` and ``kw_only`` work as in :func:`dataclasses.dataclass`.
+    default gets the natural default of its type: zero (or the range's value nearest to zero), False, the
+    empty string. Type checkers don't know this and require such fields in the constructor, unless they have
+    ``= tw.default()``. Methods, class variables and base classes work as in any class; fields of a base
+    message come first. ``frozen``, ``order`` and ``kw_only`` work as in :func:`dataclasses.dataclass`.
 
     ``@message(channel="chat")`` sets the channel that ``send`` uses by default, by name or number.
 
@@ -466,16 +466,17 @@ class Message:
                 if stream.flag(self.n > 500):
                     self.extra = stream.bits(self.extra, 12)
 
-    Tickwire calls ``serialize`` to write, read and measure objects. For the same values, the method must make the same
-    stream calls each time, so send a condition before its ``if``, like the flag here. During reading, ``__init__``
-    doesn't run: until ``serialize`` sets an attribute, the attribute has its default in the class, or None. An
-    exception during reading is logged and ends the connection of the peer that sent the bytes. The tick continues.
+    Tickwire calls ``serialize`` to write, read and measure objects. For the same values, the method must make
+    the same stream calls each time, so send a condition before its ``if``, like the flag here. During
+    reading, ``__init__`` doesn't run: until ``serialize`` sets an attribute, the attribute has its default in
+    the class, or None. An exception during reading is logged and ends the connection of the peer that sent
+    the bytes. The tick continues.
 
     ``class Odd(tw.messages.Message, channel="chat")`` sets the channel that ``send`` uses by default.
 
-    The constructor takes as keywords the annotated attributes, and other public class attributes that aren't functions,
-    classes or properties. If the class has no such attributes, the constructor takes any keyword. Equality and repr use
-    the object's attributes.
+    The constructor takes as keywords the annotated attributes, and other public class attributes that aren't
+    functions, classes or properties. If the class has no such attributes, the constructor takes any keyword.
+    Equality and repr use the object's attributes.
     """
 
     max_bytes: ClassVar[int] = 1024

@@ -3,8 +3,8 @@
 Most errors are also builtin exceptions, so ``except ValueError`` works without an import from this module.
 Errors report mistakes on this side, and name the argument, its value and its bound. A peer's mistakes raise
 no errors: they are counted, or they end the peer's connection. But with ``Debugging(strict=True)``, an
-endpoint raises an error if a peer has left or doesn't ack (:class:`ChannelFullError`, :class:`StaleClientError`,
-:class:`NotConnectedError`).
+endpoint raises an error if a peer has left or doesn't ack (:class:`ChannelFullError`,
+:class:`StaleClientError`, :class:`NotConnectedError`).
 """
 
 from __future__ import annotations

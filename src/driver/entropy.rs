@@ -16,13 +16,6 @@ impl Entropy for OsEntropy {
     }
 }
 
-/// A random number of 64 bits.
-pub fn random(entropy: &mut dyn Entropy) -> u64 {
-    let mut bytes = [0; 8];
-    entropy.fill(&mut bytes);
-    u64::from_le_bytes(bytes)
-}
-
 /// Randomness that is recorded, to be drawn again when a capture is replayed.
 pub struct Recorded<'a> {
     from: &'a mut dyn Entropy,

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::entropy::{OsEntropy, Replayed, random};
+use super::entropy::{OsEntropy, Replayed};
 use super::used_tokens::{ClaimedToken, UsedTokens};
 use crate::netcode::TokenUse;
 use crate::netsim::conditions::{Conditions, ConditionsError};
@@ -261,30 +261,6 @@ pub fn entropy(network: Option<VirtualNetwork>) -> Box<dyn Entropy + Send> {
         Some(network) => Box::new(network),
         None => Box::new(OsEntropy),
     }
-}
-
-/// The seed by which a client skips sequence numbers: see
-/// [`ConnectionConfig::skip_seed`](crate::transport::ConnectionConfig). None if a capture is replayed,
-/// whose peers may ack anything, and on a simulated network, where nobody attacks and other draws must stay
-/// as they are.
-#[must_use]
-pub fn skip_seed(network: Option<&VirtualNetwork>) -> Option<u64> {
-    match network {
-        None => Some(random(&mut OsEntropy)),
-        Some(network) => network.recorded().is_none().then_some(1),
-    }
-}
-
-/// What decides the order of ghosts' network ids. On a simulated network nobody is to be kept from knowing it.
-#[must_use]
-pub fn network_id_key(is_simulated: bool) -> u64 {
-    if is_simulated { 1 } else { random(&mut OsEntropy) }
-}
-
-/// Another number for each server that ever was; in a simulated network, for each of a time.
-#[must_use]
-pub fn visit_seed(is_simulated: bool, now: Instant) -> u64 {
-    if is_simulated { now.as_secs_f64().to_bits() } else { random(&mut OsEntropy) }
 }
 
 /// The network's seeded randomness: secrets repeat with it, as a simulation needs.

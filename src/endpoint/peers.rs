@@ -3,10 +3,10 @@
 //! Promises: a stale handle finds nobody. A lingering peer doesn't exist for the application.
 
 use super::PeerHandle;
+use super::full_channels::FullChannels;
 use super::goodbye::Closing;
 use super::incoming::PeerChunkQuota;
 use super::schedule::{News, Pace, Schedule, Visited};
-use super::stalled::FullChannels;
 use crate::netcode::Farewell;
 use crate::store::prefetch;
 use crate::time::Instant;
@@ -51,7 +51,6 @@ impl Peer {
             // Unread packets become messages once the application has read them.
             (News::Messages, connection.has_received() || connection.has_unread()),
             (News::Notifications, connection.has_notification()),
-            (News::PacketNotifications, connection.has_packet_fate()),
             (News::Chunks, has_chunks),
         ];
         let news =

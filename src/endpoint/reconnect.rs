@@ -7,6 +7,9 @@ use super::reason::DisconnectReason;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 
+/// How often a connect token that is being made is asked for.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
 /// Beyond this many doublings, each delay is the longest one.
 const MAX_DOUBLINGS: u32 = 30;
 
@@ -21,6 +24,30 @@ pub struct ReconnectConfig {
     pub jitter: f64,
     /// How long it tries without a connection.
     pub give_up_after: Option<Duration>,
+}
+
+impl ReconnectConfig {
+    /// Dials at once, whenever there is a token.
+    pub const AT_ONCE: ReconnectConfig = ReconnectConfig {
+        first_delay: Duration::ZERO,
+        max_delay: Duration::ZERO,
+        jitter: 0.0,
+        give_up_after: None,
+    };
+}
+
+/// The reason and the text of an end.
+pub type ConnectionEnd = (DisconnectReason, Option<Box<str>>);
+
+/// What came of asking for the connect token of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenAnswer {
+    /// The client dials with it.
+    Dialled,
+    /// It isn't there yet.
+    Later,
+    /// There is none, and there won't be one.
+    Never,
 }
 
 /// The next attempt to dial.
@@ -40,8 +67,10 @@ enum Phase {
     Waiting {
         until: Instant,
     },
-    /// An attempt has begun, and waits for its connect token.
-    Preparing,
+    /// An attempt has begun, and waits for its connect token; whether that is being asked for now.
+    Preparing {
+        asking: bool,
+    },
     Over,
 }
 
@@ -55,6 +84,8 @@ pub struct Reconnector {
     attempts: u32,
     connected_at: Option<Instant>,
     lost_at: Instant,
+    /// The end of the last connection or dial.
+    last: Option<ConnectionEnd>,
 }
 
 /// Whether another attempt may do better. The other ends are meant, or would repeat.
@@ -78,7 +109,15 @@ impl Reconnector {
     /// For a client that begins to dial now.
     pub fn new(config: ReconnectConfig, seed: u64, now: Instant) -> Self {
         let rng = Rng::seeded(seed);
-        Reconnector { config, rng, phase: Phase::Linked, attempts: 0, connected_at: None, lost_at: now }
+        Reconnector {
+            config,
+            rng,
+            phase: Phase::Linked,
+            attempts: 0,
+            connected_at: None,
+            lost_at: now,
+            last: None,
+        }
     }
 
     /// For a client that dials as soon as it has its first token.
@@ -92,7 +131,9 @@ impl Reconnector {
     }
 
     /// The connection ended, or the dial failed; returns the next attempt, or None if that end is final.
-    pub fn note_end(&mut self, now: Instant, reason: DisconnectReason) -> Option<Attempt> {
+    pub fn note_end(&mut self, now: Instant, end: ConnectionEnd) -> Option<Attempt> {
+        let reason = end.0;
+        self.last = Some(end);
         if self.phase == Phase::Over || !is_passing(reason) {
             self.stop();
             return None;
@@ -125,22 +166,45 @@ impl Reconnector {
         Some(Attempt { number: self.attempts, delay })
     }
 
-    /// Whether it has tried for too long at that time.
-    pub fn is_too_late(&self, now: Instant) -> bool {
+    fn is_too_late(&self, now: Instant) -> bool {
         self.config.give_up_after.is_some_and(|patience| now > self.lost_at + patience)
     }
 
-    /// Begins the attempt that is due; true until [`Reconnector::note_dialled`] or the attempt's failure.
+    /// Begins the attempt that is due. True if its token is to be asked for now: tell the answer by
+    /// [`Reconnector::note_answer`] or [`Reconnector::note_failure`], before which there is no other.
     pub fn poll(&mut self, now: Instant) -> bool {
-        if matches!(self.phase, Phase::Waiting { until } if until <= now) {
-            self.phase = Phase::Preparing;
+        let is_due = match self.phase {
+            Phase::Waiting { until } => until <= now,
+            Phase::Preparing { asking } => !asking,
+            Phase::Linked | Phase::Over => false,
+        };
+        if is_due {
+            self.phase = Phase::Preparing { asking: true };
         }
-        self.phase == Phase::Preparing
+        is_due
     }
 
-    /// The attempt has its token and dials.
-    pub fn note_dialled(&mut self) {
-        self.phase = Phase::Linked;
+    /// The answer to the question for a token. False if no attempt follows any more.
+    pub fn note_answer(&mut self, now: Instant, answer: TokenAnswer) -> bool {
+        match (self.phase, answer) {
+            (Phase::Over, _) => return false,
+            (_, TokenAnswer::Dialled) => self.phase = Phase::Linked,
+            (_, TokenAnswer::Later) if !self.is_too_late(now) => {
+                self.phase = Phase::Preparing { asking: false };
+            }
+            (_, TokenAnswer::Later | TokenAnswer::Never) => self.stop(),
+        }
+        !self.is_over()
+    }
+
+    /// No server follows the present one. True if there is none at present, so that the end for this reason is the last.
+    pub fn end(&mut self, reason: DisconnectReason) -> bool {
+        let is_last = self.is_waiting();
+        if is_last {
+            self.last = Some((reason, None));
+        }
+        self.stop();
+        is_last
     }
 
     /// Ends all attempts for good.
@@ -155,12 +219,21 @@ impl Reconnector {
 
     /// Whether there is no connection, and none is being dialled.
     pub fn is_waiting(&self) -> bool {
-        matches!(self.phase, Phase::Waiting { .. } | Phase::Preparing)
+        matches!(self.phase, Phase::Waiting { .. } | Phase::Preparing { .. })
     }
 
-    /// When the next attempt is due, if one waits for its time.
-    pub fn next_attempt(&self) -> Option<Instant> {
-        if let Phase::Waiting { until } = self.phase { Some(until) } else { None }
+    /// The end of the last connection or dial.
+    pub fn last_end(&self) -> Option<&ConnectionEnd> {
+        self.last.as_ref()
+    }
+
+    /// When [`Reconnector::poll`] is due, if it is.
+    pub fn next_poll(&self, now: Instant) -> Option<Instant> {
+        match self.phase {
+            Phase::Waiting { until } => Some(until),
+            Phase::Preparing { .. } => Some(now + POLL_INTERVAL),
+            Phase::Linked | Phase::Over => None,
+        }
     }
 }
 
@@ -168,7 +241,7 @@ impl Reconnector {
 mod tests {
     use super::*;
 
-    const LOST: DisconnectReason = DisconnectReason::TimedOut;
+    const LOST: ConnectionEnd = (DisconnectReason::TimedOut, None);
 
     fn config() -> ReconnectConfig {
         ReconnectConfig {
@@ -212,11 +285,13 @@ mod tests {
         client.note_connected(at(1));
         assert!(!client.is_waiting() && !client.poll(at(2)));
         assert_eq!(client.note_end(at(5), LOST), Some(Attempt { number: 1, delay: Duration::from_secs(1) }));
-        assert_eq!(client.next_attempt(), Some(at(6)));
+        assert_eq!(client.next_poll(at(5)), Some(at(6)));
         assert!(client.is_waiting() && !client.poll(Instant::from_millis(5_999)));
-        assert!(client.poll(at(6)) && client.poll(at(7)));
-        client.note_dialled();
-        assert!(!client.is_waiting() && !client.poll(at(60)));
+        assert!(client.poll(at(6)) && !client.poll(at(7)), "the token is asked for once at a time");
+        assert!(client.note_answer(at(7), TokenAnswer::Later));
+        assert_eq!(client.next_poll(at(7)), Some(at(7) + POLL_INTERVAL));
+        assert!(client.poll(at(7)) && client.note_answer(at(8), TokenAnswer::Dialled));
+        assert!(!client.is_waiting() && !client.poll(at(60)) && client.next_poll(at(60)).is_none());
     }
 
     #[test]
@@ -225,8 +300,7 @@ mod tests {
         for (connected, lost, number) in [(1, 2, 1), (4, 11, 2), (20, 28, 1)] {
             client.note_connected(at(connected));
             assert_eq!(client.note_end(at(lost), LOST).map(|attempt| attempt.number), Some(number));
-            client.poll(at(lost + 9));
-            client.note_dialled();
+            assert!(client.poll(at(lost + 9)) && client.note_answer(at(lost + 9), TokenAnswer::Dialled));
         }
     }
 
@@ -241,6 +315,28 @@ mod tests {
         assert_eq!(client.note_failure(at(207)), None);
         assert!(client.is_over() && client.is_too_late(at(211)));
         assert_eq!((client.note_failure(at(208)), client.note_end(at(208), LOST)), (None, None));
+        assert_eq!(client.last_end(), Some(&LOST));
+    }
+
+    #[test]
+    fn a_token_that_never_comes_ends_it() {
+        let config = ReconnectConfig { give_up_after: Some(Duration::from_secs(10)), ..config() };
+        for (answer, after) in [(TokenAnswer::Never, 0), (TokenAnswer::Later, 11)] {
+            let mut client = Reconnector::new(config, 1, at(0));
+            assert!(client.note_end(at(0), LOST).is_some() && client.poll(at(2)));
+            assert!(!client.note_answer(at(after), answer) && client.is_over() && !client.poll(at(20)));
+            // Whatever else is answered afterwards.
+            assert!(!client.note_answer(at(after), TokenAnswer::Dialled) && client.is_over());
+        }
+    }
+
+    #[test]
+    fn an_end_without_another_server_is_the_last_one() {
+        let mut linked = Reconnector::new(config(), 1, at(0));
+        assert!(!linked.end(DisconnectReason::Kicked) && linked.last_end().is_none());
+        let mut waiting = Reconnector::waiting(config(), 1, at(0));
+        assert!(waiting.end(DisconnectReason::Kicked) && waiting.is_over());
+        assert_eq!(waiting.last_end(), Some(&(DisconnectReason::Kicked, None)));
     }
 
     #[test]
@@ -256,7 +352,7 @@ mod tests {
         ];
         for reason in meant {
             let mut client = Reconnector::new(config(), 1, at(0));
-            assert_eq!(client.note_end(at(1), reason), None);
+            assert_eq!(client.note_end(at(1), (reason, None)), None);
             assert!(client.is_over() && !client.poll(at(100)));
         }
     }

@@ -21,12 +21,11 @@ pub(super) enum Pace {
 pub(super) enum News {
     Messages = 1,
     Notifications = 2,
-    PacketNotifications = 4,
-    Chunks = 8,
+    Chunks = 4,
 }
 
 /// All kinds of [`News`].
-const ALL_NEWS: u8 = 15;
+const ALL_NEWS: u8 = 7;
 
 /// How many slots have their marks in a word.
 const SLOTS: usize = u64::BITS as usize;

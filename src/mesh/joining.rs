@@ -24,8 +24,15 @@ impl Mesh {
         addresses: Vec<SocketAddr>,
     ) {
         if !self.is_master() {
-            let at = self.master.filter(|_| self.is_member()).and_then(|master| self.link_of(master));
-            let at = at.and_then(|link| link.address).into_iter().collect();
+            let at = match self.phase {
+                // This peer can't help. It names the peer that it asks itself, so peers that ask each other, or
+                // themselves, run out of hops instead of waiting.
+                Phase::Asking { .. } => self.contact.clone(),
+                _ => {
+                    let at = self.master.filter(|_| self.is_member()).and_then(|master| self.link_of(master));
+                    at.and_then(|link| link.address).into_iter().collect()
+                }
+            };
             if let Some(link) = self.link_mut(id) {
                 (link.role, link.since) = (Role::SentOn { name, addresses }, now);
             }

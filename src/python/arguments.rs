@@ -50,3 +50,14 @@ pub(super) fn wrong(name: &str, given: &Object<'_>, what: &str, error: PyErr) ->
 pub(super) fn class_name(object: &Object<'_>) -> String {
     object.get_type().name().map_or_else(|_| "it".into(), |name| name.to_string())
 }
+
+/// The arguments of `send` and `broadcast`.
+#[derive(Clone, Copy)]
+pub(super) struct Sending<'a, 'py> {
+    /// A message or a batch.
+    pub(super) message: &'a Object<'py>,
+    pub(super) channel: Option<&'a Object<'py>>,
+    pub(super) key: Option<&'a Object<'py>>,
+    pub(super) tag: Option<&'a Object<'py>>,
+    pub(super) notify: bool,
+}

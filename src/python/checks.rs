@@ -7,7 +7,6 @@ use pyo3::pyclass::boolean_struct::True;
 use pyo3::{PyClass, PyTypeCheck, PyTypeInfo};
 
 use super::arguments::{number as not_bool, wrong};
-use super::protocol;
 use crate::wire::MAX_LENGTH;
 
 /// The latest time that a caller may give: 200 years.
@@ -117,7 +116,16 @@ pub(super) fn count(name: &str, given: &Object<'_>, or: &str) -> PyResult<usize>
 
 /// Seconds from 0 to `high`.
 pub(super) fn seconds(name: &str, given: &Object<'_>, or: &str, high: f64) -> PyResult<Duration> {
-    protocol::seconds(name, number(name, given, or)?, high)
+    duration(name, number(name, given, or)?, high)
+}
+
+/// An argument in seconds, from 0 to `high`.
+pub(super) fn duration(name: &str, value: f64, high: f64) -> PyResult<Duration> {
+    if (0.0..=high).contains(&value) {
+        Ok(Duration::from_secs_f64(value))
+    } else {
+        Err(PyValueError::new_err(format!("{name} must be 0 to {high} seconds, not {value}")))
+    }
 }
 
 /// Seconds of a clock of the caller's.

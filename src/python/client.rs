@@ -6,17 +6,18 @@ use pyo3::exceptions::PyResourceWarning;
 
 use super::capture::{Capture, Secrets};
 use super::congestion::Congestion;
-use super::endpoint::CLIENT;
+use super::development::Development;
 use super::events::state_to_python;
 use super::ghosts::{ClientWorld, made_classes};
+use super::kind::CLIENT;
 use super::log::log_end;
-use super::reconnect::{AT_ONCE, Reconnecting, Seat, Tokens, tokens};
+use super::randomness::skip_seed;
+use super::reconnect::{Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
 use super::setup::open_driver;
-use super::time::{Clock, Latency};
 use super::token::ConnectToken;
-use crate::driver::bind::{self, check_families};
-use crate::driver::{Carrier, ClaimedToken, Development, claim_token, meeting, skip_seed};
+use crate::driver::bind::{check_families, dialling_port};
+use crate::driver::{Carrier, ClaimedToken, claim_token};
 use crate::endpoint::{ClientConfig, DEVELOPMENT_KEY, Dial, ReconnectConfig};
 use crate::netcode::{self, ClientState, TokenUse};
 use crate::transport::BudgetConfig;
@@ -38,7 +39,7 @@ pub(crate) struct Client {
     netcode: netcode::ClientConfig,
     capture: Option<Py<Capture>>,
     reconnecting: Option<Box<Reconnecting>>,
-    world: Py<ClientWorld>,
+    pub(super) world: Py<ClientWorld>,
     made_at: std::time::Instant,
     /// Whether the warning about missing ticks was given, or isn't needed.
     warned: AtomicBool,
@@ -50,14 +51,14 @@ impl Client {
     fn new<'py>(
         py: Python<'py>,
         protocol: Py<Protocol>,
-        token: &ConnectToken,
+        token: &Bound<'py, ConnectToken>,
         reconnect: Option<&Object<'py>>,
         ghosts: Option<&Object<'py>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let settings = Self::settings(Given::new(py, "Client.__new__", settings)?, ghosts, &protocol)?;
         let reconnect = reconnect.map(|reconnect| tokens(reconnect, None)).transpose()?;
-        let first = FirstDial { token: Some(token.again()?), reconnect, is_development: false };
+        let first = FirstDial { token: Some(token.get().again()?), reconnect, is_development: false };
         Self::dial(py, protocol, first, None, settings)
     }
 
@@ -108,9 +109,7 @@ impl Client {
                  player for it",
             ));
         }
-        let spoken = protocol.get().spoken();
-        let token = development.token(protocol.get().id, spoken.as_ref(), network.as_ref());
-        let token = token.map_err(value_error)?;
+        let token = development.token(protocol.get(), network.as_ref())?;
         let reconnect = reconnect.map(|reconnect| tokens(reconnect, Some(development))).transpose()?;
         let first = FirstDial { token: Some(token), reconnect, is_development: true };
         Self::dial(py, protocol, first, destination.rendezvous, settings)
@@ -119,15 +118,15 @@ impl Client {
     #[staticmethod]
     fn local<'py>(
         py: Python<'py>,
-        server: &Server,
+        server: &Bound<'py, Server>,
         #[within(0, u64::MAX)] client_id: Option<u64>,
         ghosts: Option<&Object<'py>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        let server = &server.endpoint;
+        let server = &server.get().endpoint;
         let protocol = server.protocol.clone_ref(py);
         let mut settings = Self::settings(Given::new(py, "Client.local", settings)?, ghosts, &protocol)?;
-        settings.share_memory_with(py, server)?;
+        settings.share_memory_with(py, server.network.as_ref())?;
         let mut entropy = entropy(settings.network.clone());
         let client_id = client_id.unwrap_or_else(|| random(&mut *entropy));
         let timeout = Some(settings.tuning.get().timeout.unwrap_or(TIMEOUT));
@@ -155,7 +154,7 @@ impl Client {
         if !self.is_over()? {
             return Ok(None);
         }
-        let last = || self.reconnecting.as_ref()?.last_reason();
+        let last = || self.reconnecting.as_ref()?.core().last_end().map(|(reason, _)| *reason);
         Ok(self.asked(|dial| dial.disconnect_reason())?.flatten().or_else(last))
     }
 
@@ -189,21 +188,6 @@ impl Client {
         Ok(state.host().quality(self.server(), now))
     }
 
-    #[getter]
-    fn latency(&self, py: Python<'_>) -> PyResult<Latency> {
-        let view = self.world.get().view_delay(py);
-        let mut state = self.endpoint.state.lock()?;
-        let line = state.host().connection(self.server()).map_or(0.0, |it| it.stats().rtt / 1000.0);
-        let player = state.carrier.session.timing().player();
-        let lead = player.and_then(|player| Some(player.lead().ticks()? / player.clock().rate()));
-        Ok(Latency::new(line, lead.unwrap_or(0.0), view))
-    }
-
-    #[getter]
-    fn clock(slf: Py<Self>) -> Clock {
-        Clock(slf)
-    }
-
     fn call<'py>(
         &self,
         py: Python<'py>,
@@ -224,8 +208,8 @@ impl Client {
         self.endpoint.state.lock()?.change().set_budget(None, budget).map_err(value_error)
     }
 
-    fn set_congestion(&self, congestion: &Congestion) -> PyResult<()> {
-        let congestion = congestion.0;
+    fn set_congestion(&self, congestion: &Bound<'_, Congestion>) -> PyResult<()> {
+        let congestion = congestion.get().0;
         self.endpoint.state.lock()?.change().set_congestion(None, congestion).map_err(value_error)
     }
 
@@ -261,7 +245,7 @@ impl Facade for Client {
                 if reconnecting.has_other_server() {
                     self.lose_server(DisconnectReason::ServerClosed)?;
                 }
-                reconnecting.poll(self, py)
+                reconnecting.poll(&self.endpoint, py, |token| self.dial_again(py, token))
             }
             _ => Ok(()),
         }
@@ -269,7 +253,8 @@ impl Facade for Client {
 
     fn next_work(&self) -> PyResult<f64> {
         let Some(reconnecting) = &self.reconnecting else { return Ok(f64::INFINITY) };
-        Ok(reconnecting.next_poll(self.now()?).map_or(f64::INFINITY, |poll| poll.as_secs_f64()))
+        let now = self.endpoint.now()?;
+        Ok(reconnecting.core().next_poll(now).map_or(f64::INFINITY, |at| (at - now).as_secs_f64()))
     }
 
     fn has_own_news(&self) -> PyResult<bool> {
@@ -314,15 +299,14 @@ impl Client {
         // A code's own address says nothing about its host's.
         let servers = || first.token.iter().flat_map(|token| token.addresses()).copied().collect();
         let near: Vec<SocketAddr> = rendezvous.map_or_else(servers, |server| vec![server]);
-        let bind = settings.tuning.get().bind.map(|address| address.0);
-        let (bind, fallback) = bind::choose(bind, &near, network.is_some()).map_err(value_error)?;
-        let mut driver = match (open_driver(py, bind, &settings), fallback) {
-            (Err(_), Some(fallback)) => open_driver(py, fallback, &settings)?,
+        let given = settings.tuning.get().bind.map(|address| address.0);
+        let (bind, other) = dialling_port(given, &near, network.is_some()).map_err(value_error)?;
+        let mut driver = match (open_driver(py, bind, &settings), other) {
+            (Err(_), Some(bind)) => open_driver(py, bind, &settings)?,
             (opened, _) => opened?,
         };
         if let Some(server) = rendezvous {
-            let entropy = &mut *entropy(network.clone());
-            meeting::look_up(&mut driver, entropy, server, protocol.get().id, None);
+            rendezvous::look_up(&mut driver, &mut *entropy(network.clone()), server, protocol.get().id);
         }
         Self::over(py, protocol, first, driver, settings)
     }
@@ -380,23 +364,18 @@ impl Client {
     }
 
     /// The core's handle of the server.
-    fn server(&self) -> PeerHandle {
+    pub(super) fn server(&self) -> PeerHandle {
         PeerHandle::from_number(self.server.load(Ordering::Relaxed))
     }
 
-    /// The time of its driver.
-    pub(super) fn now(&self) -> PyResult<Instant> {
-        Ok(Carrier::now(&self.endpoint.state.lock()?.carrier))
-    }
-
     fn is_reconnecting(&self) -> bool {
-        self.reconnecting.as_ref().is_some_and(|reconnecting| reconnecting.is_waiting())
+        self.reconnecting.as_ref().is_some_and(|reconnecting| reconnecting.core().is_waiting())
     }
 
     /// Whether no connection follows the current one.
     fn is_over(&self) -> PyResult<bool> {
         let Some(reconnecting) = &self.reconnecting else { return Ok(true) };
-        Ok(reconnecting.is_over() || self.endpoint.closed()?)
+        Ok(reconnecting.core().is_over() || self.endpoint.closed()?)
     }
 
     fn lose_server(&self, reason: DisconnectReason) -> PyResult<()> {
@@ -412,9 +391,9 @@ impl Client {
         (peer, seat): (&Endpoint, Seat),
     ) -> PyResult<Self> {
         let mut settings = Settings::new(given, &CLIENT, protocol.get(), made)?;
-        settings.share_network_with(py, peer);
+        settings.share_network(py, peer.network.as_ref());
         let driver = peer.with(|_, driver| driver.open_hosted(false, driver.local_address()))?;
-        let reconnect = Some((Tokens::Seat(seat), AT_ONCE));
+        let reconnect = Some((Tokens::Seat(seat), ReconnectConfig::AT_ONCE));
         let first = FirstDial { token: None, reconnect, is_development: false };
         let mut client = Self::over(py, protocol, first, driver, settings)?;
         client.endpoint.carrier = Some(Arc::downgrade(&peer.state));
@@ -436,19 +415,12 @@ impl Client {
         self.lose_server(reason)
     }
 
-    /// A fresh token for the next dial.
-    pub(super) fn development_token(&self, development: &Development) -> PyResult<netcode::ConnectToken> {
-        let (network, protocol) = (self.endpoint.virtual_network(), self.endpoint.protocol.get());
-        let token = development.token(protocol.id, protocol.spoken().as_ref(), network.as_ref());
-        token.map_err(value_error)
-    }
-
     /// Dials with another token, after the last connection is over.
-    pub(super) fn dial_again(&self, py: Python<'_>, token: netcode::ConnectToken) -> PyResult<()> {
+    fn dial_again(&self, py: Python<'_>, token: netcode::ConnectToken) -> PyResult<()> {
         let network = self.endpoint.virtual_network();
         if self.endpoint.carrier.is_none() {
-            let own = self.endpoint.address.0;
-            check_families(own, token.addresses(), network.is_some()).map_err(value_error)?;
+            let bound = self.endpoint.address.0;
+            check_families(bound, token.addresses(), network.is_some()).map_err(value_error)?;
         }
         let claimed = ClaimedToken::from(&token);
         let mut state = self.endpoint.state.lock()?;
@@ -500,16 +472,20 @@ impl Client {
                         format!("{} connected, slot {client_index}", self.endpoint.described())
                     });
                     if let Some(reconnecting) = reconnecting {
-                        reconnecting.note_connected(self.now()?);
+                        let now = self.endpoint.now()?;
+                        reconnecting.core().note_connected(now);
                     }
                     Py::new(py, Connected { client: None })?.into_any()
                 }
                 Event::Disconnected { reason, violation, detail, .. } => {
                     log_end(py, reason, violation.as_ref(), detail.as_deref(), || self.endpoint.described());
                     match reconnecting {
-                        Some(reconnecting) => {
-                            reconnecting.note_end(self, py, self.now()?, (reason, detail))?
-                        }
+                        Some(reconnecting) => reconnecting.note_end(
+                            &self.endpoint,
+                            py,
+                            self.endpoint.now()?,
+                            (reason, detail),
+                        )?,
                         None => Disconnected::event(py, None, reason, detail)?,
                     }
                 }

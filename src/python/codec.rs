@@ -11,9 +11,8 @@ use std::cell::Cell;
 
 use crate::python::prelude::*;
 
-use super::shape;
 use super::slots::Slots;
-use super::stream::Stream;
+use super::stream::{Stream, while_reading};
 use crate::transport::protocol::MAX_MESSAGE_BYTES;
 use crate::transport::{Block, Body, MessageType, OpaqueBody};
 use crate::wire::{self, Encoded};
@@ -203,9 +202,7 @@ impl Class {
             Some(factory) => factory.bind(py).call_method1(intern!(py, "create"), (self.class(),))?,
         };
         match &self.kind {
-            Kind::Declared(schema) => {
-                schema.get().load(shape::Body::new(py, body), 0, &message, Some(&self.slots))?;
-            }
+            Kind::Declared(schema) => schema.get().load::<true>(body, 0, &message, Some(&self.slots))?,
             Kind::Own { .. } => {
                 let body = OpaqueBody::read(body);
                 self.read(&message, body)?;
@@ -261,24 +258,6 @@ impl Class {
         result?;
         core.ok_or_else(|| PyValueError::new_err("a stream is taken once"))
     }
-}
-
-/// Runs `read` while attributes that the object doesn't have yet are None.
-pub(super) fn while_reading<T>(object: &Object<'_>, read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-    let py = object.py();
-    let marker = reading_marker(py);
-    // Objects of other classes, as serialize_object may be given, don't look for the marker.
-    let Some(attributes) = object.getattr_opt(intern!(py, "__dict__"))? else { return read() };
-    let attributes = attributes.cast_into::<PyDict>()?;
-    attributes.set_item(marker, true)?;
-    let result = read();
-    attributes.del_item(marker)?;
-    result
-}
-
-/// The marker of objects that are being read: `READING` in `tickwire/_message.py`.
-fn reading_marker(py: Python<'_>) -> &Bound<'_, PyString> {
-    intern!(py, "_tickwire_reading")
 }
 
 holds!(Class: slots);

@@ -1,6 +1,6 @@
 //! Field types that consist of others, of an enumeration's members, or of message classes: see `tickwire._composed`.
 
-use super::compound::Converted;
+use super::compound::{Converted, Form};
 use super::fields::{About, FieldType, compiled};
 use super::shape::{FlagClass, Nested, Numbered, Shape};
 use crate::python::prelude::*;
@@ -97,7 +97,7 @@ pub(crate) fn nested_of(
         let fields = schema.get().core.fields().iter();
         let fields = fields.map(|field| (field.name().into(), field.kind().clone())).collect();
         variants.push((class.name()?.to_string(), Kind::Nested { fields }));
-        nested.push(Nested::new(&class, schema.unbind())?);
+        nested.push(Nested::new(&class, schema.get().fields.clone())?);
     }
     let (kind, shape) = match (nested.pop(), variants.pop()) {
         (Some(class), Some((_, kind))) if !union => (kind, Shape::Nested(class)),

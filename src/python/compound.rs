@@ -1,7 +1,7 @@
 //! Values made of other values: tuples, sets, dicts by key, unions of messages, literals, and the game's own
 //! types.
 //!
-//! Promises: those of `shape`. A type of the game's own runs the game's code, to the wire and back: an
+//! Promises: those of `super::shape`. A type of the game's own runs the game's code, to the wire and back: an
 //! exception on the way out is the caller's mistake and names the field; on the way in, [`super::refusals`]
 //! judges it. Items and keys that were chosen to share a hash are refused: a set of them takes quadratic
 //! time.
@@ -9,29 +9,49 @@
 use crate::python::prelude::*;
 use pyo3::types::{PyFrozenSet, PySet};
 
-use super::shape::{Body, Loaded, Nested, Shape, Written, broken, check_instance, parts};
-use crate::wire::node::{List, Sparse, Union};
+use crate::wire::node::List;
 use crate::wire::order::ItemsError;
 use crate::wire::{Node, Schema};
 
 /// How many items of a set may share a hash.
 const MAX_OF_ONE_HASH: usize = 16;
 
+/// The Python form of a node's value.
+pub(super) trait Form {
+    /// Checks the object and writes it.
+    fn write<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal>;
+
+    /// The object for the value at `at` in a body that the core read. Without `CONVERT`, the game's own types
+    /// stay what is on the wire.
+    fn load<'py, const CONVERT: bool>(
+        &self,
+        py: Python<'py>,
+        node: &Node,
+        body: &[u8],
+        at: usize,
+    ) -> PyResult<Object<'py>>;
+}
+
 /// A type of the game's own, with its conversions to and from a type that a field takes.
 #[derive(Debug)]
-pub(crate) struct Converted {
+pub(crate) struct Converted<F> {
     class: Py<PyType>,
-    item: Arc<Shape>,
+    item: Arc<F>,
     to_wire: Py<PyAny>,
     from_wire: Py<PyAny>,
 }
 
-impl Converted {
-    pub(super) fn new(class: Py<PyType>, item: Arc<Shape>, to_wire: Py<PyAny>, from_wire: Py<PyAny>) -> Self {
+impl<F: Form> Converted<F> {
+    pub(super) fn new(class: Py<PyType>, item: Arc<F>, to_wire: Py<PyAny>, from_wire: Py<PyAny>) -> Self {
         Converted { class, item, to_wire, from_wire }
     }
 
-    pub(super) fn write<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Written {
+    pub(super) fn write<S: BitSink>(
+        &self,
+        node: &Node,
+        object: &Object<'_>,
+        sink: &mut S,
+    ) -> Result<(), Refusal> {
         let (item, converted) = self.to_wire(object)?;
         match item.write(node, &converted, sink) {
             // The converted value says more than the object.
@@ -41,7 +61,7 @@ impl Converted {
     }
 
     /// The shape on the wire, and how an object is converted to it.
-    pub(super) fn to_wire<'py>(&self, object: &Object<'py>) -> Result<(&Shape, Object<'py>), Refusal> {
+    pub(super) fn to_wire<'py>(&self, object: &Object<'py>) -> Result<(&F, Object<'py>), Refusal> {
         let py = object.py();
         check_instance(object, &self.class)?;
         let converted =
@@ -49,19 +69,25 @@ impl Converted {
         Ok((&self.item, converted))
     }
 
-    pub(super) fn load<'py>(&self, body: Body<'_, 'py>, node: &Node, at: usize) -> Loaded<'py> {
-        let value = self.item.load(body, node, at)?;
-        if body.converts { self.from_wire.bind(body.py).call1((value,)) } else { Ok(value) }
+    pub(super) fn load<'py, const CONVERT: bool>(
+        &self,
+        py: Python<'py>,
+        node: &Node,
+        body: &[u8],
+        at: usize,
+    ) -> PyResult<Object<'py>> {
+        let value = self.item.load::<CONVERT>(py, node, body, at)?;
+        if CONVERT { self.from_wire.bind(py).call1((value,)) } else { Ok(value) }
     }
 }
 
 /// Writes a tuple whose parts have fields of their own.
-pub(super) fn write_tuple<S: BitSink>(
-    shapes: &[Arc<Shape>],
+pub(super) fn write_tuple<S: BitSink, F: Form>(
+    shapes: &[Arc<F>],
     schema: &Schema,
     object: &Object<'_>,
     sink: &mut S,
-) -> Written {
+) -> Result<(), Refusal> {
     let parts = parts(object, shapes.len())?;
     for (i, ((shape, field), part)) in shapes.iter().zip(schema.fields()).zip(parts.iter()).enumerate() {
         let written = shape.write(field.node(), &part, sink);
@@ -70,13 +96,26 @@ pub(super) fn write_tuple<S: BitSink>(
     Ok(())
 }
 
+pub(super) fn load_tuple<'py, const CONVERT: bool, F: Form>(
+    py: Python<'py>,
+    shapes: &[Arc<F>],
+    schema: &Schema,
+    body: &[u8],
+    at: usize,
+) -> PyResult<Object<'py>> {
+    let parts = shapes.iter().zip(schema.fields());
+    let parts =
+        parts.map(|(shape, field)| shape.load::<CONVERT>(py, field.node(), body, at + field.offset()));
+    Ok(PyTuple::new(py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
+}
+
 /// Writes a set, in wire order.
-pub(super) fn write_set<S: BitSink>(
-    shape: &Shape,
+pub(super) fn write_set<S: BitSink, F: Form>(
+    shape: &Arc<F>,
     list: &List,
     object: &Object<'_>,
     sink: &mut S,
-) -> Written {
+) -> Result<(), Refusal> {
     let parts: Vec<Object<'_>> = if let Ok(set) = object.cast::<PySet>() {
         set.iter().collect()
     } else if let Ok(set) = object.cast::<PyFrozenSet>() {
@@ -94,13 +133,33 @@ pub(super) fn write_set<S: BitSink>(
     list.write_items(&written, sink).map_err(|error| same(error, &parts))
 }
 
+pub(super) fn load_set<'py, const CONVERT: bool, F: Form>(
+    py: Python<'py>,
+    shape: &Arc<F>,
+    frozen: bool,
+    list: &List,
+    body: &[u8],
+    at: usize,
+) -> PyResult<Object<'py>> {
+    let (from, count) = list.items(body, at).ok_or_else(broken)?;
+    let load = |i| shape.load::<CONVERT>(py, list.item(), body, from + i * list.stride());
+    let objects = (0..count).map(load).collect::<PyResult<Vec<_>>>()?;
+    if CONVERT {
+        check_hashes(&objects)?;
+    }
+    if frozen {
+        return Ok(PyFrozenSet::new(py, objects)?.into_any());
+    }
+    Ok(PySet::new(py, objects)?.into_any())
+}
+
 /// Writes a dict, in the wire order of its keys.
-pub(super) fn write_map<S: BitSink>(
-    shapes: &(Arc<Shape>, Arc<Shape>),
+pub(super) fn write_map<S: BitSink, F: Form>(
+    shapes: &(Arc<F>, Arc<F>),
     list: &List,
     object: &Object<'_>,
     sink: &mut S,
-) -> Written {
+) -> Result<(), Refusal> {
     let Ok(dict) = object.cast::<PyDict>() else { return Err(Refusal::of_type("a dict")) };
     let Node::Nested(entry) = list.item() else { return Err(Refusal::Raised(broken())) };
     let [key_field, value_field] = entry.fields() else { return Err(Refusal::Raised(broken())) };
@@ -122,6 +181,44 @@ pub(super) fn write_map<S: BitSink>(
     list.write_items(&written, sink).map_err(|error| same(error, &keys))
 }
 
+pub(super) fn load_map<'py, const CONVERT: bool, F: Form>(
+    py: Python<'py>,
+    shapes: &(Arc<F>, Arc<F>),
+    list: &List,
+    body: &[u8],
+    at: usize,
+) -> PyResult<Object<'py>> {
+    let Node::Nested(entry) = list.item() else { return Err(broken()) };
+    let [key_field, value_field] = entry.fields() else { return Err(broken()) };
+    let (from, count) = list.items(body, at).ok_or_else(broken)?;
+    let row = |i| from + i * list.stride();
+    let key = |i| shapes.0.load::<CONVERT>(py, key_field.node(), body, row(i) + key_field.offset());
+    let keys = (0..count).map(key).collect::<PyResult<Vec<_>>>()?;
+    if CONVERT {
+        check_hashes(&keys)?;
+    }
+    let objects = PyDict::new(py);
+    for (i, key) in keys.into_iter().enumerate() {
+        let at = row(i) + value_field.offset();
+        objects.set_item(key, shapes.1.load::<CONVERT>(py, value_field.node(), body, at)?)?;
+    }
+    Ok(objects.into_any())
+}
+
+/// Refuses items that share a hash, more than a few of them: hashes of Python's numbers, and of tuples of
+/// them, are predictable.
+fn check_hashes(objects: &[Object<'_>]) -> PyResult<()> {
+    if objects.len() <= MAX_OF_ONE_HASH {
+        return Ok(());
+    }
+    let mut hashes = objects.iter().map(|object| object.hash()).collect::<PyResult<Vec<_>>>()?;
+    hashes.sort_unstable();
+    if hashes.windows(MAX_OF_ONE_HASH + 1).any(|run| run.first() == run.last()) {
+        refuse!(StreamError, "more than {MAX_OF_ONE_HASH} items of a set, or keys of a dict, have one hash");
+    }
+    Ok(())
+}
+
 fn same(error: ItemsError, parts: &[Object<'_>]) -> Refusal {
     match error {
         ItemsError::Value(error) => error.into(),
@@ -134,104 +231,57 @@ fn same(error: ItemsError, parts: &[Object<'_>]) -> Refusal {
     }
 }
 
-/// Writes the number of an object's class, then the object.
-pub(super) fn write_union<S: BitSink>(
-    classes: &[Nested],
-    union: &Union,
-    object: &Object<'_>,
-    sink: &mut S,
-) -> Written {
-    let found = classes.iter().position(|nested| nested.class().is(object.get_type()));
-    let Some((number, nested)) = found.and_then(|number| Some((number, classes.get(number)?))) else {
-        return Err(Refusal::of_bound(format!("one of {}", names(classes, object.py()))));
-    };
-    union.write_variant(number, sink)?;
-    nested.write(object, sink)
+/// The items of a list.
+#[inline]
+pub(super) fn load_items<'py, const CONVERT: bool, F: Form>(
+    py: Python<'py>,
+    shape: &Arc<F>,
+    list: &List,
+    body: &[u8],
+    at: usize,
+) -> PyResult<Bound<'py, PyList>> {
+    let (from, count) = list.items(body, at).ok_or_else(broken)?;
+    let objects = PyList::empty(py);
+    for i in 0..count {
+        objects.append(shape.load::<CONVERT>(py, list.item(), body, from + i * list.stride())?)?;
+    }
+    Ok(objects)
 }
 
-fn names(classes: &[Nested], py: Python<'_>) -> String {
-    let name = |nested: &Nested| {
-        let name = nested.class().bind(py).name();
-        name.map_or_else(|_| "message".into(), |name| name.to_string())
-    };
-    classes.iter().map(name).collect::<Vec<_>>().join(", ")
+/// An internal error: the core made the body, and one kind made shape and node.
+#[cold]
+pub(super) fn broken() -> PyErr {
+    PyValueError::new_err("the body is not one of its schema's")
 }
 
-impl<'py> Body<'_, 'py> {
-    /// The objects of a list's items.
-    fn items(self, item: &Shape, list: &List, at: usize) -> PyResult<impl Iterator<Item = Loaded<'py>>> {
-        let (from, count) = list.items(self.bytes, at).ok_or_else(broken)?;
-        Ok((0..count).map(move |i| item.load(self, list.item(), from + i * list.stride())))
-    }
+#[cold]
+pub(super) fn instance_of(class: &Py<PyType>, py: Python<'_>) -> Refusal {
+    let name = class.bind(py).name().map_or_else(|_| "message".into(), |name| name.to_string());
+    Refusal::of_type(format!("a {name}"))
+}
 
-    #[inline]
-    pub(super) fn list(self, item: &Shape, list: &List, at: usize) -> PyResult<Bound<'py, PyList>> {
-        let objects = PyList::empty(self.py);
-        for object in self.items(item, list, at)? {
-            objects.append(object?)?;
-        }
-        Ok(objects)
-    }
+pub(super) fn check_instance(object: &Object<'_>, class: &Py<PyType>) -> Result<(), Refusal> {
+    let is_instance = object.is_instance(class.bind(object.py())).map_err(Refusal::Raised)?;
+    if is_instance { Ok(()) } else { Err(instance_of(class, object.py())) }
+}
 
-    pub(super) fn sparse(self, item: &Shape, sparse: &Sparse, at: usize) -> Loaded<'py> {
-        let objects = PyDict::new(self.py);
-        for entry in sparse.entries(self.bytes, at).ok_or_else(broken)? {
-            let (slot, at) = entry.ok_or_else(broken)?;
-            objects.set_item(slot, item.load(self, sparse.item(), at)?)?;
-        }
-        Ok(objects.into_any())
+/// The parts of a tuple of fixed length.
+pub(super) fn parts<'py>(object: &Object<'py>, count: usize) -> Result<Bound<'py, PyTuple>, Refusal> {
+    let parts = items(object, "a tuple")?;
+    if parts.len() != count {
+        let bound = format!("a tuple of {count}, not {}", parts.len());
+        return Err(Refusal::of_bound(bound));
     }
+    Ok(parts)
+}
 
-    pub(super) fn tuple(self, shapes: &[Arc<Shape>], schema: &Schema, at: usize) -> Loaded<'py> {
-        let parts = shapes.iter().zip(schema.fields());
-        let parts = parts.map(|(shape, field)| shape.load(self, field.node(), at + field.offset()));
-        Ok(PyTuple::new(self.py, parts.collect::<PyResult<Vec<_>>>()?)?.into_any())
+/// A copy of a list's or tuple's objects: their own code may change the list.
+pub(super) fn items<'py>(
+    object: &Object<'py>,
+    expected: &'static str,
+) -> Result<Bound<'py, PyTuple>, Refusal> {
+    if let Ok(tuple) = object.cast::<PyTuple>() {
+        return Ok(tuple.clone());
     }
-
-    pub(super) fn set(self, item: &Shape, frozen: bool, list: &List, at: usize) -> Loaded<'py> {
-        let objects = self.items(item, list, at)?.collect::<PyResult<Vec<_>>>()?;
-        self.check_hashes(&objects)?;
-        if frozen {
-            return Ok(PyFrozenSet::new(self.py, objects)?.into_any());
-        }
-        Ok(PySet::new(self.py, objects)?.into_any())
-    }
-
-    pub(super) fn map(self, shapes: &(Arc<Shape>, Arc<Shape>), list: &List, at: usize) -> Loaded<'py> {
-        let Node::Nested(entry) = list.item() else { return Err(broken()) };
-        let [key_field, value_field] = entry.fields() else { return Err(broken()) };
-        let (from, count) = list.items(self.bytes, at).ok_or_else(broken)?;
-        let row = |i| from + i * list.stride();
-        let key = |i| shapes.0.load(self, key_field.node(), row(i) + key_field.offset());
-        let keys = (0..count).map(key).collect::<PyResult<Vec<_>>>()?;
-        self.check_hashes(&keys)?;
-        let objects = PyDict::new(self.py);
-        for (i, key) in keys.into_iter().enumerate() {
-            let at = row(i) + value_field.offset();
-            objects.set_item(key, shapes.1.load(self, value_field.node(), at)?)?;
-        }
-        Ok(objects.into_any())
-    }
-
-    pub(super) fn union(self, classes: &[Nested], union: &Union, at: usize) -> Loaded<'py> {
-        let (number, _, row) = union.load(self.bytes, at).ok_or_else(broken)?;
-        classes.get(number).ok_or_else(broken)?.load(self, row)
-    }
-
-    /// Refuses items that share a hash, more than a few of them: hashes of Python's numbers, and of tuples of
-    /// them, are predictable.
-    fn check_hashes(self, objects: &[Object<'_>]) -> PyResult<()> {
-        if !self.converts || objects.len() <= MAX_OF_ONE_HASH {
-            return Ok(());
-        }
-        let mut hashes = objects.iter().map(|object| object.hash()).collect::<PyResult<Vec<_>>>()?;
-        hashes.sort_unstable();
-        if hashes.windows(MAX_OF_ONE_HASH + 1).any(|run| run.first() == run.last()) {
-            refuse!(
-                StreamError,
-                "more than {MAX_OF_ONE_HASH} items of a set, or keys of a dict, have one hash"
-            );
-        }
-        Ok(())
-    }
+    object.cast::<PyList>().map(|list| list.to_tuple()).map_err(|_| Refusal::of_type(expected))
 }

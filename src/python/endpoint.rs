@@ -11,55 +11,14 @@ use crate::python::prelude::*;
 use super::calls::Desk;
 use super::forks::Process;
 use super::ghosts::{self, Population};
+use super::kind::EndpointKind;
+use super::randomness::{network_id_key, visit_seed};
 use super::rendezvous;
-use super::sending::Sent;
 use crate::driver::udp::UdpSocket;
-use crate::driver::{Poller, network_id_key, visit_seed};
+use crate::driver::{Carrier, Poller};
 use crate::endpoint::PeerStats;
-use crate::replication::Copies;
+use crate::replication::{Copies, Interests};
 use crate::session::Ghosts;
-
-/// What kind of endpoint the game made.
-#[derive(Debug)]
-pub(super) struct EndpointKind {
-    pub(super) is_server: bool,
-    /// Whether ghosts, inputs and calls pass through it.
-    pub(super) has_world: bool,
-    /// Its kind, for sentences.
-    pub(super) name: &'static str,
-    /// The exception if a peer isn't connected.
-    pub(super) missing: fn() -> PyErr,
-    /// The answer in that case, unless it raises.
-    pub(super) absent: Sent,
-    /// The answer in words.
-    pub(super) absent_text: &'static str,
-}
-
-pub(super) static SERVER: EndpointKind = EndpointKind {
-    is_server: true,
-    has_world: true,
-    name: "server",
-    missing: stale_client,
-    absent: Sent::Gone,
-    absent_text: "the client is gone",
-};
-pub(super) static CLIENT: EndpointKind = EndpointKind {
-    is_server: false,
-    has_world: true,
-    name: "client",
-    missing: not_connected,
-    absent: Sent::NotConnected,
-    absent_text: "the connection is not up",
-};
-
-pub(super) static PEER: EndpointKind = EndpointKind {
-    is_server: false,
-    has_world: false,
-    name: "peer",
-    missing: stale_client,
-    absent: Sent::Gone,
-    absent_text: "the player is gone",
-};
 
 /// Replaces the count once it has sent, or a thread does.
 pub(super) const SENT: u32 = u32::MAX;
@@ -85,6 +44,8 @@ pub(super) struct Endpoint {
     pub(super) desk: Option<Arc<Desk>>,
     /// Candidates refer to it while their hook runs.
     pub(super) state: Arc<Shared<State>>,
+    /// None while objects are being made of it.
+    pub(super) pending: Mutex<Option<Box<Pending>>>,
     /// The peer whose port carries its datagrams, if players host the game.
     pub(super) carrier: Option<Weak<Shared<State>>>,
 }
@@ -106,12 +67,13 @@ impl Endpoint {
         let poller = socket.map(|socket| Poller::new(socket.handle()?)).transpose();
         let poller = poller.map_err(|error| os_error(py, &error, address.0))?;
         let seed = visit_seed(network.is_some(), driver.now());
+        let (core, classes) = (&protocol.get().core, protocol.get().ghost_classes.as_ref());
         let roles = match kind.has_world {
-            true => (ghosts::part(protocol.get(), kind.is_server, seed), protocol.get().time.as_ref()),
+            true => (ghosts::part(classes, core, kind.is_server, seed), protocol.get().time.as_ref()),
             false => (Ghosts::None, None),
         };
-        let mut state = State::new(host, driver, roles, hooks, pending);
-        state.interests = ghosts::interests(protocol.get(), kind.is_server);
+        let mut state = State::new(host, driver, roles, hooks);
+        state.interests = classes.filter(|_| kind.is_server).map(|classes| Interests::new(classes));
         let state = Shared::new(py, kind.name, state, poller, process)?;
         let server = kind.is_server.then(|| Arc::downgrade(&state));
         let population = Population::new(
@@ -143,6 +105,7 @@ impl Endpoint {
             priority: tuning.priority.as_ref().map(|priority| priority.clone_ref(py)),
             network,
             state,
+            pending: Mutex::new(Some(Box::new(pending))),
             carrier: None,
         })
     }
@@ -195,6 +158,11 @@ impl Endpoint {
     /// Whether a loop should call [`Endpoint::step`] between ticks, because chunks are under way and no thread moves them.
     pub(super) fn moves_chunks(&self) -> PyResult<bool> {
         Ok(!self.state.is_threaded() && self.state.lock()?.host().moves_chunks())
+    }
+
+    /// The time of its driver.
+    pub(super) fn now(&self) -> PyResult<Instant> {
+        Ok(Carrier::now(&self.state.lock()?.carrier))
     }
 
     /// What an event loop waits on: the socket, or, for a server, a descriptor that moderates wakes.
@@ -254,4 +222,4 @@ impl Endpoint {
     }
 }
 
-holds!(Endpoint: protocol, factory, priority, desk, state);
+holds!(Endpoint: protocol, factory, priority, desk, pending);

@@ -86,31 +86,3 @@ pub(super) trait Facade: Send + Sync {
         Ok(wait.min(self.next_work()?))
     }
 }
-
-/// Any endpoint.
-#[derive(FromPyObject)]
-pub(super) enum AnyEndpoint {
-    Server(Py<Server>),
-    Client(Py<Client>),
-    Peer(Py<Peer>),
-}
-
-impl AnyEndpoint {
-    pub(super) fn get(&self) -> &dyn Facade {
-        match self {
-            AnyEndpoint::Server(server) => server.get(),
-            AnyEndpoint::Client(client) => client.get(),
-            AnyEndpoint::Peer(peer) => peer.get(),
-        }
-    }
-}
-
-impl Traverse for AnyEndpoint {
-    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        match self {
-            AnyEndpoint::Server(server) => visit.call(server),
-            AnyEndpoint::Client(client) => visit.call(client),
-            AnyEndpoint::Peer(peer) => visit.call(peer),
-        }
-    }
-}

@@ -2,10 +2,20 @@
 
 use crate::python::prelude::*;
 
-use super::facade::AnyEndpoint;
+/// Any endpoint.
+#[derive(FromPyObject)]
+pub(super) enum AnyEndpoint {
+    Server(Py<Server>),
+    Client(Py<Client>),
+    Peer(Py<Peer>),
+}
 
 /// Makes the thread of a server or client panic at its next turn.
 #[pyfunction]
 pub(super) fn _break_thread(endpoint: AnyEndpoint) -> PyResult<()> {
-    endpoint.get().endpoint().break_thread()
+    match &endpoint {
+        AnyEndpoint::Server(server) => server.get().endpoint.break_thread(),
+        AnyEndpoint::Client(client) => client.get().endpoint.break_thread(),
+        AnyEndpoint::Peer(peer) => peer.get().endpoint.break_thread(),
+    }
 }

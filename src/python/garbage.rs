@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
-use super::lock;
+use super::lock::lock;
 use crate::endpoint::PeerHandle;
 use crate::time::Instant;
 
@@ -79,7 +79,12 @@ inside! {
     VecDeque<T> => it it.iter(),
     OnceLock<T> => it it.get().into_iter(),
     Arc<T> => it core::iter::once(&**it),
-    Box<T> => it core::iter::once(&**it),
+}
+
+impl<T: Traverse + ?Sized> Traverse for Box<T> {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        (**self).traverse(visit)
+    }
 }
 
 /// A place for an object of the game's.

@@ -8,7 +8,7 @@ use std::thread;
 
 use crate::python::prelude::*;
 
-use super::protocol::seconds;
+use super::checks::duration;
 use crate::driver::Next;
 use crate::endpoint::{Detail, Goodbye, MAX_LINGER};
 
@@ -17,7 +17,7 @@ const POLL: Duration = Duration::from_millis(2);
 
 /// Reads the arguments `linger` and `reason`.
 pub(super) fn goodbye(protocol: &Protocol, linger: f64, reason: Option<&Object<'_>>) -> PyResult<Goodbye> {
-    let linger = seconds("linger", linger, MAX_LINGER.as_secs_f64())?;
+    let linger = duration("linger", linger, MAX_LINGER.as_secs_f64())?;
     let text = |reason| argument::<String>("reason", reason, "a str or None");
     let reason = reason.map(text).transpose()?;
     let detail = reason.as_deref().map(Detail::new).transpose().map_err(value_error)?;

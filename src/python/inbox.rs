@@ -17,19 +17,10 @@ columns_class! {
     }
 }
 
-columns_class! {
-    PacketNotifications of Packets {
-        slot: u32,
-        sequence: u16,
-        delivered: bool,
-    }
-}
-
 #[pyclass(frozen, generic, module = "tickwire")]
 pub(crate) struct Inbox {
     pub(super) lists: Lists<List>,
     pub(super) notifications: Option<Arc<NotificationTable>>,
-    pub(super) packets: Option<Arc<Packets>>,
     pub(super) columns: Vec<Columns>,
     /// Whether it is a server's, whose messages have senders.
     pub(super) has_senders: bool,
@@ -123,16 +114,6 @@ impl Inbox {
         chunk_failures: &Bound<'py, PyList> = self.lists[CHUNK_FAILURES].get(py);
         ghosts: &Bound<'py, PyList> = self.lists[GHOSTS].get(py);
         notifications: Notifications = Notifications(self.notifications.clone().unwrap_or_default());
-    }
-
-    #[getter]
-    fn packets(&self) -> PyResult<PacketNotifications> {
-        let packets = self.packets.clone();
-        packets.map(PacketNotifications).ok_or_else(|| {
-            PyAttributeError::new_err(
-                "inbox.packets needs packet_notifications=True: pass it to the Server or Client",
-            )
-        })
     }
 
     fn columns<'py>(&self, class_: &Object<'py>) -> PyResult<Object<'py>> {

@@ -22,6 +22,8 @@ mod composites;
 mod compound;
 mod conditions;
 mod congestion;
+mod declared;
+mod development;
 mod endpoint;
 mod errors;
 mod events;
@@ -38,8 +40,11 @@ mod goodbye;
 mod held;
 mod hooks;
 mod inbox;
+mod kind;
+mod lock;
 mod lockstep;
 mod log;
+mod making;
 mod meeting;
 mod network;
 mod parts;
@@ -48,10 +53,13 @@ mod pending;
 mod prelude;
 mod protocol;
 mod proxy;
+mod randomness;
 mod reconnect;
 mod refusals;
 mod rendezvous;
+mod requests;
 mod rollback;
+mod row_type;
 mod schema;
 mod sending;
 mod server;
@@ -70,14 +78,6 @@ mod token;
 mod value;
 mod yojimbo;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// Locks a class's state. A panic elsewhere leaves that consistent: no lock is held across more than one call
-/// of the core.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The extension module.
 #[pyo3::pymodule(gil_used = false)]
 #[pyo3(name = "_core")]
@@ -93,7 +93,7 @@ pub mod module {
             Channel, chunks, latest, payload, redundant, reliable_ordered, reliable_unordered, sequenced,
             unreliable,
         },
-        chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer, Transfers},
+        chunks::{Chunk, IncomingChunk, ReceivedChunk, Transfer},
         client::Client,
         composites::{common_of, composed, converted_of, member_of, nested_of},
         conditions::{Bottleneck, Bursts, Conditions, Outages, RandomWalk},
@@ -109,7 +109,7 @@ pub mod module {
             GhostSpawned, Properties, Property, World, WorldView,
         },
         hooks::Candidates,
-        inbox::{Inbox, Notifications, PacketNotifications},
+        inbox::{Inbox, Notifications},
         lockstep::{
             LockstepCore, Random, read_recording, recording_settings, recording_snapshot, recording_turn,
             replayed_crc,
@@ -133,7 +133,7 @@ pub mod module {
         },
         schema::Schema,
         server::{Access, Room, Server},
-        settings::{Debugging, Tuning},
+        settings::{Debugging, Transfers, Tuning},
         stats::{ChannelSnapshot, ChannelStats, ChunkStats, ConnectionStats},
         stream::Stream,
         tick::Tick,

@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 
 use crate::python::prelude::*;
 
+use super::checks::duration;
 use super::conditions::MAX_DELAY_SECONDS;
-use super::protocol::seconds;
 use crate::driver::files::hex;
 use crate::netsim::NatKind;
 use crate::time::UnixSeconds;
@@ -104,7 +104,7 @@ impl SimulatedNetwork {
             let names = NatKind::NAMED.map(|(name, _)| name).join(", ");
             return Err(PyValueError::new_err(format!("kind must be one of {names}, not '{kind}'")));
         };
-        let lifetime = seconds("lifetime", lifetime, MAX_DELAY_SECONDS)?;
+        let lifetime = duration("lifetime", lifetime, MAX_DELAY_SECONDS)?;
         self.0.add_nat(public, &inside, *kind, lifetime).map_err(value_error)
     }
 

@@ -1,15 +1,10 @@
-//! What has arrived in a tick and isn't in an [`Inbox`] yet: messages become objects.
+//! What has arrived in a tick and isn't in an [`Inbox`] yet.
 
 use crate::python::prelude::*;
 
 use super::arrays::{Received, declared};
-use super::calls::{Arrived, Desk, Role, Taken};
-use super::chunks::ReceivedChunk;
-use super::ghosts::call_all;
-use super::inbox::{CHUNK_FAILURES, CHUNKS, Calls, Columns, GHOSTS, List, Lists, MESSAGES};
-use crate::transport::OpaqueBody;
-use crate::transport::chunks::ChunkEvent;
-use crate::wire::Encoded;
+use super::calls::{Desk, Taken};
+use super::inbox::{Calls, Columns, List, Lists, MESSAGES};
 use crate::{endpoint, session};
 
 /// Received data that wasn't handed over yet.
@@ -17,27 +12,22 @@ use crate::{endpoint, session};
 pub(super) struct Pending {
     pub(super) lists: Lists<Vec<Py<PyAny>>>,
     /// The numbers of the ghost classes that come as columns.
-    ghost_columns: Vec<usize>,
+    pub(super) ghost_columns: Vec<usize>,
     /// The core's tick.
     pub(super) tick: session::Tick,
     /// The first record without an object.
-    next: usize,
+    pub(super) next: usize,
     /// The message classes that come as columns, in the order of the tables.
     columns: Vec<(Py<PyAny>, Py<Schema>)>,
-    packet_notifications: bool,
     /// Whether it is a server's.
     pub(super) has_senders: bool,
     pub(super) calls: Taken,
 }
 
 impl Pending {
-    /// Empty; messages of `columns` will come as columns, and packet notifications if they were asked for.
-    pub(super) fn new(
-        protocol: &Protocol,
-        columns: &[Object<'_>],
-        packet_notifications: bool,
-    ) -> PyResult<Self> {
-        let mut pending = Pending { packet_notifications, ..Pending::default() };
+    /// Empty; messages of `columns` will come as columns.
+    pub(super) fn new(protocol: &Protocol, columns: &[Object<'_>]) -> PyResult<Self> {
+        let mut pending = Pending::default();
         let mut types = Vec::new();
         for class in columns {
             if let Some(place) = protocol.ghosts.iter().position(|(ghost, _)| ghost.is(class)) {
@@ -64,146 +54,6 @@ impl Pending {
         Ok(pending)
     }
 
-    /// Makes objects of the chunks and messages of a tick. `sender` finds the object of a peer, which a client doesn't name,
-    /// or None for a stranger, whose data are dropped.
-    ///
-    /// # Errors
-    /// As of `make_messages`.
-    pub(super) fn make_received<'py>(
-        &mut self,
-        py: Python<'py>,
-        endpoint: &Endpoint,
-        sender: impl Fn(PeerHandle) -> Option<Option<Py<PyAny>>>,
-    ) -> PyResult<()> {
-        self.make_chunks(py, &sender)?;
-        let mut refused = Vec::new();
-        // Messages of one peer are adjacent.
-        let mut last: Option<(PeerHandle, Option<Option<Object<'py>>>)> = None;
-        let made = self.make_messages(py, endpoint, &mut refused, |peer, what| {
-            if last.as_ref().is_none_or(|(of, _)| *of != peer) {
-                last = Some((peer, sender(peer).map(|it| it.map(|it| it.into_bound(py)))));
-            }
-            let Some((_, Some(sender))) = &last else { return Ok(None) };
-            Ok(Some(match (sender, what) {
-                (None, [alone]) => alone.clone().unbind(),
-                (None, what) => PyTuple::new(py, what)?.into_any().unbind(),
-                (Some(sender), [message]) => PyTuple::new(py, [sender, message])?.into_any().unbind(),
-                (Some(sender), what) => {
-                    PyTuple::new(py, [core::slice::from_ref(sender), what].concat())?.into_any().unbind()
-                }
-            }))
-        });
-        endpoint.refuse(&refused);
-        made
-    }
-
-    /// Makes objects of all records. `wrap` adds the sender to a message, in the form in which it is handed
-    /// over; None drops it. Clients whose messages are refused are added to `refused`, with the reason; what else they
-    /// sent is dropped.
-    ///
-    /// # Errors
-    /// An exception of the game's code that ends the program. Call again to go on after the message at fault.
-    fn make_messages<'py>(
-        &mut self,
-        py: Python<'py>,
-        endpoint: &Endpoint,
-        refused: &mut Vec<(PeerHandle, String)>,
-        mut wrap: impl FnMut(PeerHandle, &[Object<'py>]) -> PyResult<Option<Py<PyAny>>>,
-    ) -> PyResult<()> {
-        let Pending { lists, tick, next, calls, .. } = self;
-        let [_, messages, latest, payloads, missed, ..] = lists;
-        let records = &mut tick.inbox;
-        let protocol = endpoint.protocol.get();
-        for gap in records.take_gaps() {
-            let what = [gap.channel.into_bound_py_any(py)?, gap.missed.into_bound_py_any(py)?];
-            missed.extend(wrap(gap.peer, &what)?);
-        }
-        while let Some(record) = records.records().get(*next) {
-            *next += 1;
-            if refused.iter().any(|(client, _)| *client == record.peer) {
-                continue;
-            }
-            let channel = || record.channel.into_bound_py_any(py);
-            if record.missed > 0 {
-                missed.extend(wrap(record.peer, &[channel()?, record.missed.into_bound_py_any(py)?])?);
-            }
-            let kind = protocol.core.channels()[usize::from(record.channel)].kind;
-            if kind.is_payload() {
-                let data = OpaqueBody::read(records.body(record)).reader().rest();
-                payloads.extend(wrap(record.peer, &[channel()?, PyBytes::new(py, &data).into_any()])?);
-                continue;
-            }
-            let role = protocol.calls.role(record.message_type);
-            let body = (records.body(record), record.block.as_deref().map(Vec::as_slice));
-            let message = match endpoint.admit_message(py, role, record, body)? {
-                Ok(Some(message)) => message,
-                Ok(None) => continue,
-                Err(why) => {
-                    refused.push((record.peer, why));
-                    continue;
-                }
-            };
-            if let Role::Call(call) = role {
-                let item = wrap(record.peer, &[message])?;
-                let (place, peer) = (messages.len(), record.peer);
-                calls.calls.extend(item.map(|item| Arrived { place, call, peer, item }));
-            } else if role != Role::Message {
-                calls.replies.push((record.peer, role, message.unbind()));
-            } else if let ChannelKind::Latest { .. } = kind {
-                latest.extend(wrap(record.peer, &[record.key.into_bound_py_any(py)?, message])?);
-            } else {
-                messages.extend(wrap(record.peer, &[message])?);
-            }
-        }
-        records.clear();
-        if !refused.is_empty() {
-            records.keep_rows(|client| !refused.iter().any(|(refused, _)| *refused == client));
-        }
-        *next = 0;
-        Ok(())
-    }
-
-    /// Updates a client's world, and makes objects of its events.
-    pub(super) fn make_ghosts(&mut self, py: Python<'_>, endpoint: &Endpoint) -> PyResult<()> {
-        let called = endpoint.population.take_news(
-            py,
-            &endpoint.state,
-            &self.ghost_columns,
-            &mut self.lists[GHOSTS],
-        )?;
-        if called.is_empty() {
-            return Ok(());
-        }
-        endpoint.clocked(py, "ghosts", || call_all(py, &called))
-    }
-
-    fn make_chunks(
-        &mut self,
-        py: Python<'_>,
-        sender: impl Fn(PeerHandle) -> Option<Option<Py<PyAny>>>,
-    ) -> PyResult<()> {
-        for (client, event) in self.tick.chunks.drain(..) {
-            let Some(client) = sender(client) else { continue };
-            match event {
-                ChunkEvent::Received { offer, stored } => {
-                    self.lists[CHUNKS]
-                        .push(Py::new(py, ReceivedChunk::new(client, offer, stored))?.into_any());
-                }
-                ChunkEvent::NotReceived { offer, failure } => {
-                    let told = (&*offer.label, failure.to_string());
-                    let told = match client {
-                        Some(client) => (client, told.0, told.1).into_py_any(py)?,
-                        None => told.into_py_any(py)?,
-                    };
-                    self.lists[CHUNK_FAILURES].push(told);
-                }
-                // Transfers note the ends of ours, and the core has answered the offers.
-                ChunkEvent::Sent { .. } | ChunkEvent::NotSent { .. } | ChunkEvent::Offered(_) => {}
-            }
-        }
-        Ok(())
-    }
-
     /// Hands everything over.
     pub(super) fn take(&mut self, py: Python<'_>, calls: Option<(Weak<Desk>, u64)>) -> PyResult<Inbox> {
         let mut columns = Vec::new();
@@ -222,12 +72,9 @@ impl Pending {
         }
         let notes = self.tick.notifications.drain(..);
         let notes = notes.map(|(peer, it)| (peer.slot, it.channel, it.tag, it.delivered));
-        let packets = self.tick.packet_notifications.drain(..);
-        let packets = packets.map(|(peer, it)| (peer.slot, it.sequence as u16, it.delivered));
         Ok(Inbox {
             lists,
             notifications: (notes.len() > 0).then(|| Arc::new(notes.collect())),
-            packets: self.packet_notifications.then(|| Arc::new(packets.collect())),
             columns,
             has_senders: self.has_senders,
             calls,
@@ -241,54 +88,3 @@ impl Pending {
 }
 
 holds!(Pending: lists, calls, columns);
-
-impl Endpoint {
-    /// Ends the connections of peers whose messages a class refuses. The next tick has their last events.
-    pub(super) fn refuse(&self, peers: &[(PeerHandle, String)]) {
-        if peers.is_empty() {
-            return;
-        }
-        // If the game has closed the endpoint meanwhile, the connections are gone anyway.
-        let _ = self.with(|core, driver| {
-            driver.transmit(|now, out| {
-                peers.iter().for_each(|(peer, why)| core.refuse_message(now, *peer, why, out));
-            });
-        });
-    }
-
-    /// Makes the object of a message that arrived. None if it comes too often; an error of the peer's is the reason to
-    /// disconnect it.
-    fn admit_message<'py>(
-        &self,
-        py: Python<'py>,
-        role: Role,
-        record: &endpoint::Record,
-        (body, block): (&[u8], Option<&[u8]>),
-    ) -> PyResult<Result<Option<Object<'py>>, String>> {
-        if let (Role::Call(place), Some(desk)) = (role, &self.desk) {
-            match desk.admit(record.peer, place, record.received_at) {
-                Ok(true) => {}
-                Ok(false) => return Ok(Ok(None)),
-                Err(why) => return Ok(Err(why)),
-            }
-        }
-        let factory = if role == Role::Message { self.factory.as_ref() } else { None };
-        let (protocol, number) = (self.protocol.get(), record.message_type);
-        match protocol.decode_message(py, number, body, block, factory) {
-            Ok(message) => Ok(Ok(Some(message))),
-            Err(error) => Ok(Err(self.judge(py, protocol.class_of(number).name(), error)?)),
-        }
-    }
-}
-
-/// Bytes as a payload's bits.
-pub(super) fn payload(data: &[u8]) -> Encoded {
-    let mut writer = BitWriter::with_buffer(Vec::with_capacity(data.len() + 8));
-    let words = data.chunks(8);
-    words.for_each(|word| {
-        let mut bytes = [0; 8];
-        bytes[..word.len()].copy_from_slice(word);
-        writer.bits(u64::from_le_bytes(bytes), word.len() as u32 * 8);
-    });
-    writer.encoded()
-}

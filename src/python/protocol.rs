@@ -2,24 +2,19 @@
 
 use crate::python::prelude::*;
 
-use super::calls::{Calls, with_calls};
 use super::channel::Channel;
 use super::codec::Class;
+use super::declared::{Calls, with_calls};
 use super::ghosts::{Properties, references};
-use super::{time, yojimbo};
+use super::yojimbo;
 use crate::netcode::Spoken;
 use crate::replication::{Classes, References};
 use crate::session::protocol::{self, ServerTime};
+use crate::timeline::packet::MAX_INPUT_BITS;
 use crate::transport::{self, ChannelConfig, Framing};
 
-/// An argument in seconds, from 0 to `high`.
-pub(super) fn seconds(name: &str, value: f64, high: f64) -> PyResult<Duration> {
-    if (0.0..=high).contains(&value) {
-        Ok(Duration::from_secs_f64(value))
-    } else {
-        Err(PyValueError::new_err(format!("{name} must be 0 to {high} seconds, not {value}")))
-    }
-}
+/// The maximum of a server's ticks a second.
+const MAX_RATE: u32 = 1_000;
 
 #[pyclass(frozen, generic, module = "tickwire")]
 #[derive(Debug)]
@@ -53,7 +48,7 @@ impl Protocol {
         ghosts: Option<&Object<'_>>,
         calls: Option<&Object<'_>>,
         inputs: Option<&Object<'_>>,
-        #[within(1, time::MAX_RATE)] tick_rate: Option<u32>,
+        #[within(1, MAX_RATE)] tick_rate: Option<u32>,
         #[truth] peers: bool,
         yojimbo: Option<&Object<'_>>,
     ) -> PyResult<Self> {
@@ -74,7 +69,7 @@ impl Protocol {
         let classes = classes.collect::<PyResult<Vec<Class>>>()?;
         check_names(&channels)?;
         let (framing, fold_hash) = framing_of(yojimbo, &classes)?;
-        let (time, input_class) = time::about(inputs, tick_rate)?.unzip();
+        let (time, input_class) = server_time(inputs, tick_rate)?.unzip();
         let ghost_classes = cores_of(py, &mut ghosts, time.as_ref().map(|time| time.rate))?;
         let layers = (ghost_classes.as_deref(), time.as_ref(), peers);
         let configs = channels.iter().map(|channel| channel.get().config.clone()).collect();
@@ -304,6 +299,36 @@ impl Protocol {
             names.join(", ")
         ))
     }
+}
+
+/// Reads a protocol's tick rate and class of inputs.
+///
+/// # Errors
+/// Names the argument that is wrong.
+fn server_time(
+    inputs: Option<&Object<'_>>,
+    rate: Option<u32>,
+) -> PyResult<Option<(ServerTime, Option<Class>)>> {
+    let Some(rate) = rate else {
+        return match inputs {
+            Some(_) => Err(PyValueError::new_err(
+                "tick_rate must be given with inputs: the server's ticks per second, such as tick_rate=60",
+            )),
+            None => Ok(None),
+        };
+    };
+    let Some(inputs) = inputs else { return Ok(Some((ServerTime { rate, input: None }, None))) };
+    let (class, name, schema) = Class::of_inputs(inputs, "")?;
+    let bits = schema.max_bits();
+    if bits > MAX_INPUT_BITS {
+        return Err(PyValueError::new_err(format!(
+            "inputs must take at most {} bytes, because a packet has several, and {name} may take {}",
+            MAX_INPUT_BITS / 8,
+            bits.div_ceil(8)
+        )));
+    }
+    let input = Some((name, Arc::new(schema)));
+    Ok(Some((ServerTime { rate, input }, Some(class))))
 }
 
 fn listed<'py>(name: &str, given: Option<&Object<'py>>, what: &str) -> PyResult<Vec<Object<'py>>> {

@@ -1,28 +1,14 @@
 //! Reconnecting for Python: settings from `tickwire._reconnect`, events in place of the ends that aren't final, and a token
-//! for each attempt. When to dial is decided by [`Reconnector`].
+//! for each attempt. [`Reconnector`] decides when to dial, and when to give up.
 //!
 //! Promises: no lock is held while the game's function runs, and that function may close the client.
 
 use crate::python::prelude::*;
 
+use super::development::Development;
 use super::token::ConnectToken;
-use crate::driver::Development;
-use crate::endpoint::{Attempt, ReconnectConfig, Reconnector};
+use crate::endpoint::{Attempt, ConnectionEnd, ReconnectConfig, Reconnector, TokenAnswer};
 use crate::netcode;
-
-/// How often a token that is being fetched is looked for.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
-
-/// The reason and the text of an end.
-type End = (DisconnectReason, Option<Box<str>>);
-
-/// A game that players host sends tokens to its client whenever another player hosts it: it dials at once.
-pub(super) const AT_ONCE: ReconnectConfig = ReconnectConfig {
-    first_delay: Duration::ZERO,
-    max_delay: Duration::ZERO,
-    jitter: 0.0,
-    give_up_after: None,
-};
 
 /// The place of the newest token for the host's server, until the client dials with it.
 pub(super) type Seat = Arc<Mutex<Option<netcode::ConnectToken>>>;
@@ -38,18 +24,14 @@ pub(super) enum Tokens {
 /// How a client dials again.
 pub(super) struct Reconnecting {
     tokens: Tokens,
-    policy: Mutex<Reconnector>,
-    /// The end of the last connection or dial.
-    last: Mutex<Option<End>>,
+    core: Mutex<Reconnector>,
     /// Events for the next tick.
     events: Mutex<Vec<Py<PyAny>>>,
-    /// The game is being asked for a token.
-    asking: AtomicBool,
 }
 
 /// Reads the argument `reconnect`; a client in development mode makes its own tokens.
 pub(super) fn tokens(
-    reconnect: &Bound<'_, PyAny>,
+    reconnect: &Object<'_>,
     development: Option<Development>,
 ) -> PyResult<(Tokens, ReconnectConfig)> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -92,38 +74,22 @@ pub(super) fn tokens(
 
 impl Reconnecting {
     pub(super) fn new(tokens: Tokens, config: ReconnectConfig, seed: u64, now: Instant) -> Self {
-        let policy = match tokens {
+        let core = match tokens {
             Tokens::Seat(_) => Reconnector::waiting(config, seed, now),
             _ => Reconnector::new(config, seed, now),
         };
-        Reconnecting {
-            tokens,
-            policy: Mutex::new(policy),
-            last: Mutex::default(),
-            events: Mutex::default(),
-            asking: AtomicBool::new(false),
-        }
+        Reconnecting { tokens, core: Mutex::new(core), events: Mutex::default() }
     }
 
-    /// Whether there is no connection, and none is being dialled.
-    pub(super) fn is_waiting(&self) -> bool {
-        lock(&self.policy).is_waiting()
+    /// The decisions about attempts.
+    pub(super) fn core(&self) -> MutexGuard<'_, Reconnector> {
+        lock(&self.core)
     }
 
     /// Whether another player hosts the game by now.
     pub(super) fn has_other_server(&self) -> bool {
         let Tokens::Seat(seat) = &self.tokens else { return false };
-        lock(seat).is_some() && !self.is_waiting()
-    }
-
-    /// Whether the end of the last connection is final.
-    pub(super) fn is_over(&self) -> bool {
-        lock(&self.policy).is_over()
-    }
-
-    /// The reason of the last end.
-    pub(super) fn last_reason(&self) -> Option<DisconnectReason> {
-        lock(&self.last).as_ref().map(|(reason, _)| *reason)
+        lock(seat).is_some() && !self.core().is_waiting()
     }
 
     /// Whether events wait for the next tick.
@@ -135,36 +101,24 @@ impl Reconnecting {
         core::mem::take(&mut lock(&self.events))
     }
 
-    /// How long an event loop may sleep, at most.
-    pub(super) fn next_poll(&self, now: Instant) -> Option<Duration> {
-        let policy = lock(&self.policy);
-        let preparing = policy.is_waiting().then_some(POLL_INTERVAL);
-        policy.next_attempt().map(|at| at - now).or(preparing)
-    }
-
-    pub(super) fn note_connected(&self, now: Instant) {
-        lock(&self.policy).note_connected(now);
-    }
-
     /// The event for the game in place of the end of a connection.
     pub(super) fn note_end(
         &self,
-        client: &Client,
+        endpoint: &Endpoint,
         py: Python<'_>,
         now: Instant,
-        (reason, detail): End,
+        end: ConnectionEnd,
     ) -> PyResult<Py<PyAny>> {
-        let attempt = lock(&self.policy).note_end(now, reason);
-        *lock(&self.last) = Some((reason, detail.clone()));
+        let attempt = self.core().note_end(now, end.clone());
         match attempt {
-            Some(attempt) => announce(client, py, attempt, (reason, detail), None),
-            None => Disconnected::event(py, None, reason, detail),
+            Some(attempt) => announce(endpoint, py, attempt, end, None),
+            None => Disconnected::event(py, None, end.0, end.1),
         }
     }
 
     /// Ends all attempts.
     pub(super) fn stop(&self, py: Python<'_>) -> PyResult<()> {
-        lock(&self.policy).stop();
+        self.core().stop();
         match &self.tokens {
             Tokens::Game(request) => request.call_method0(py, "cancel").map(drop),
             Tokens::Development(_) | Tokens::Seat(_) => Ok(()),
@@ -173,56 +127,60 @@ impl Reconnecting {
 
     /// No server follows the present one. Without a connection, or an attempt at one, the game gets its last event now.
     pub(super) fn end(&self, py: Python<'_>, reason: DisconnectReason) -> PyResult<()> {
-        if !self.is_waiting() {
-            return self.stop(py);
-        }
-        *lock(&self.last) = Some((reason, None));
-        self.give_up(py)
+        let is_last = self.core().end(reason);
+        if is_last { self.give_up(py) } else { self.stop(py) }
     }
 
-    /// Dials if it is time and there is a token.
+    /// Dials with a token if it is time and there is one.
     ///
     /// # Errors
     /// An exception that ends the program; the attempt is made again if it doesn't.
-    pub(super) fn poll(&self, client: &Client, py: Python<'_>) -> PyResult<()> {
-        let now = client.now()?;
-        if !lock(&self.policy).poll(now) || self.asking.swap(true, Ordering::Relaxed) {
+    pub(super) fn poll(
+        &self,
+        endpoint: &Endpoint,
+        py: Python<'_>,
+        dial: impl FnOnce(netcode::ConnectToken) -> PyResult<()>,
+    ) -> PyResult<()> {
+        let now = endpoint.now()?;
+        if !self.core().poll(now) {
             return Ok(());
         }
-        let answer = self.token(client, py);
-        self.asking.store(false, Ordering::Relaxed);
-        if client.endpoint.closed()? || self.is_over() {
+        let answer = self.token(endpoint, py);
+        if endpoint.closed()? || self.core().is_over() {
             // Closed while the token was made.
             return self.stop(py);
         }
-        match answer.and_then(|token| match token {
-            Some(Some(token)) => client.dial_again(py, token).map(|()| Some(true)),
-            Some(None) => Ok(Some(false)),
-            None => Ok(None),
-        }) {
-            Ok(Some(true)) => lock(&self.policy).note_dialled(),
-            Ok(Some(false)) => self.give_up(py)?,
-            Ok(None) if lock(&self.policy).is_too_late(now) => self.give_up(py)?,
-            Ok(None) => {}
-            // The next attempt follows the answer, however long the game took for it.
-            Err(error) if error.is_instance_of::<PyException>(py) => {
-                self.fail(client, py, client.now()?, error)?;
+        let dialled = answer.and_then(|answer| match answer {
+            Some(Some(token)) => dial(token).map(|()| TokenAnswer::Dialled),
+            Some(None) => Ok(TokenAnswer::Never),
+            None => Ok(TokenAnswer::Later),
+        });
+        match dialled {
+            Ok(answer) => {
+                let goes_on = self.core().note_answer(now, answer);
+                if goes_on { Ok(()) } else { self.give_up(py) }
             }
-            Err(error) => return Err(error),
+            // The next attempt follows the answer, however long the game took for it.
+            Err(error) if error.is_instance_of::<PyException>(py) => self.fail(endpoint, py, error),
+            Err(error) => {
+                self.core().note_answer(now, TokenAnswer::Later);
+                Err(error)
+            }
         }
-        Ok(())
     }
 
     /// A token for the attempt: None while it is being made, Some(None) if the game gives up.
-    fn token(&self, client: &Client, py: Python<'_>) -> PyResult<Option<Option<netcode::ConnectToken>>> {
+    fn token(&self, endpoint: &Endpoint, py: Python<'_>) -> PyResult<Option<Option<netcode::ConnectToken>>> {
         let request = match &self.tokens {
             Tokens::Development(development) => {
-                return client.development_token(development).map(|it| Some(Some(it)));
+                let network = endpoint.virtual_network();
+                let token = development.token(endpoint.protocol.get(), network.as_ref());
+                return token.map(|token| Some(Some(token)));
             }
             Tokens::Seat(seat) => return Ok(lock(seat).take().map(Some)),
             Tokens::Game(request) => request.bind(py),
         };
-        let (answered, token): (bool, Bound<'_, PyAny>) = request.call_method0("poll")?.extract()?;
+        let (answered, token): (bool, Object<'_>) = request.call_method0("poll")?.extract()?;
         if !answered {
             return Ok(None);
         }
@@ -234,7 +192,7 @@ impl Reconnecting {
     }
 
     fn give_up(&self, py: Python<'_>) -> PyResult<()> {
-        let last = lock(&self.last).clone();
+        let last = self.core().last_end().cloned();
         if let Some((reason, detail)) = last {
             let event = Disconnected::event(py, None, reason, detail)?;
             lock(&self.events).push(event);
@@ -243,12 +201,15 @@ impl Reconnecting {
     }
 
     /// An attempt failed before it asked a server.
-    fn fail(&self, client: &Client, py: Python<'_>, now: Instant, error: PyErr) -> PyResult<()> {
-        log(py, Level::Warning, || format!("{} can't reconnect: {error}", client.endpoint.described()));
-        let attempt = lock(&self.policy).note_failure(now);
-        let last = lock(&self.last).clone();
+    fn fail(&self, endpoint: &Endpoint, py: Python<'_>, error: PyErr) -> PyResult<()> {
+        let now = endpoint.now()?;
+        log(py, Level::Warning, || format!("{} can't reconnect: {error}", endpoint.described()));
+        let (attempt, last) = {
+            let mut core = self.core();
+            (core.note_failure(now), core.last_end().cloned())
+        };
         let (Some(attempt), Some(last)) = (attempt, last) else { return self.give_up(py) };
-        let event = announce(client, py, attempt, last, Some(error))?;
+        let event = announce(endpoint, py, attempt, last, Some(error))?;
         lock(&self.events).push(event);
         Ok(())
     }
@@ -267,10 +228,10 @@ impl Traverse for Tokens {
 
 /// The event of an attempt to come.
 fn announce(
-    client: &Client,
+    endpoint: &Endpoint,
     py: Python<'_>,
     attempt: Attempt,
-    (reason, detail): End,
+    (reason, detail): ConnectionEnd,
     error: Option<PyErr>,
 ) -> PyResult<Py<PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -278,7 +239,7 @@ fn announce(
     let delay = delay.as_secs_f64();
     let reason = reason.into_pyobject(py)?;
     log(py, Level::Info, || {
-        format!("{} reconnects in {delay:.1} s, attempt {number}: {reason}", client.endpoint.described())
+        format!("{} reconnects in {delay:.1} s, attempt {number}: {reason}", endpoint.described())
     });
     let class = CLASS.import(py, "tickwire._connection", "Reconnecting")?;
     let error = error.map(|error| error.into_value(py));

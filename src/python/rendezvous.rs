@@ -4,7 +4,7 @@ use core::hash::{Hash, Hasher};
 
 use crate::python::prelude::*;
 
-use crate::driver::meeting;
+use crate::driver::meeting::own_addresses;
 use crate::rendezvous::{
     GameInfo, LobbyCode, MAX_TITLE_BYTES, RendezvousClient, is_title, lobby_address, lobby_code,
 };
@@ -123,27 +123,46 @@ impl Rendezvous {
         (players, max_players): (u8, u8),
     ) {
         let Some(server) = self.server() else { return };
+        let mut client = client(driver, entropy, server, protocol_id);
         let (title, listed) = (self.title.clone(), !self.title.is_empty());
-        let game = GameInfo { title, protocol_id, players, max_players, listed };
-        meeting::look_up(driver, entropy, server, protocol_id, Some(game));
+        client.register(driver.now(), GameInfo { title, protocol_id, players, max_players, listed });
+        driver.set_rendezvous(client);
     }
 }
 
-/// The code of the game on an endpoint's port, once there is one.
-pub(super) fn code(endpoint: &Endpoint) -> PyResult<Option<String>> {
-    of_port(endpoint, |client| client.code().map(|code| code.to_string()))
+/// Has a client's port look up codes at a rendezvous server.
+pub(super) fn look_up(driver: &mut Driver, entropy: &mut dyn Entropy, server: SocketAddr, protocol_id: u64) {
+    let client = client(driver, entropy, server, protocol_id);
+    driver.set_rendezvous(client);
+}
+
+fn client(
+    driver: &Driver,
+    entropy: &mut dyn Entropy,
+    server: SocketAddr,
+    protocol_id: u64,
+) -> RendezvousClient {
+    let inside = own_addresses(driver.local_address(), server);
+    let mut client = RendezvousClient::new(server, inside, entropy);
+    client.dial_codes(protocol_id);
+    client
+}
+
+/// The code of the game on a port, once there is one.
+pub(super) fn code(port: &Shared<State>) -> PyResult<Option<String>> {
+    of_port(port, |client| client.code().map(|code| code.to_string()))
 }
 
 /// Why that game has no code, or may lose it.
-pub(super) fn code_error(endpoint: &Endpoint) -> PyResult<Option<String>> {
-    of_port(endpoint, |client| client.fault().map(|fault| fault.to_string()))
+pub(super) fn code_error(port: &Shared<State>) -> PyResult<Option<String>> {
+    of_port(port, |client| client.fault().map(|fault| fault.to_string()))
 }
 
 fn of_port<T>(
-    endpoint: &Endpoint,
+    port: &Shared<State>,
     ask: impl FnOnce(&mut RendezvousClient) -> Option<T>,
 ) -> PyResult<Option<T>> {
-    let mut state = endpoint.state.lock()?;
+    let mut state = port.lock()?;
     Ok(state.carrier.parts().and_then(|(_, driver)| ask(driver.rendezvous()?)))
 }
 

@@ -1,64 +1,15 @@
 //! `send`: a message or a batch of rows for a peer, and its answer: whether a message was queued, and if not, what its player
 //! did.
 //!
-//! Promises: the five answers are made once, so that none costs an allocation. A mistake that only the caller
-//! can have made is never an answer: it raises. Wrong rows are refused before any of them is queued.
+//! Promises: a mistake that only the caller can have made is never an answer: it raises. Wrong rows are refused before
+//! any of them is queued.
 
 use crate::python::prelude::*;
 
 use super::arrays::{Batch, Rows};
 use super::checks;
-use super::pending::payload;
-
-/// A member of `tickwire._connection.SendResult`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sent {
-    Queued,
-    Gone,
-    Full,
-    NotConnected,
-    Hidden,
-}
-
-impl Sent {
-    /// The answer to a refusal that is a player's doing; `absent` is the answer for a peer that isn't
-    /// connected.
-    pub(super) fn of_refusal(error: &SendError, absent: Sent) -> Option<Sent> {
-        match error {
-            SendError::NotConnected => Some(absent),
-            SendError::Channel(_) => error.is_refusal().then_some(Sent::Full),
-        }
-    }
-
-    /// The member of the Python enum.
-    pub(super) fn to_python(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        static MEMBERS: PyOnceLock<[Py<PyAny>; 5]> = PyOnceLock::new();
-        let members = MEMBERS.get_or_try_init(py, || {
-            static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-            let class = CLASS.import(py, "tickwire._connection", "SendResult")?;
-            let member = |name| class.getattr(name).map(Bound::unbind);
-            Ok::<_, PyErr>([
-                member("SENT")?,
-                member("GONE")?,
-                member("FULL")?,
-                member("NOT_CONNECTED")?,
-                member("HIDDEN")?,
-            ])
-        })?;
-        Ok(members[self as usize].clone_ref(py))
-    }
-}
-
-/// The arguments of `send` and `broadcast`.
-#[derive(Clone, Copy)]
-pub(super) struct Sending<'a, 'py> {
-    /// A message or a [`Batch`].
-    pub(super) message: &'a Object<'py>,
-    pub(super) channel: Option<&'a Object<'py>>,
-    pub(super) key: Option<&'a Object<'py>>,
-    pub(super) tag: Option<&'a Object<'py>>,
-    pub(super) notify: bool,
-}
+use super::kind::Sent;
+use crate::wire::Encoded;
 
 /// What is sent, encoded and checked.
 pub(super) enum EncodedMessages {
@@ -148,4 +99,16 @@ impl Endpoint {
             None => Err(self.send_error(&what(), channel, error)),
         }
     }
+}
+
+/// Bytes as a payload's bits.
+fn payload(data: &[u8]) -> Encoded {
+    let mut writer = BitWriter::with_buffer(Vec::with_capacity(data.len() + 8));
+    let words = data.chunks(8);
+    words.for_each(|word| {
+        let mut bytes = [0; 8];
+        bytes[..word.len()].copy_from_slice(word);
+        writer.bits(u64::from_le_bytes(bytes), word.len() as u32 * 8);
+    });
+    writer.encoded()
 }

@@ -1,4 +1,4 @@
-//! How servers and clients get a driver and randomness, and read their arguments.
+//! How endpoints get a driver and a host.
 
 use crate::python::prelude::*;
 
@@ -42,14 +42,4 @@ pub(super) fn listen(
         host.set_stalled_timeout(settings.tuning.get().stalled_timeout());
     }
     Ok(host)
-}
-
-/// Refuses a thread on a simulated network.
-pub(super) fn check_network(is_threaded: bool, network: Option<&VirtualNetwork>) -> PyResult<()> {
-    if is_threaded && network.is_some() {
-        return Err(value_error(
-            "driver must be 'polled' on a simulated network, because a thread doesn't run in virtual time",
-        ));
-    }
-    Ok(())
 }

@@ -5,37 +5,12 @@
 
 use crate::python::prelude::*;
 
-use super::compound::{self, Converted};
+use super::compound::{self, Converted, Form, broken, check_instance, instance_of, items};
 use super::slots::Slots;
 use super::value::{Takes, float, integer, to_python};
-use crate::wire::node::Leaf;
+use crate::wire::node::{Leaf, Union};
 use crate::wire::transform::NUMBERS;
-use crate::wire::{Node, Value};
-
-/// An object that was made of a body.
-pub(super) type Loaded<'py> = PyResult<Object<'py>>;
-
-/// Whether an object could be written.
-pub(super) type Written = Result<(), Refusal>;
-
-/// A body that the core read, to make objects of.
-#[derive(Clone, Copy)]
-pub(super) struct Body<'a, 'py> {
-    pub(super) py: Python<'py>,
-    pub(super) bytes: &'a [u8],
-    /// Whether values become the game's own types, or stay what is on the wire.
-    pub(super) converts: bool,
-}
-
-impl<'a, 'py> Body<'a, 'py> {
-    pub(super) fn new(py: Python<'py>, bytes: &'a [u8]) -> Self {
-        Body { py, bytes, converts: true }
-    }
-
-    fn value(self, leaf: &Leaf, at: usize) -> PyResult<Value<'a>> {
-        leaf.load(self.bytes, at).ok_or_else(broken)
-    }
-}
+use crate::wire::{self, Node, Value};
 
 /// A shape and its [`Node`] are made of one kind, so they have the same parts.
 #[derive(Debug)]
@@ -67,7 +42,7 @@ pub(crate) enum Shape {
     /// An object of one of several message classes.
     Union(Vec<Nested>),
     /// An object of a type of the game's own.
-    Converted(Converted),
+    Converted(Converted<Shape>),
     /// An object of a message class.
     Nested(Nested),
 }
@@ -92,11 +67,19 @@ pub(crate) struct FlagClass {
     known: Vec<Py<PyAny>>,
 }
 
+/// The fields of a message class: names of attributes and their shapes, for the core's fields.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    name: String,
+    pub(super) core: wire::Schema,
+    attributes: Vec<(Py<PyString>, Arc<Shape>)>,
+}
+
 /// A message class inside another.
 #[derive(Debug)]
 pub(crate) struct Nested {
     slots: Slots,
-    schema: Py<Schema>,
+    fields: Arc<Fields>,
 }
 
 /// Up to this many bits, all combinations of flags are made in advance.
@@ -164,43 +147,147 @@ impl FlagClass {
     }
 }
 
+impl Fields {
+    /// A class's fields, with their attributes' names and shapes.
+    pub(super) fn new(name: String, core: wire::Schema, attributes: Vec<(Py<PyString>, Arc<Shape>)>) -> Self {
+        Fields { name, core, attributes }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The names of the attributes.
+    pub(super) fn names(&self) -> impl Iterator<Item = &Py<PyString>> {
+        self.attributes.iter().map(|(name, _)| name)
+    }
+
+    /// The name of the attribute at `index`.
+    pub(super) fn name_of(&self, index: usize) -> &Py<PyString> {
+        &self.attributes[index].0
+    }
+
+    #[inline]
+    pub(super) fn shape(&self, index: usize) -> &Shape {
+        &self.attributes[index].1
+    }
+
+    /// The name of the field at `index`.
+    pub(super) fn field_name(&self, index: usize) -> &str {
+        self.core.fields().get(index).map_or("", wire::Field::name)
+    }
+
+    /// How objects of a class with this schema are made and their fields accessed.
+    pub(super) fn slots(&self, class: &Bound<'_, PyType>) -> PyResult<Slots> {
+        let names = self.attributes.iter().map(|(name, _)| name.bind(class.py()));
+        Slots::new(class, names)
+    }
+
+    /// Adds the field's name to an exception of the game's `from_wire`.
+    #[cold]
+    fn noted(&self, py: Python<'_>, error: PyErr, field: &str) -> PyErr {
+        let note = format!("while reading {}.{field}", self.name);
+        // If the note can't be added, the exception is raised without it.
+        let _ = error.value(py).call_method1("add_note", (note,));
+        error
+    }
+
+    /// Writes the object's attributes.
+    #[inline]
+    pub(super) fn write(
+        &self,
+        message: &Object<'_>,
+        slots: Option<&Slots>,
+        sink: &mut impl BitSink,
+    ) -> PyResult<()> {
+        self.write_fields(message, slots, sink)
+            .map_err(|(field, object, refusal)| refusal.raise(&self.name, self.field_name(field), &object))
+    }
+
+    /// [`Schema::write`] whose refusal comes with the field's index and value.
+    pub(super) fn write_fields<'py>(
+        &self,
+        message: &Object<'py>,
+        slots: Option<&Slots>,
+        sink: &mut impl BitSink,
+    ) -> Result<(), (usize, Object<'py>, Refusal)> {
+        let slots = slots.and_then(|slots| slots.of(message));
+        for (i, (field, (name, shape))) in self.core.fields().iter().zip(&self.attributes).enumerate() {
+            let object = match slots {
+                Some(slots) => slots.get(i, message),
+                None => message.getattr(name.bind(message.py())),
+            };
+            let object = match object {
+                Ok(object) => object,
+                Err(error) => return Err((i, message.clone(), Refusal::Raised(error))),
+            };
+            if let Err(refusal) = shape.write(field.node(), &object, sink) {
+                return Err((i, object, refusal));
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the object's attributes from the row at `row` of a body; `CONVERT` as in [`Shape::load`].
+    pub(super) fn load<const CONVERT: bool>(
+        &self,
+        body: &[u8],
+        row: usize,
+        message: &Object<'_>,
+        slots: Option<&Slots>,
+    ) -> PyResult<()> {
+        let py = message.py();
+        let slots = slots.and_then(|slots| slots.of(message));
+        for (i, (field, (name, shape))) in self.core.fields().iter().zip(&self.attributes).enumerate() {
+            let object = shape.load::<CONVERT>(py, field.node(), body, row + field.offset());
+            let object = match object {
+                Ok(object) => object,
+                Err(error) => return Err(self.noted(py, error, field.name())),
+            };
+            match slots {
+                Some(slots) => slots.set(i, message, &object)?,
+                None => message.setattr(name.bind(py), object)?,
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Nested {
-    /// A message class and its program.
-    pub(super) fn new(class: &Bound<'_, PyType>, schema: Py<Schema>) -> PyResult<Self> {
-        Ok(Nested { slots: schema.get().slots(class)?, schema })
+    /// A message class and its fields.
+    pub(super) fn new(class: &Bound<'_, PyType>, fields: Arc<Fields>) -> PyResult<Self> {
+        Ok(Nested { slots: fields.slots(class)?, fields })
     }
 
     pub(super) fn class(&self) -> &Py<PyType> {
         self.slots.class()
     }
 
-    pub(super) fn schema(&self) -> &Schema {
-        self.schema.get()
+    pub(super) fn fields(&self) -> &Fields {
+        &self.fields
     }
 
-    pub(super) fn write<S: BitSink>(&self, object: &Object<'_>, sink: &mut S) -> Written {
-        let schema = self.schema.get();
-        schema.write_fields(object, Some(&self.slots), sink).map_err(|(field, object, refusal)| {
-            refusal.within(&format!(".{}", schema.field_name(field)), &object)
+    pub(super) fn write<S: BitSink>(&self, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
+        self.fields.write_fields(object, Some(&self.slots), sink).map_err(|(field, object, refusal)| {
+            refusal.within(&format!(".{}", self.fields.field_name(field)), &object)
         })
     }
 
-    pub(super) fn load<'py>(&self, body: Body<'_, 'py>, at: usize) -> Loaded<'py> {
-        let object = self.slots.make(body.py)?;
-        self.schema.get().load(body, at, &object, Some(&self.slots))?;
+    pub(super) fn load<'py, const CONVERT: bool>(
+        &self,
+        py: Python<'py>,
+        body: &[u8],
+        at: usize,
+    ) -> PyResult<Object<'py>> {
+        let object = self.slots.make(py)?;
+        self.fields.load::<CONVERT>(body, at, &object, Some(&self.slots))?;
         Ok(object)
     }
 }
 
-impl Shape {
-    /// Whether it is one object of a builtin type.
-    pub(super) fn is_plain(&self) -> bool {
-        matches!(self, Shape::Plain(_))
-    }
-
-    /// Checks the object and writes it.
+impl Form for Shape {
     #[inline]
-    pub(super) fn write<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Written {
+    fn write<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
         match (self, node) {
             (Shape::Plain(takes), Node::Leaf(leaf)) => Ok(leaf.write(takes.value(object)?, sink)?),
             (Shape::Optional(shape), Node::Optional(optional)) => {
@@ -213,7 +300,38 @@ impl Shape {
         }
     }
 
-    fn write_leaf<S: BitSink>(&self, leaf: &Leaf, object: &Object<'_>, sink: &mut S) -> Written {
+    #[inline]
+    fn load<'py, const CONVERT: bool>(
+        &self,
+        py: Python<'py>,
+        node: &Node,
+        body: &[u8],
+        at: usize,
+    ) -> PyResult<Object<'py>> {
+        match (self, node) {
+            (Shape::Plain(_) | Shape::Floats(_), Node::Leaf(leaf)) => to_python(py, value(leaf, body, at)?),
+            (Shape::Optional(shape), Node::Optional(optional)) => {
+                if optional.is_present(body, at).ok_or_else(broken)? {
+                    shape.load::<CONVERT>(py, optional.item(), body, at)
+                } else {
+                    Ok(py.None().into_bound(py))
+                }
+            }
+            (Shape::Numbered(numbered), Node::Leaf(leaf)) => numbered.object(py, value(leaf, body, at)?),
+            (Shape::Flags(class), Node::Leaf(leaf)) => class.flags(py, value(leaf, body, at)?),
+            (Shape::Transform, Node::Leaf(leaf)) => transform(py, value(leaf, body, at)?),
+            _ => self.load_parts::<CONVERT>(py, node, body, at),
+        }
+    }
+}
+
+impl Shape {
+    /// Whether it is one object of a builtin type.
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self, Shape::Plain(_))
+    }
+
+    fn write_leaf<S: BitSink>(&self, leaf: &Leaf, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
         let mut floats = [0.0; NUMBERS];
         let value = self.leaf_value(object, &mut floats)?;
         Ok(leaf.write(value, sink)?)
@@ -242,7 +360,7 @@ impl Shape {
         })
     }
 
-    fn write_parts<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Written {
+    fn write_parts<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
         match (self, node) {
             (Shape::List(shape) | Shape::Items(shape), Node::List(list)) => {
                 let expected = if let Shape::List(_) = self { "a list" } else { "a tuple" };
@@ -276,85 +394,88 @@ impl Shape {
             }
             (Shape::Set { item, .. }, Node::List(list)) => compound::write_set(item, list, object, sink),
             (Shape::Map(shapes), Node::List(list)) => compound::write_map(shapes, list, object, sink),
-            (Shape::Union(classes), Node::Union(union)) => {
-                compound::write_union(classes, union, object, sink)
-            }
+            (Shape::Union(classes), Node::Union(union)) => write_union(classes, union, object, sink),
             _ => Err(Refusal::Raised(broken())),
         }
     }
 
-    /// The object for the value at `at` in a body.
-    #[inline]
-    pub(super) fn load<'py>(&self, body: Body<'_, 'py>, node: &Node, at: usize) -> Loaded<'py> {
-        let py = body.py;
+    fn load_parts<'py, const CONVERT: bool>(
+        &self,
+        py: Python<'py>,
+        node: &Node,
+        body: &[u8],
+        at: usize,
+    ) -> PyResult<Object<'py>> {
         match (self, node) {
-            (Shape::Plain(_) | Shape::Floats(_), Node::Leaf(leaf)) => to_python(py, body.value(leaf, at)?),
-            (Shape::Optional(shape), Node::Optional(optional)) => {
-                if optional.is_present(body.bytes, at).ok_or_else(broken)? {
-                    shape.load(body, optional.item(), at)
-                } else {
-                    Ok(py.None().into_bound(py))
-                }
+            (Shape::Converted(converted), node) => converted.load::<CONVERT>(py, node, body, at),
+            (Shape::List(shape), Node::List(list)) => {
+                Ok(compound::load_items::<CONVERT, _>(py, shape, list, body, at)?.into_any())
             }
-            (Shape::Numbered(numbered), Node::Leaf(leaf)) => numbered.object(py, body.value(leaf, at)?),
-            (Shape::Flags(class), Node::Leaf(leaf)) => class.flags(py, body.value(leaf, at)?),
-            (Shape::Transform, Node::Leaf(leaf)) => transform(py, body.value(leaf, at)?),
-            _ => self.load_parts(body, node, at),
-        }
-    }
-
-    fn load_parts<'py>(&self, body: Body<'_, 'py>, node: &Node, at: usize) -> Loaded<'py> {
-        match (self, node) {
-            (Shape::Converted(converted), node) => converted.load(body, node, at),
-            (Shape::List(shape), Node::List(list)) => Ok(body.list(shape, list, at)?.into_any()),
-            (Shape::Items(shape), Node::List(list)) => Ok(body.list(shape, list, at)?.to_tuple().into_any()),
-            (Shape::Sparse(shape), Node::Sparse(sparse)) => body.sparse(shape, sparse, at),
-            (Shape::Nested(nested), Node::Nested(_)) => nested.load(body, at),
-            (Shape::Tuple(shapes), Node::Nested(schema)) => body.tuple(shapes, schema, at),
-            (Shape::Set { item, frozen }, Node::List(list)) => body.set(item, *frozen, list, at),
-            (Shape::Map(shapes), Node::List(list)) => body.map(shapes, list, at),
-            (Shape::Union(classes), Node::Union(union)) => body.union(classes, union, at),
+            (Shape::Items(shape), Node::List(list)) => {
+                Ok(compound::load_items::<CONVERT, _>(py, shape, list, body, at)?.to_tuple().into_any())
+            }
+            (Shape::Sparse(shape), Node::Sparse(sparse)) => {
+                let objects = PyDict::new(py);
+                for entry in sparse.entries(body, at).ok_or_else(broken)? {
+                    let (slot, at) = entry.ok_or_else(broken)?;
+                    objects.set_item(slot, shape.load::<CONVERT>(py, sparse.item(), body, at)?)?;
+                }
+                Ok(objects.into_any())
+            }
+            (Shape::Nested(nested), Node::Nested(_)) => nested.load::<CONVERT>(py, body, at),
+            (Shape::Tuple(shapes), Node::Nested(schema)) => {
+                compound::load_tuple::<CONVERT, _>(py, shapes, schema, body, at)
+            }
+            (Shape::Set { item, frozen }, Node::List(list)) => {
+                compound::load_set::<CONVERT, _>(py, item, *frozen, list, body, at)
+            }
+            (Shape::Map(shapes), Node::List(list)) => {
+                compound::load_map::<CONVERT, _>(py, shapes, list, body, at)
+            }
+            (Shape::Union(classes), Node::Union(union)) => {
+                load_union::<CONVERT>(py, classes, union, body, at)
+            }
             _ => Err(broken()),
         }
     }
 }
 
-/// An internal error: the core made the body, and one kind made shape and node.
-#[cold]
-pub(super) fn broken() -> PyErr {
-    PyValueError::new_err("the body is not one of its schema's")
+/// Writes the number of an object's class, then the object.
+fn write_union<S: BitSink>(
+    classes: &[Nested],
+    union: &Union,
+    object: &Object<'_>,
+    sink: &mut S,
+) -> Result<(), Refusal> {
+    let found = classes.iter().position(|nested| nested.class().is(object.get_type()));
+    let Some((number, nested)) = found.and_then(|number| Some((number, classes.get(number)?))) else {
+        return Err(Refusal::of_bound(format!("one of {}", names(classes, object.py()))));
+    };
+    union.write_variant(number, sink)?;
+    nested.write(object, sink)
 }
 
-#[cold]
-fn instance_of(class: &Py<PyType>, py: Python<'_>) -> Refusal {
-    let name = class.bind(py).name().map_or_else(|_| "message".into(), |name| name.to_string());
-    Refusal::of_type(format!("a {name}"))
+fn load_union<'py, const CONVERT: bool>(
+    py: Python<'py>,
+    classes: &[Nested],
+    union: &Union,
+    body: &[u8],
+    at: usize,
+) -> PyResult<Object<'py>> {
+    let (number, _, row) = union.load(body, at).ok_or_else(broken)?;
+    classes.get(number).ok_or_else(broken)?.load::<CONVERT>(py, body, row)
 }
 
-pub(super) fn check_instance(object: &Object<'_>, class: &Py<PyType>) -> Written {
-    let is_instance = object.is_instance(class.bind(object.py())).map_err(Refusal::Raised)?;
-    if is_instance { Ok(()) } else { Err(instance_of(class, object.py())) }
+fn names(classes: &[Nested], py: Python<'_>) -> String {
+    let name = |nested: &Nested| {
+        let name = nested.class().bind(py).name();
+        name.map_or_else(|_| "message".into(), |name| name.to_string())
+    };
+    classes.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// The parts of a tuple of fixed length.
-pub(super) fn parts<'py>(object: &Object<'py>, count: usize) -> Result<Bound<'py, PyTuple>, Refusal> {
-    let parts = items(object, "a tuple")?;
-    if parts.len() != count {
-        let bound = format!("a tuple of {count}, not {}", parts.len());
-        return Err(Refusal::of_bound(bound));
-    }
-    Ok(parts)
-}
-
-/// A copy of a list's or tuple's objects: their own code may change the list.
-pub(super) fn items<'py>(
-    object: &Object<'py>,
-    expected: &'static str,
-) -> Result<Bound<'py, PyTuple>, Refusal> {
-    if let Ok(tuple) = object.cast::<PyTuple>() {
-        return Ok(tuple.clone());
-    }
-    object.cast::<PyList>().map(|list| list.to_tuple()).map_err(|_| Refusal::of_type(expected))
+fn value<'a>(leaf: &Leaf, body: &'a [u8], at: usize) -> PyResult<Value<'a>> {
+    leaf.load(body, at).ok_or_else(broken)
 }
 
 /// The slots of a dict with their objects, in slot order.
@@ -373,7 +494,7 @@ fn entries<'py>(object: &Object<'py>) -> Result<Vec<(i128, Object<'py>)>, Refusa
 }
 
 /// Takes exactly `floats.len()` floats from a tuple, a list or another sequence.
-fn fill(floats: &mut [f64], object: &Object<'_>) -> Written {
+fn fill(floats: &mut [f64], object: &Object<'_>) -> Result<(), Refusal> {
     let count = floats.len();
     let wrong = |length| wrong_count(length, count);
     if let Ok(tuple) = object.cast::<PyTuple>() {
@@ -407,7 +528,7 @@ fn component(object: &Object<'_>, i: usize) -> Result<f64, Refusal> {
 }
 
 /// Takes translation, rotation and scale of a `Transform`.
-fn fill_transform(numbers: &mut [f64; NUMBERS], object: &Object<'_>) -> Written {
+fn fill_transform(numbers: &mut [f64; NUMBERS], object: &Object<'_>) -> Result<(), Refusal> {
     let expected = "a Transform";
     let parts = items(object, expected)?;
     if parts.len() != 3 {

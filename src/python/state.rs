@@ -24,8 +24,6 @@ pub(super) struct State {
     pub(super) asking: bool,
     /// A socket error that wasn't raised yet.
     pub(super) failed: Option<std::io::Error>,
-    /// None while objects are being made of it.
-    pub(super) pending: Option<Box<Pending>>,
     pub(super) transfers: Transfers,
     /// For a server whose protocol has ghosts.
     pub(super) interests: Option<Interests>,
@@ -45,7 +43,6 @@ impl State {
         driver: Driver,
         (ghosts, time): (Ghosts, Option<&ServerTime>),
         hooks: HookClock,
-        pending: Pending,
     ) -> Self {
         State {
             carrier: Carrier::new(Session::with_roles(host, ghosts, time), driver),
@@ -55,7 +52,6 @@ impl State {
             calls: Arc::default(),
             asking: false,
             failed: None,
-            pending: Some(Box::new(pending)),
             transfers: Transfers::default(),
             interests: None,
             unfinished: false,
@@ -179,5 +175,3 @@ impl Service for State {
         self.carrier.discard();
     }
 }
-
-holds!(State: pending);

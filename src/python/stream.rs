@@ -7,7 +7,6 @@ use std::borrow::Cow;
 
 use crate::python::prelude::*;
 
-use super::codec::while_reading;
 use super::exact;
 use super::value::{Takes, float, integer};
 use crate::wire::{self, FixedPoint, MAX_LENGTH, MAX_RELATIVE, Value};
@@ -339,4 +338,22 @@ fn text(object: &Object<'_>) -> Result<String, Refusal> {
         Value::Text(text) => Ok(text.to_owned()),
         _ => Err(Refusal::of_type("a str")),
     }
+}
+
+/// Runs `read` while attributes that the object doesn't have yet are None.
+pub(super) fn while_reading<T>(object: &Object<'_>, read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    let py = object.py();
+    let marker = reading_marker(py);
+    // Objects of other classes, as serialize_object may be given, don't look for the marker.
+    let Some(attributes) = object.getattr_opt(intern!(py, "__dict__"))? else { return read() };
+    let attributes = attributes.cast_into::<PyDict>()?;
+    attributes.set_item(marker, true)?;
+    let result = read();
+    attributes.del_item(marker)?;
+    result
+}
+
+/// The marker of objects that are being read: `READING` in `tickwire/_message.py`.
+fn reading_marker(py: Python<'_>) -> &Bound<'_, PyString> {
+    intern!(py, "_tickwire_reading")
 }

@@ -3,6 +3,7 @@
 use crate::python::prelude::*;
 use pyo3::exceptions::PyRuntimeWarning;
 
+use super::calls::{Desk, Taken};
 use super::endpoint::SENT;
 use super::ghosts;
 use super::hooks::{AskedAt, Candidates, ask_priority};
@@ -43,10 +44,8 @@ impl Endpoint {
         let made = taken.and_then(|read| facade.make_objects(py, &mut pending, events).and(read));
         let calls = made.and_then(|()| self.take_calls(py, &mut pending.calls));
         let inbox = admitted.and(calls).and_then(|calls| pending.take(py, calls));
-        let mut state = self.state.lock()?;
-        state.pending = Some(pending);
-        state.unfinished = inbox.is_err();
-        drop(state);
+        *lock(&self.pending) = Some(pending);
+        self.state.lock()?.unfinished = inbox.is_err();
         inbox
     }
 
@@ -71,7 +70,7 @@ impl Endpoint {
         if state.is_closed() {
             return Err(self.closed_error());
         }
-        let Some(pending) = state.pending.take() else {
+        let Some(pending) = lock(&self.pending).take() else {
             return Err(PyRuntimeError::new_err(
                 "another receive() is still running: call it from one thread",
             ));
@@ -81,7 +80,7 @@ impl Endpoint {
         let pending = match received {
             Ok(()) => Ok(pending),
             Err(error) => {
-                state.pending = Some(pending);
+                *lock(&self.pending) = Some(pending);
                 state.unfinished = true;
                 Err(error)
             }
@@ -111,6 +110,38 @@ impl Endpoint {
         state.transfers.apply_events(&pending.tick.chunks);
         state.carrier.take_inputs();
         Ok(read)
+    }
+
+    /// Runs the calls that the game left unread in its last tick's inbox.
+    pub(super) fn run_calls(&self, py: Python<'_>) -> PyResult<()> {
+        self.desk.as_ref().map_or(Ok(()), |desk| desk.run(py, None, None).map(drop))
+    }
+
+    /// Takes over the calls of a tick; they run after this tick's messages are read.
+    pub(super) fn take_calls(
+        &self,
+        py: Python<'_>,
+        taken: &mut Taken,
+    ) -> PyResult<Option<(Weak<Desk>, u64)>> {
+        let Some(desk) = &self.desk else { return Ok(None) };
+        let now = self.state.lock()?.carrier.driver().map_or(Instant::ZERO, Driver::now);
+        let tick = desk.take(py, taken, now)?;
+        Ok(Some((Arc::downgrade(desk), tick)))
+    }
+
+    /// Drops the calls of a peer whose connection the game ended.
+    pub(super) fn discard_calls(&self, peer: PeerHandle) {
+        if let Some(desk) = &self.desk {
+            desk.discard_calls(peer);
+        }
+    }
+
+    /// Ends the calls and requests of an endpoint that is closed.
+    pub(super) fn end_calls(&self, py: Python<'_>) -> PyResult<()> {
+        match &self.desk {
+            Some(desk) if self.closed().unwrap_or(true) => desk.close(py),
+            _ => Ok(()),
+        }
     }
 
     /// The second half: sends what is queued.

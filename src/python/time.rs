@@ -6,55 +6,20 @@ use crate::python::prelude::*;
 use pyo3::types::PyRange;
 
 use super::arrays::received_rows;
-use super::codec::Class;
 use super::ghosts::owned_ages;
 use crate::driver::Carrier;
 use crate::session::Timing;
-use crate::session::protocol::ServerTime;
 use crate::session::timing::ServerTiming;
 use crate::store::sequence::nearest;
-use crate::timeline::packet::{MAX_INPUT_BITS, MAX_INPUTS};
+use crate::timeline::packet::MAX_INPUTS;
 use crate::timeline::{InputCounters, InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
 use crate::wire::Encoded;
-
-/// The maximum of a server's ticks a second.
-pub(super) const MAX_RATE: u32 = 1_000;
 
 /// The maximum of ticks by which inputs may be delayed, and for which a missing one is replaced.
 const MAX_TICKS: u32 = 64;
 
 /// The maximum of seconds that a client may run ahead.
 const MAX_LEAD: f64 = 10.0;
-
-/// Reads a protocol's tick rate and class of inputs.
-///
-/// # Errors
-/// Names the argument that is wrong.
-pub(super) fn about(
-    inputs: Option<&Object<'_>>,
-    rate: Option<u32>,
-) -> PyResult<Option<(ServerTime, Option<Class>)>> {
-    let Some(rate) = rate else {
-        return match inputs {
-            Some(_) => Err(PyValueError::new_err(
-                "tick_rate must be given with inputs: the server's ticks per second, such as tick_rate=60",
-            )),
-            None => Ok(None),
-        };
-    };
-    let Some(inputs) = inputs else { return Ok(Some((ServerTime { rate, input: None }, None))) };
-    let (class, name, schema) = Class::of_inputs(inputs, "")?;
-    let bits = schema.max_bits();
-    if bits > MAX_INPUT_BITS {
-        return Err(PyValueError::new_err(format!(
-            "inputs must take at most {} bytes, because a packet has several, and {name} may take {}",
-            MAX_INPUT_BITS / 8,
-            bits.div_ceil(8)
-        )));
-    }
-    let input = Some((name, Arc::new(schema)));
-    Ok(Some((ServerTime { rate, input }, Some(class))))
-}
 
 fn no_time() -> PyErr {
     PyValueError::new_err(
@@ -106,24 +71,23 @@ fn stamp(client: &Client, input: &Object<'_>) -> PyResult<(Range<u32>, Vec<Encod
     })
 }
 
-/// The tick that a client's player saw when giving the input of the current tick; None if the client didn't report it.
-///
-/// # Errors
-/// The protocol has no inputs.
-pub(super) fn seen_by(state: &mut State, peer: PeerHandle) -> PyResult<Option<f64>> {
-    let timing = state.carrier.session.timing().inputs().filter(|timing| timing.has_inputs());
-    let timing = timing.ok_or_else(|| {
-        PyValueError::new_err(
-            "seen must be given, because the protocol has no inputs that report it: rewind(client, seen=tick), or \
-             Protocol(..., inputs=Move, tick_rate=60) on both sides",
-        )
-    })?;
-    let taken = timing.taken().iter().find(|taken| taken.peer == peer);
-    Ok(taken.and_then(|taken| taken.view).map(|view| view as f64 / 256.0))
-}
-
 #[pymethods]
 impl Client {
+    #[getter]
+    fn latency(&self, py: Python<'_>) -> PyResult<Latency> {
+        let view = self.world.get().view_delay(py);
+        let mut state = self.endpoint.state.lock()?;
+        let line = state.host().connection(self.server()).map_or(0.0, |it| it.stats().rtt / 1000.0);
+        let player = state.carrier.session.timing().player();
+        let lead = player.and_then(|player| Some(player.lead().ticks()? / player.clock().rate()));
+        Ok(Latency::new(line, lead.unwrap_or(0.0), view))
+    }
+
+    #[getter]
+    fn clock(slf: Py<Self>) -> Clock {
+        Clock(slf)
+    }
+
     fn send_input<'py>(&self, input: &Object<'py>) -> PyResult<Bound<'py, PyRange>> {
         let (ticks, _) = stamp(self, input)?;
         PyRange::new(input.py(), ticks.start as isize, ticks.end as isize)
@@ -292,6 +256,14 @@ impl Inputs {
 
     fn protocol(&self) -> &Protocol {
         self.0.get().endpoint.protocol.get()
+    }
+}
+
+#[pymethods]
+impl Server {
+    #[getter]
+    fn inputs(slf: Py<Self>) -> Inputs {
+        Inputs(slf)
     }
 }
 

@@ -49,8 +49,8 @@ pub(super) trait Feature {
     /// The application takes these connection events.
     fn note_events(&mut self, _moment: Moment, _host: &Host, _events: &[Event]) {}
 
-    /// Registers the peers for which it has something to send in this tick.
-    fn want(&mut self, now: Instant, host: &mut Host);
+    /// Registers the peers for which it has something to send in this tick. `channel` is the first of its channels.
+    fn want(&mut self, now: Instant, host: &mut Host, channel: usize);
 
     /// Writes at most `bits` bits for a peer, as [`endpoint::Feature::fill`](crate::endpoint::Feature::fill).
     fn fill(

@@ -98,7 +98,12 @@ impl Features {
     /// Sends everything that is due, and asks the features to fill packets.
     pub(super) fn transmit(&mut self, now: Instant, host: &mut Host, out: &mut Datagrams) {
         self.timing.begin_flush(self.ghosts.role.publisher());
-        self.all().into_iter().flatten().for_each(|feature| feature.want(now, host));
+        let channels = self.channels.clone();
+        for (feature, channels) in self.all().into_iter().zip(channels) {
+            if let Some(feature) = feature.filter(|_| !channels.is_empty()) {
+                feature.want(now, host, channels.start);
+            }
+        }
         let has_time = !matches!(self.timing, Timing::None);
         if self.ghosts.role.publisher().is_none() && !has_time && self.peers.is_none() {
             return host.transmit(now, out);

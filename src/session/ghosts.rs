@@ -5,7 +5,7 @@
 //! disconnected.
 
 use super::feature::{Feature, Moment};
-use super::protocol::{GHOSTS, ghost_channel};
+use super::protocol::GHOSTS;
 use super::timing::packet_time;
 use crate::endpoint::{self, Dial, Event, Host, PeerHandle};
 use crate::replication::{Mirror, Publisher, Violation};
@@ -124,9 +124,8 @@ impl Feature for GhostPart {
         }
     }
 
-    fn want(&mut self, now: Instant, host: &mut Host) {
-        let channel = ghost_channel(host.protocol());
-        let (Some(publisher), Some(channel)) = (self.role.publisher(), channel) else { return };
+    fn want(&mut self, now: Instant, host: &mut Host, channel: usize) {
+        let Some(publisher) = self.role.publisher() else { return };
         self.wants.clear();
         self.wants.extend(publisher.wants());
         for (peer, least_bits) in self.wants.drain(..) {

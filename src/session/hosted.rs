@@ -3,7 +3,6 @@
 //!
 //! Promises: the application never gets a chunk with a world, and only the master's own server is dialled.
 
-use core::net::SocketAddr;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use crate::endpoint::{DisconnectReason, Host, PeerHandle};
 use crate::mesh::{LeaveReason, Phase, Players, bit};
 use crate::netcode::{ConnectToken, TOKEN_BYTES};
 use crate::rendezvous::member_address;
-use crate::time::Instant;
+use crate::time::{Instant, UnixSeconds};
 use crate::transport::chunks::{BytesSource, ChunkEvent, Stored};
 
 /// Labels of chunks with worlds begin with it.
@@ -106,24 +105,29 @@ impl PeerPart {
         self.is_host(now) && self.core::<Hosting>().is_some_and(|hosting| !hosting.has_handed_over())
     }
 
-    /// The clients whose players left the game since they were sent tokens for the server that this peer runs: the server
-    /// loses them.
-    pub fn take_gone(&mut self) -> Vec<u64> {
+    /// Sends the players tokens for `server`, which this peer runs, and ends the connections of the players who left. `unix`
+    /// is the server's clock, because it refuses tokens from before its start.
+    pub fn seat_players(&mut self, unix: UnixSeconds, server: &mut Host) {
         let roster = self.mesh.roster();
         let gone = self.seated.extract_if(.., |(player, joined)| !roster.has(*player, *joined));
-        gone.map(client_id).collect()
-    }
-
-    /// The players who have no token for the server that this peer runs, and the server's address in those.
-    pub fn unseated(&self) -> Option<(SocketAddr, Vec<(u8, u32)>)> {
-        let (player, joined) = self.mesh.identity()?;
-        let members = self.mesh.roster().members.iter().map(|member| (member.player, member.joined));
-        Some((member_address(player, joined), members.filter(|who| !self.seated.contains(who)).collect()))
+        for client in gone.filter_map(|who| server.find(client_id(who))).collect::<Vec<_>>() {
+            server.lose(client, DisconnectReason::PeerDisconnected);
+        }
+        let (Some((player, joined)), Some(listener)) = (self.mesh.identity(), server.listener()) else {
+            return;
+        };
+        let members = roster.members.iter().map(|member| (member.player, member.joined));
+        let unseated: Vec<_> = members.filter(|who| !self.seated.contains(who)).collect();
+        let address = member_address(player, joined);
+        for who in unseated {
+            let token = listener.local_token(unix, address, client_id(who), None, &mut *self.entropy);
+            token.into_iter().for_each(|token| self.offer_seat(who, token));
+        }
     }
 
     /// Sends a player the token for the server that this peer runs; takes its own. The player stays unseated if this isn't
     /// the master, or the player isn't connected.
-    pub fn offer_seat(&mut self, player: (u8, u32), token: ConnectToken) {
+    fn offer_seat(&mut self, player: (u8, u32), token: ConnectToken) {
         if self.mesh.identity() == Some(player) {
             self.seat = Some(token);
         } else if !self.mesh.offer_seat(player, pass_of(&token)) {
@@ -242,5 +246,94 @@ impl PeerPart {
             }
             ChunkEvent::Offered(_) => Some(event),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+    use super::*;
+    use crate::endpoint::{ChunkLimits, DEVELOPMENT_KEY, ServerConfig};
+    use crate::netcode::{self, TokenParams, USER_DATA_BYTES};
+    use crate::rng::Rng;
+    use crate::session::Opening;
+    use crate::transport::{Body, ChannelConfig, ConnectionConfig, MessageType, Protocol};
+
+    /// The first peer of a hosted game.
+    fn part() -> PeerPart {
+        let opening = Opening {
+            protocol_id: 1,
+            spoken: None,
+            key: None,
+            name: "ann",
+            places: 4,
+            contact: None,
+            timeout: None,
+            relaying: false,
+            is_hosted: true,
+        };
+        opening.part(HERE, [1; 32], Box::new(Rng::seeded(1)), Instant::ZERO, UNIX)
+    }
+
+    const HERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7);
+    const UNIX: UnixSeconds = UnixSeconds(1_700_000_000);
+
+    fn token(address: SocketAddr) -> ConnectToken {
+        let params = TokenParams {
+            protocol_id: 1,
+            private_key: &DEVELOPMENT_KEY,
+            client_id: 1,
+            created: UNIX,
+            lifetime: Some(60),
+            timeout: Some(5),
+            public_addresses: &[address],
+            internal_addresses: None,
+            user_data: &[0; USER_DATA_BYTES],
+            dated: false,
+        };
+        ConnectToken::generate(&params, &mut Rng::seeded(1)).unwrap()
+    }
+
+    #[test]
+    fn a_seat_leads_only_to_the_server_of_the_host_that_sends_it() {
+        let mut part = part();
+        let host = (2, 9);
+        for elsewhere in [HERE, member_address(2, 8), member_address(1, 9)] {
+            part.keep_seat(host, pass_of(&token(elsewhere)));
+            assert!(part.take_standing().seat.is_none(), "{elsewhere}");
+        }
+        part.keep_seat(host, pass_of(&token(member_address(2, 9))));
+        // Whatever comes next doesn't take its place.
+        part.keep_seat(host, vec![7; 9]);
+        part.keep_seat(host, pass_of(&token(HERE)));
+        let seat = part.take_standing().seat.expect("the token of the host itself");
+        assert_eq!(seat.addresses(), [member_address(2, 9)]);
+        assert!(part.take_standing().seat.is_none(), "it is taken once");
+    }
+
+    #[test]
+    fn a_host_has_a_seat_at_its_own_server_and_takes_it_once() {
+        let mut part = part();
+        let netcode = netcode::ServerConfig::new(1, [3; 32], 4, vec![member_address(0, 0)]);
+        let config = ServerConfig {
+            netcode,
+            connection: ConnectionConfig::default(),
+            chunks: ChunkLimits { memory_bytes: 0 },
+        };
+        let types = vec![MessageType { name: "A".into(), body: Body::Opaque { max_bytes: 4 } }];
+        let protocol = Arc::new(Protocol::new(types, vec![ChannelConfig::unreliable()]).unwrap());
+        let mut server = Host::server(config, protocol, &mut Rng::seeded(2), UNIX).unwrap();
+        // By the server's clock: it refuses tokens from before its start.
+        let later = UnixSeconds(UNIX.0 + 9);
+        for expected in [Some((vec![member_address(0, 0)], later)), None] {
+            part.seat_players(later, &mut server);
+            let seat = part.take_standing().seat;
+            assert_eq!(seat.map(|seat| (seat.addresses().to_vec(), seat.created())), expected);
+        }
+        // A server of its own that begins anew has another key.
+        part.note_begun(Instant::ZERO, true);
+        part.seat_players(UNIX, &mut server);
+        assert!(part.take_standing().seat.is_some());
     }
 }

@@ -2,10 +2,30 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Carried, Setting};
+use super::{Carried, PeerPart, Setting};
+use crate::endpoint::PeerHandle;
 use crate::lockstep::Lockstep;
 use crate::time::{Duration, Instant};
+use crate::transport::chunks::{ChunkEvent, Stored};
 use crate::wire::BitWriter;
+
+impl PeerPart {
+    /// Takes the worlds of a lockstep game out of what came. Returns the worlds that nobody will read.
+    pub fn take_lockstep_worlds(&mut self, chunks: &mut Vec<(PeerHandle, ChunkEvent)>) -> Vec<Stored> {
+        if chunks.is_empty() || self.core::<SharedLockstep>().is_none() {
+            return Vec::new();
+        }
+        let mut worlds = core::mem::take(&mut self.lockstep_worlds);
+        let unread = worlds.take(chunks, |peer| self.player_of(peer).map(|(player, _)| player));
+        self.lockstep_worlds = worlds;
+        unread
+    }
+
+    /// The next world of a lockstep game that came, and its sender.
+    pub fn poll_lockstep_world(&mut self) -> Option<(u8, Stored)> {
+        self.lockstep_worlds.poll()
+    }
+}
 
 /// A lockstep game shared by the session and the game. The session locks it for single calls only.
 #[derive(Clone, Debug)]

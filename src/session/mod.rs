@@ -12,6 +12,7 @@ mod ghosts;
 mod hosted;
 pub mod hosting;
 mod lockstep;
+mod lockstep_worlds;
 mod opening;
 mod peer_links;
 mod peers;
@@ -103,7 +104,8 @@ impl Session {
     }
 
     /// Gives it its part in a game without a server, before anything else was done with it.
-    pub fn set_peers(&mut self, now: Instant, part: PeerPart) {
+    pub fn set_peers(&mut self, now: Instant, mut part: PeerPart) {
+        part.attach(self.host.protocol());
         self.host.serve_peers();
         self.features.peers.insert(Box::new(part)).host_game(now, &mut self.host);
     }
@@ -257,7 +259,6 @@ impl Session {
             peers.take_worlds(&mut tick.chunks);
         }
         self.host.take_notifications(&mut tick.notifications);
-        self.host.take_packet_notifications(&mut tick.packet_notifications);
         self.features.take_notifications(&mut tick.notifications);
         // Last: nothing of a peer may come before the application knows it.
         let (mut events, mut final_stats, mut here) = (Vec::new(), Vec::new(), None);

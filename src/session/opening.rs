@@ -61,6 +61,23 @@ impl Opening<'_> {
         Ok(())
     }
 
+    /// Refuses a contact that is the peer itself, bound to this address.
+    ///
+    /// # Errors
+    /// The setting out of its bound.
+    pub fn check_contact(&self, bound: SocketAddr) -> Result<(), String> {
+        let is_own = |contact: &SocketAddr| {
+            let reaches = bound.ip().is_unspecified() && contact.ip().is_loopback();
+            contact.port() == bound.port() && (contact.ip() == bound.ip() || reaches)
+        };
+        match self.contact.filter(is_own) {
+            Some(contact) => Err(format!(
+                "address must be another player's address, not the peer's own, {contact}: the first player calls Peer.host"
+            )),
+            None => Ok(()),
+        }
+    }
+
     fn timeout(&self) -> u32 {
         self.timeout.unwrap_or(TIMEOUT)
     }
@@ -162,6 +179,11 @@ mod tests {
         let at = |text: &str| text.parse().unwrap();
         let (here, there) = (at("127.0.0.1:7"), at("192.0.2.1:7"));
         assert!(good.is_open(there, there) && !good.is_open(here, there) && !good.is_open(there, here));
+        let own = Opening { contact: Some(there), ..good.clone() };
+        assert!(own.check_contact(here).is_ok() && own.check_contact(at("192.0.2.1:8")).is_ok());
+        assert!(own.check_contact(there).is_err());
+        let own = Opening { contact: Some(here), ..good.clone() };
+        assert!(own.check_contact(at("0.0.0.0:7")).is_err() && good.check_contact(there).is_ok());
         let closed = Opening { key: Some([1; 32]), ..good.clone() };
         assert!(!closed.is_open(there, there));
         // Only who knows the key, or has a token for this peer, connects; strangers aren't told what differs.

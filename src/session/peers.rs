@@ -10,8 +10,9 @@ use core::net::SocketAddr;
 use std::any::Any;
 
 use super::feature::{Feature, Moment};
+use super::lockstep_worlds::LockstepWorlds;
 use super::peer_links::{MARK, OUT, link_end, pass_of, ticket_in};
-use super::protocol::{PEERS, peer_channels};
+use super::protocol::{CORE, PEERS};
 use super::settings::{self, Setting};
 use crate::endpoint::{DEVELOPMENT_ADDRESS, Detail, Event, Goodbye, Host, PeerHandle};
 use crate::mesh::{self, Action, Happening, LeaveReason, LinkEnd, Mesh, Message, Ticket, bit, is_dialable};
@@ -20,7 +21,7 @@ use crate::rendezvous::lobby_code;
 use crate::rng::Entropy;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
-use crate::transport::{self, Connection, OpaqueBody, Received, SendOptions};
+use crate::transport::{self, Connection, OpaqueBody, Protocol, Received, SendOptions};
 use crate::wire::{BitReader, BitSink, BitWriter};
 
 /// A game core whose packets players exchange: lockstep or rollback. It has acks of its own, as its packets may be
@@ -68,7 +69,7 @@ const MIN_CORE_BITS: usize = 64;
 /// A peer's half of its session.
 pub struct PeerPart {
     pub(super) mesh: Mesh,
-    entropy: Box<dyn Entropy + Send>,
+    pub(super) entropy: Box<dyn Entropy + Send>,
     /// The wall clock at the newest instant at which it was read: a suspended machine's monotonic clock stands still.
     unix: (Instant, UnixSeconds),
     pub(super) config: PeerConfig,
@@ -85,12 +86,16 @@ pub struct PeerPart {
     told: Vec<Happening>,
     links: Vec<Event>,
     payloads: Vec<(PeerHandle, usize, Received)>,
+    /// The first of its channels, and the type of its messages.
+    wire: Option<(usize, u16)>,
     /// The newest token for the master's server.
     pub(super) seat: Option<ConnectToken>,
     /// The players who were sent tokens for this peer's server.
     pub(super) seated: Vec<(u8, u32)>,
     /// The worlds of a hosted game that are under way: their numbers and receivers.
     pub(super) worlds: Vec<(PeerHandle, u64, u8)>,
+    /// The worlds of a lockstep game that came.
+    pub(super) lockstep_worlds: LockstepWorlds,
 }
 
 /// The settings for dialling.
@@ -141,13 +146,21 @@ impl PeerPart {
             told: Vec::new(),
             links: Vec::new(),
             payloads: Vec::new(),
+            wire: None,
             seat: None,
             seated: Vec::new(),
             worlds: Vec::new(),
+            lockstep_worlds: LockstepWorlds::default(),
         };
         // A host is in its game from the first tick on.
         part.hear(now);
         part
+    }
+
+    /// Looks up its channels in the protocol of its links.
+    pub(super) fn attach(&mut self, protocol: &Protocol) {
+        let channels = protocol.channels_of(PEERS).map(|channels| channels.start);
+        self.wire = channels.zip(protocol.type_of(PEERS));
     }
 
     /// The mesh: who is in the game, and who is the master.
@@ -287,7 +300,7 @@ impl PeerPart {
         channel: usize,
         received: &Received,
     ) -> Result<(), String> {
-        if peer_channels(host.protocol()).is_some_and(|(_, core)| core == channel) {
+        if self.wire.is_some_and(|(first, _)| first + CORE == channel) {
             let player = self.players.iter().find(|player| player.handle == peer && !player.over);
             let (Some(player), Some(core)) = (player, &mut self.core) else { return Ok(()) };
             let mut reader = OpaqueBody::read(&received.body).reader();
@@ -356,9 +369,7 @@ impl PeerPart {
     }
 
     fn send(&mut self, now: Instant, host: &mut Host, link: u64, message: &Message, out: &mut Datagrams) {
-        let protocol = host.protocol();
-        let (channels, message_type) = (peer_channels(protocol), protocol.type_of(PEERS));
-        let (Some((channel, _)), Some(message_type)) = (channels, message_type) else { return };
+        let Some((channel, message_type)) = self.wire else { return };
         let bytes = message.write();
         let mut writer = BitWriter::with_buffer(Vec::with_capacity(bytes.len() + 8));
         bytes.iter().for_each(|byte| writer.bits(u64::from(*byte), 8));
@@ -522,9 +533,9 @@ impl Feature for PeerPart {
     }
 
     /// Marks the players for whom the core may have a packet.
-    fn want(&mut self, _: Instant, host: &mut Host) {
+    fn want(&mut self, _: Instant, host: &mut Host, channel: usize) {
         self.unfilled = 0;
-        let (Some((_, channel)), Some(core)) = (peer_channels(host.protocol()), &self.core) else { return };
+        let (channel, Some(core)) = (channel + CORE, &self.core) else { return };
         let patience = core.ack_patience();
         for player in self.players.iter().filter(|player| !player.over) {
             let Some(connection) = host.connection_mut(player.handle) else { continue };

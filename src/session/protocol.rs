@@ -11,6 +11,9 @@ pub(super) const GHOSTS: &str = "ghosts";
 pub(super) const TIME: &str = "time";
 pub(super) const PEERS: &str = "peers";
 
+/// The place of the game core's channel among those of peers, behind their messages' channel.
+pub(super) const CORE: usize = 1;
+
 /// The maximum that ghosts write into one packet: the room of a datagram.
 const MAX_GHOST_BYTES: usize = 1_200;
 
@@ -91,14 +94,9 @@ pub fn ghost_channel(protocol: &Protocol) -> Option<usize> {
     protocol.channels_of(GHOSTS).map(|channels| channels.start)
 }
 
-/// The channel of inputs and of the server's time, if the protocol has a time.
-pub fn time_channel(protocol: &Protocol) -> Option<usize> {
-    protocol.channels_of(TIME).map(|channels| channels.start)
-}
-
-/// The channels of peers' messages and of a game core, if peers may play the game.
-pub fn peer_channels(protocol: &Protocol) -> Option<(usize, usize)> {
-    protocol.channels_of(PEERS).map(|channels| (channels.start, channels.start + 1))
+/// Whether peers may play the game.
+pub fn has_peers(protocol: &Protocol) -> bool {
+    protocol.channels_of(PEERS).is_some()
 }
 
 #[cfg(test)]
@@ -114,8 +112,8 @@ mod tests {
             whole.extended(time(&ServerTime { rate, input: None })).unwrap().extended(peers()).unwrap()
         };
         let between = between_players(&hosted(60)).unwrap();
-        assert_eq!((ghost_channel(&between), time_channel(&between)), (None, None));
-        assert_eq!((between.chunk_channel(), peer_channels(&between)), (Some(1), Some((2, 3))));
+        assert_eq!((between.channels_of(GHOSTS), between.channels_of(TIME)), (None, None));
+        assert_eq!((between.chunk_channel(), between.channels_of(PEERS)), (Some(1), Some(2..4)));
         assert_eq!(
             (between.type_of(PEERS), between.takes(0, 0), between.takes(2, 0)),
             (Some(1), true, false)

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::endpoint::{Event, Inbox, PeerHandle, PeerStats};
 use crate::mesh::Happening;
 use crate::transport::chunks::ChunkEvent;
-use crate::transport::{Notification, PacketNotification, Unread};
+use crate::transport::{Notification, Unread};
 
 /// Everything that arrived since the last tick.
 #[derive(Default)]
@@ -19,8 +19,6 @@ pub struct Tick {
     pub chunks: Vec<(PeerHandle, ChunkEvent)>,
     /// Notifications about messages, peer by peer, each peer's in packet order.
     pub notifications: Vec<(PeerHandle, Notification)>,
-    /// Notifications about packets, in the same order, if the configuration asks for them.
-    pub packet_notifications: Vec<(PeerHandle, PacketNotification)>,
     /// Connections that came up or ended, in order. Nothing else in this tick is from these peers: all their messages
     /// are in ticks after their first event and before their last.
     pub events: Vec<Event>,
@@ -32,11 +30,8 @@ pub struct Tick {
 
 impl Tick {
     pub fn is_empty(&self) -> bool {
-        let Tick { unread, chunks, notifications, packet_notifications, events, players, .. } = self;
-        let rest = unread.is_empty()
-            && chunks.is_empty()
-            && notifications.is_empty()
-            && packet_notifications.is_empty();
+        let Tick { unread, chunks, notifications, events, players, .. } = self;
+        let rest = unread.is_empty() && chunks.is_empty() && notifications.is_empty();
         rest && events.is_empty() && players.is_empty() && !self.inbox.has_any()
     }
 
@@ -46,7 +41,6 @@ impl Tick {
         self.inbox.note_peers(&mut peers);
         peers.extend(self.chunks.iter().map(|(peer, _)| *peer));
         peers.extend(self.notifications.iter().map(|(peer, _)| *peer));
-        peers.extend(self.packet_notifications.iter().map(|(peer, _)| *peer));
         peers.extend(self.events.iter().map(Event::peer));
         peers
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::feature::{Feature, Moment};
-use super::protocol::{ServerTime, TIME, time_channel};
+use super::protocol::{ServerTime, TIME};
 use crate::endpoint::{Dial, Event, Host, PeerHandle};
 use crate::replication::{Mirror, PacketTime, Publisher};
 use crate::store::sequence::ahead;
@@ -225,8 +225,7 @@ impl Feature for Timing {
         }
     }
 
-    fn want(&mut self, now: Instant, host: &mut Host) {
-        let Some(channel) = time_channel(host.protocol()) else { return };
+    fn want(&mut self, now: Instant, host: &mut Host, channel: usize) {
         let mut want = |peer, bits| {
             // A peer that is about to leave gets nothing more.
             host.connection_mut(peer).is_some_and(|connection| connection.want(channel, bits).is_ok())

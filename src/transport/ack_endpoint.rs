@@ -13,9 +13,9 @@ use super::error::ConfigError;
 use super::ledger::acks::{AckCounters, Acked, Acks, FullHeader, NotNew, RttSampling};
 use super::ledger::estimate::Stats;
 pub use super::packet::AckEndpointConfig;
+use super::packet::HeaderKind;
 use super::packet::fragment::{FRAGMENT_HEADER_SIZE, Fragment, FragmentError, Reassembly, split};
-use super::packet::header::{Header, HeaderError};
-use super::packet::{Estimation, HeaderKind};
+use super::packet::header::HeaderError;
 use crate::store::counters::counters;
 use crate::time::Instant;
 use core::fmt;
@@ -49,19 +49,6 @@ pub enum DropReason {
     /// A packet that is not new.
     NotNew(NotNew),
 }
-
-impl fmt::Display for DropReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            DropReason::TooLarge => f.write_str("The datagram is longer than any the peer may send."),
-            DropReason::Header(error) => error.fmt(f),
-            DropReason::Fragment(error) => error.fmt(f),
-            DropReason::NotNew(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for DropReason {}
 
 counters! {
     /// The counters of an endpoint.
@@ -179,7 +166,6 @@ impl<'p> OutgoingPacket<'p> {
 pub struct Incoming<'d> {
     header: FullHeader,
     payload: Payload<'d>,
-    packet_bytes: u32,
 }
 
 #[derive(Debug)]
@@ -260,19 +246,9 @@ impl<T: Default> AckEndpoint<T> {
         &self.acks
     }
 
-    // See `Acks::remember_received`.
-    pub fn remember_received(&mut self, packets: usize) {
-        self.acks.remember_received(packets);
-    }
-
     /// The same as [`AckEndpoint::acks`], for changes.
     pub(super) fn acks_mut(&mut self) -> &mut Acks<T> {
         &mut self.acks
-    }
-
-    /// Takes acks that reach further back than a header's.
-    pub fn ack_range(&mut self, newest: u64, oldest: u64, acked: &mut Vec<Acked>) {
-        self.acks.ack_range(newest, oldest, acked);
     }
 
     /// The number of the next packet sent.
@@ -309,13 +285,8 @@ impl<T: Default> AckEndpoint<T> {
         note: T,
     ) -> Option<T> {
         self.counters.fragments_sent += fragments as u64;
-        let wire_bytes = match self.config.acks.estimation {
-            Estimation::Standard => self.on_the_wire(1, payload_bytes),
-            Estimation::Recent => self.on_the_wire(
-                fragments.max(1),
-                fragments * FRAGMENT_HEADER_SIZE + self.config.header.size(header) + payload_bytes,
-            ),
-        };
+        let headers = fragments * FRAGMENT_HEADER_SIZE + self.config.header.size(header);
+        let wire_bytes = self.on_the_wire(fragments.max(1), headers + payload_bytes);
         self.acks.track_sent(now, wire_bytes, note)
     }
 
@@ -359,7 +330,7 @@ impl<T: Default> AckEndpoint<T> {
         acked: &mut Vec<Acked>,
     ) {
         let header = incoming.header;
-        self.acks.record_received(now, header.sequence, incoming.packet_bytes);
+        self.acks.record_received(header.sequence);
         if header.skipped > 0 {
             self.acks.record_skipped(header.sequence.wrapping_sub(header.skipped.into())..header.sequence);
         }
@@ -428,8 +399,7 @@ impl<T: Default> AckEndpoint<T> {
         let (header, payload) =
             self.config.header.read(number, datagram, newest).map_err(DropReason::Header)?;
         self.check(header, payload.len())?;
-        let packet_bytes = self.on_the_wire(1, datagram.len());
-        Ok(Some(Incoming { header, payload: Payload::Datagram(payload), packet_bytes }))
+        Ok(Some(Incoming { header, payload: Payload::Datagram(payload) }))
     }
 
     fn parse_fragment(
@@ -451,8 +421,7 @@ impl<T: Default> AckEndpoint<T> {
             self.reassembly.recycle(complete.payload);
             return Err(reason);
         }
-        let packet_bytes = self.on_the_wire(1, Header::from(header).size() + bytes);
-        Ok(Some(Incoming { header, payload: Payload::Reassembled(complete.payload), packet_bytes }))
+        Ok(Some(Incoming { header, payload: Payload::Reassembled(complete.payload) }))
     }
 
     fn check(&self, header: FullHeader, payload_bytes: usize) -> Result<(), DropReason> {

@@ -18,7 +18,7 @@ pub struct ConfigError {
 
 impl ConfigError {
     /// An error about `field`, unless its value is `valid`.
-    pub(super) fn unless(
+    pub(crate) fn unless(
         valid: bool,
         field: &'static str,
         value: impl fmt::Display,

@@ -21,7 +21,6 @@ mod connection;
 mod direct_tables;
 mod error;
 mod framing;
-pub mod good_bad;
 mod ledger;
 mod message;
 mod message_window;
@@ -30,14 +29,13 @@ mod pacing;
 pub mod packet;
 mod parts;
 mod peer_clock;
-mod peer_pace;
 pub mod protocol;
 mod stream;
 mod windowed_min;
 
 pub use ack_endpoint::EndpointCounters as PacketCounters;
 pub use candidates::{Attribute, Column, ScoreError};
-pub use congestion::{AdaptiveConfig, CongestionConfig};
+pub use congestion::CongestionConfig;
 pub use connection::{Connection, ConnectionConfig, End, Read, Scratch, Unread, Violation};
 pub use direct_tables::DirectTables;
 pub use error::{ConfigError, SendError};
@@ -46,7 +44,7 @@ pub use framing::{
     alone_bits, begin_alone, read_alone, write_alone,
 };
 pub use ledger::estimate::Stats as PacketStats;
-pub use ledger::{Notification, PacketNotification, acks, estimate};
+pub use ledger::{Notification, acks, estimate};
 pub use message::{Block, Message, OpaqueBody, Received, SendOptions};
 pub use outlet::Outlet;
 pub use pacing::{BudgetConfig, RateConfig};

@@ -90,11 +90,6 @@ impl Budget {
         self.pacer.spend(bytes as f64);
     }
 
-    /// Cancels debt beyond a burst: for owners who can't keep others from spending.
-    pub(crate) fn clear_debt(&mut self) {
-        self.pacer.credit = self.pacer.credit.max(-self.config.burst_bytes);
-    }
-
     /// When another packet may go.
     pub(crate) fn next(&self) -> Instant {
         self.pacer.next(self.config.bytes_per_second)

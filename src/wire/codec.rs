@@ -2,7 +2,6 @@
 //! comparison and a few shifts.
 
 use super::column::cell;
-use super::common::Common;
 use super::direction::{Octahedral, SignedThree, SmallestThree, normalized};
 use super::transform::{self, Transform, read_steps, step_of, steps_of, write_steps};
 use super::value::single;
@@ -60,6 +59,15 @@ pub(super) enum Codec {
     SignedRotation,
     Transform(Box<Transform>),
     Common(Box<Common>),
+}
+
+/// A field's codec with one or two common values.
+#[derive(Clone, Debug)]
+pub(super) struct Common {
+    pub(super) item: Codec,
+    /// Bits of an encoded value.
+    pub(super) bits: u32,
+    pub(super) words: Box<[u128]>,
 }
 
 impl Codec {

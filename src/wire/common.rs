@@ -4,18 +4,9 @@
 //! Promises: values are compared as on the wire, after quantizing. There is one form for each: a reader refuses a
 //! common value written out.
 
-use super::codec::Codec;
+use super::codec::{Codec, Common};
 use super::transform::Word;
 use super::{BitReader, BitSink, Column, ParameterError, ReadError, Value, ValueError};
-
-/// A field's codec with one or two common values.
-#[derive(Clone, Debug)]
-pub(super) struct Common {
-    item: Codec,
-    /// Bits of an encoded value.
-    bits: u32,
-    words: Box<[u128]>,
-}
 
 impl Common {
     pub(super) fn new(item: Codec, words: &[u128]) -> Result<Self, ParameterError> {

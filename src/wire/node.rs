@@ -14,10 +14,11 @@
 
 use super::codec::{Codec, point, put};
 use super::column::cell;
-use super::order::{self, Order};
+use super::plain::Group;
+use super::slots::Slots;
 use super::{
-    BitReader, BitSink, Column, Kind, MAX_DEPTH, MAX_LENGTH, ParameterError, ReadError, Schema, Value,
-    ValueError, bit_len,
+    BitReader, BitSink, Column, Kind, MAX_DEPTH, MAX_LENGTH, ParameterError, ReadError, Value, ValueError,
+    bit_len,
 };
 
 #[derive(Clone, Debug)]
@@ -61,11 +62,41 @@ pub struct Union {
     variants: Box<[Node]>,
 }
 
+/// The key by which items rise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Free,
+    Rising,
+    Keys,
+}
+
 /// Values of some of `slots` slots.
 #[derive(Clone, Debug)]
 pub struct Sparse {
     item: Node,
     slots: u32,
+}
+
+/// A named field with its place in the row. [`super::Schema::new`] makes these.
+#[derive(Clone, Debug)]
+pub struct Field {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) offset: usize,
+    pub(super) node: Node,
+}
+
+/// The fields of a message class, ready to run.
+#[derive(Clone, Debug)]
+pub struct Schema {
+    pub(super) fields: Box<[Field]>,
+    pub(super) groups: Box<[Group]>,
+    pub(super) row_size: usize,
+    pub(super) alignment: usize,
+    pub(super) spread: usize,
+    pub(super) points: bool,
+    pub(super) min_bits: usize,
+    pub(super) max_bits: usize,
 }
 
 impl Node {
@@ -91,7 +122,7 @@ impl Node {
             })),
             Kind::Set { max, item } => {
                 let item = Node::of_many(item, depth + 1)?;
-                if !order::has_order(&item) {
+                if !item.has_order() {
                     return Err(ParameterError::NoOrder);
                 }
                 Node::List(Box::new(List { item, max: *max, order: Order::Rising }))
@@ -100,7 +131,7 @@ impl Node {
                 let entry = [("key", key), ("value", item)];
                 let fields = entry.map(|(name, kind)| (name.to_owned(), (**kind).clone())).to_vec();
                 let item = Node::of_many(&Kind::Nested { fields }, depth + 1)?;
-                if !order::has_keys(&item) {
+                if !item.has_keys() {
                     return Err(ParameterError::NoOrder);
                 }
                 Node::List(Box::new(List { item, max: *max, order: Order::Keys }))
@@ -359,7 +390,7 @@ impl List {
 
     /// Whether items are in the order that they must have.
     fn is_rising(&self, body: &[u8], from: usize, count: usize) -> bool {
-        self.order == Order::Free || order::is_rising(self, body, from, count)
+        self.order == Order::Free || self.rises(body, from, count)
     }
 
     /// The order of the items.
@@ -473,51 +504,6 @@ impl Sparse {
         };
         let most = (0..=self.slots).map(most).max().unwrap_or(0);
         (count_bits, most.saturating_add(count_bits))
-    }
-}
-
-/// The indices of a sparse array's entries, rising: each in the bits that tell the places apart where it can be.
-#[derive(Clone, Copy, Debug)]
-pub struct Slots {
-    /// The lowest index that the next entry can have.
-    next: u64,
-    left: u64,
-    slots: u64,
-}
-
-impl Slots {
-    /// How far the next index can be above the lowest: each entry after it needs a slot too.
-    fn span(&self) -> u64 {
-        self.slots.saturating_sub(self.next).saturating_sub(self.left)
-    }
-
-    /// Writes the next index.
-    ///
-    /// # Errors
-    /// When it is not above the one before, or leaves too few slots for those to come.
-    pub fn write<S: BitSink + ?Sized>(&mut self, index: i128, sink: &mut S) -> Result<(), ValueError> {
-        let (lo, span) = (i128::from(self.next), self.span());
-        let gap = index.checked_sub(lo).and_then(|gap| u64::try_from(gap).ok()).filter(|gap| *gap <= span);
-        let Some(gap) = gap.filter(|_| self.left > 0) else {
-            return Err(ValueError::OutOfRange { value: index, lo, hi: lo + i128::from(span) });
-        };
-        if let n @ 1.. = bit_len(span) {
-            sink.bits(gap, n);
-        }
-        self.advance(gap);
-        Ok(())
-    }
-
-    fn read(&mut self, reader: &mut BitReader<'_>) -> Result<u64, ReadError> {
-        let gap = reader.offset(self.span())?;
-        let index = self.next + gap;
-        self.advance(gap);
-        Ok(index)
-    }
-
-    fn advance(&mut self, gap: u64) {
-        self.next += gap + 1;
-        self.left = self.left.saturating_sub(1);
     }
 }
 

@@ -5,16 +5,8 @@
 
 use core::cmp::Ordering;
 
-use super::node::List;
+use super::node::{List, Order};
 use super::{BitReader, BitSink, Column, Node, Value, ValueError};
-
-/// The key by which items rise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    Free,
-    Rising,
-    Keys,
-}
 
 /// Why items can't be written.
 #[derive(Debug)]
@@ -25,42 +17,38 @@ pub enum ItemsError {
     Value(ValueError),
 }
 
-pub(super) fn has_order(node: &Node) -> bool {
-    match node {
-        Node::Leaf(leaf) => !matches!(
-            leaf.column(),
-            Column::Float32 | Column::Float64 | Column::Singles(_) | Column::Doubles(_)
-        ),
-        Node::Optional(optional) => has_order(optional.item()),
-        Node::Nested(schema) => schema.fields().iter().all(|field| has_order(field.node())),
-        Node::List(_) | Node::Sparse(_) | Node::Union(_) => false,
+impl Node {
+    pub(super) fn has_order(&self) -> bool {
+        match self {
+            Node::Leaf(leaf) => !matches!(
+                leaf.column(),
+                Column::Float32 | Column::Float64 | Column::Singles(_) | Column::Doubles(_)
+            ),
+            Node::Optional(optional) => optional.item().has_order(),
+            Node::Nested(schema) => schema.fields().iter().all(|field| field.node().has_order()),
+            Node::List(_) | Node::Sparse(_) | Node::Union(_) => false,
+        }
     }
-}
 
-/// Whether the first field of an entry is in an order.
-pub(super) fn has_keys(entry: &Node) -> bool {
-    key(entry).is_some_and(has_order)
-}
-
-fn key(entry: &Node) -> Option<&Node> {
-    match entry {
-        // The first field of a row lies where the row does.
-        Node::Nested(schema) => schema.fields().first().map(super::Field::node),
-        _ => None,
+    /// Whether the first field of an entry is in an order.
+    pub(super) fn has_keys(&self) -> bool {
+        self.key().is_some_and(Node::has_order)
     }
-}
 
-/// Whether the items of a list rise that start at `from`.
-pub(super) fn is_rising(list: &List, body: &[u8], from: usize, count: usize) -> bool {
-    let at = |i: usize| from.saturating_add(i.saturating_mul(list.stride()));
-    (1..count).all(|i| compare_items(list, body, at(i - 1), at(i)) == Some(Ordering::Less))
+    fn key(&self) -> Option<&Node> {
+        match self {
+            // The first field of a row lies where the row does.
+            Node::Nested(schema) => schema.fields().first().map(super::Field::node),
+            _ => None,
+        }
+    }
 }
 
 fn compare_items(list: &List, body: &[u8], a: usize, b: usize) -> Option<Ordering> {
     match list.order() {
         Order::Free => Some(Ordering::Less),
         Order::Rising => compare(list.item(), body, a, b),
-        Order::Keys => compare(key(list.item())?, body, a, b),
+        Order::Keys => compare(list.item().key()?, body, a, b),
     }
 }
 
@@ -96,6 +84,12 @@ fn compare(node: &Node, body: &[u8], a: usize, b: usize) -> Option<Ordering> {
 }
 
 impl List {
+    /// Whether the items rise that start at `from`.
+    pub(super) fn rises(&self, body: &[u8], from: usize, count: usize) -> bool {
+        let at = |i: usize| from.saturating_add(i.saturating_mul(self.stride()));
+        (1..count).all(|i| compare_items(self, body, at(i - 1), at(i)) == Some(Ordering::Less))
+    }
+
     /// Writes items, given in any order as each one's own bytes with their number of bits.
     ///
     /// # Errors

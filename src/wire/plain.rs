@@ -5,7 +5,7 @@
 //! caller repeats field by field to find it.
 
 use super::column::cell;
-use super::{BitReader, BitSink, Field};
+use super::{BitReader, BitSink};
 
 /// A number of a row.
 #[derive(Clone, Copy, Debug)]
@@ -51,15 +51,15 @@ pub(super) enum Group {
 const MIN_COPIED: usize = 12;
 
 impl Group {
-    /// Groups the fields, each group as large as possible.
-    pub(super) fn of(fields: &[Field]) -> Box<[Group]> {
+    /// Groups fields, given by what they are where they are plain, each group as large as possible.
+    pub(super) fn of(fields: &[Option<Plain>]) -> Box<[Group]> {
         let mut groups: Vec<Group> = Vec::new();
         let mut copied = 0;
         for (index, field) in fields.iter().enumerate() {
             if index < copied {
                 continue;
             }
-            let Some(plain) = field.plain() else {
+            let Some(plain) = *field else {
                 groups.push(Group::Other(index));
                 continue;
             };
@@ -82,10 +82,10 @@ impl Group {
 }
 
 /// How many fields from the first on can be copied as one, and their bytes.
-fn run_of_copies(fields: &[Field]) -> (usize, usize) {
+fn run_of_copies(fields: &[Option<Plain>]) -> (usize, usize) {
     let mut run = (0, 0);
     let mut next = None;
-    for plain in fields.iter().map_while(Field::plain) {
+    for plain in fields.iter().map_while(Option::as_ref) {
         if !plain.is_copy() || next.is_some_and(|next| plain.at != next) {
             break;
         }

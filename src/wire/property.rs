@@ -13,10 +13,9 @@
 //! Promises: words written whole are bit for bit what the value takes in a message. Refuses, when reading, what no
 //! value has. What is refused may have changed the words that were to be read: read into others than those in use.
 
-use super::field::Field;
 use super::node::Leaf;
 use super::words::{Metric, WordRange};
-use super::{BitReader, BitSink, Kind, Measure, Node, ReadError, ValueError};
+use super::{BitReader, BitSink, Field, Kind, Measure, Node, ReadError, ValueError};
 
 /// A field with the words of its values.
 #[derive(Clone, Debug)]

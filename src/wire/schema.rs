@@ -15,25 +15,12 @@
 
 use super::plain::{self, Group};
 use super::{
-    BitReader, BitSink, Field, Kind, MAX_FIELDS, MAX_TAIL_BYTES, Node, ParameterError, ReadError,
+    BitReader, BitSink, Field, Kind, MAX_FIELDS, MAX_TAIL_BYTES, Node, ParameterError, ReadError, Schema,
     SchemaError, ValueError, runs,
 };
 
 use core::fmt::Write;
 use std::collections::HashSet;
-
-/// The fields of a message class, ready to run.
-#[derive(Clone, Debug)]
-pub struct Schema {
-    fields: Box<[Field]>,
-    groups: Box<[Group]>,
-    row_size: usize,
-    alignment: usize,
-    spread: usize,
-    points: bool,
-    min_bits: usize,
-    max_bits: usize,
-}
 
 impl Schema {
     /// Compiles fields, in their order on the wire. No fields is a schema too: a message that only happens.
@@ -76,7 +63,7 @@ impl Schema {
         }
         let row_size = end.next_multiple_of(alignment);
         let fields: Box<[Field]> = fields.into();
-        let groups = Group::of(&fields);
+        let groups = Group::of(&fields.iter().map(Field::plain).collect::<Vec<_>>());
         let mut schema =
             Schema { fields, groups, row_size, alignment, spread, points: false, min_bits, max_bits };
         schema.points = runs::any(&schema);

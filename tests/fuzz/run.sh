@@ -15,7 +15,7 @@ shift || true
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
     targets=(bits schema netcode fresh connected packets calls slices acks virtual_connection words atomic ghosts inputs requests
-        mesh hosting lockstep rollback rendezvous saved)
+        mesh hosting lockstep rollback rendezvous saved rooms reconnect)
 fi
 
 cargo +nightly fuzz build --fuzz-dir . --sanitizer none

@@ -246,37 +246,3 @@ def test_a_key_beyond_the_channel_is_named() -> None:
 def test_channels_say_their_share() -> None:
     channel = tw.sequenced("positions", strict=True, weight=7)
     assert (channel.kind, channel.name, channel.strict, channel.weight) == ("sequenced", "positions", True, 7)
-
-
-def test_the_fate_of_each_packet_is_told_once_in_order() -> None:
-    network = tw.testing.SimulatedNetwork(seed=3, conditions=BAD)
-    protocol = make_protocol(channels=[tw.unreliable()])
-    server = tw.Server(
-        "127.0.0.1:40000", protocol, network=network, tuning=tw.Tuning(packet_notifications=True)
-    )
-    client = tw.Client.connect(server.address, protocol, network=network)
-    advance(network, server, client, seconds=2)
-    server.receive()
-    sequences: list[int] = []
-    delivered: list[bool] = []
-    for tick in range(300):
-        server.send(server.clients[0], Move(tick, 0, 0.0))
-        network.advance(1 / 60)
-        client.receive()
-        client.flush()
-        packets = server.receive().packets
-        server.flush()
-        assert set(packets.slot) <= {0}
-        sequences += packets.sequence
-        delivered += packets.delivered
-    assert len(sequences) > 200
-    assert sequences == list(range(sequences[0], sequences[0] + len(sequences)))
-    assert 0.5 < sum(delivered) / len(delivered) < 0.9
-
-
-def test_fates_of_packets_are_kept_where_they_are_asked_for() -> None:
-    _, server, client = pair(tw.unreliable(), None)
-    for inbox in (server.receive(), client.receive()):
-        with pytest.raises(AttributeError, match="packet_notifications=True"):
-            _ = inbox.packets
-        assert not hasattr(inbox, "packets")

@@ -190,7 +190,7 @@ def test_chunks_arrive_in_the_order_in_which_they_were_queued() -> None:
 
 
 def test_messages_go_first() -> None:
-    slow = tw.transfer.Congestion.fixed(200_000, 4000)
+    slow = tw.transfer.Congestion(max_bytes_per_second=200_000)
     pair = Pair(
         tw.Conditions(latency=0.05), transfers=tw.transfer.Transfers(memory=16 * MIB, congestion=slow)
     )
@@ -570,7 +570,7 @@ def test_a_paused_transfer_stands_still_and_goes_on_with_the_rest(by: str) -> No
     pair = Pair(
         tw.Conditions(latency=0.03),
         transfers=tw.transfer.Transfers(
-            memory=16 * MIB, congestion=tw.transfer.Congestion.fixed(1_000_000, 30_000)
+            memory=16 * MIB, congestion=tw.transfer.Congestion(max_bytes_per_second=1_000_000)
         ),
     )
     data = content(1, 4_000_000)
@@ -906,12 +906,10 @@ def test_with_a_thread_chunks_go_while_the_game_is_busy() -> None:
 # --- how fast ---
 
 
-def test_a_fixed_rate_is_kept() -> None:
+def test_a_bounded_rate_is_kept() -> None:
+    rate = tw.transfer.Congestion(min_bytes_per_second=100_000, max_bytes_per_second=100_000)
     pair = Pair(
-        tw.Conditions(latency=0.02),
-        transfers=tw.transfer.Transfers(
-            memory=16 * MIB, congestion=tw.transfer.Congestion.fixed(100_000, 5_000)
-        ),
+        tw.Conditions(latency=0.02), transfers=tw.transfer.Transfers(memory=16 * MIB, congestion=rate)
     )
     transfer = pair.to_client(content(1, MIB))
     for _ in range(300):
@@ -922,10 +920,10 @@ def test_a_fixed_rate_is_kept() -> None:
     assert pair.server.stats(pair.handle).bulk_rate == 100_000
 
 
-def test_the_adaptive_rate_has_a_bound_and_the_modes_hold_for_all_packets() -> None:
+def test_the_rate_has_a_bound() -> None:
     pair = Pair(
         transfers=tw.transfer.Transfers(
-            memory=16 * MIB, congestion=tw.transfer.Congestion.adaptive(max_bytes_per_second=50_000)
+            memory=16 * MIB, congestion=tw.transfer.Congestion(max_bytes_per_second=50_000)
         )
     )
     transfer = pair.to_client(content(1, MIB))
@@ -934,29 +932,21 @@ def test_the_adaptive_rate_has_a_bound_and_the_modes_hold_for_all_packets() -> N
     advance(pair.network, pair.server, pair.client, seconds=5)
     assert transfer.bytes_done - before == pytest.approx(5 * 47_500, rel=0.1)
     assert pair.server.stats(pair.handle).bulk_rate <= 50_000
-    pair = Pair(
-        transfers=tw.transfer.Transfers(
-            memory=16 * MIB, congestion=tw.transfer.Congestion.good_bad(good_packets_per_second=20)
-        )
-    )
-    transfer = pair.to_client(content(1, MIB))
-    advance(pair.network, pair.server, pair.client, seconds=5)
-    assert 10 * SLICE < transfer.bytes_done <= 110 * SLICE
 
 
 def test_the_rate_changes_while_chunks_go() -> None:
     pair = Pair()
     transfer = pair.to_client(content(1, 3_000_000))
     for rate in (100_000, 300_000):
-        assert pair.server.set_congestion(tw.transfer.Congestion.fixed(rate, 10_000), pair.handle)
+        assert pair.server.set_congestion(tw.transfer.Congestion(max_bytes_per_second=rate), pair.handle)
         before = pair.server.stats(pair.handle).chunks.bytes_sent
         for _ in range(120):
             pair.tick()
         assert pair.server.stats(pair.handle).chunks.bytes_sent - before == pytest.approx(2 * rate, rel=0.25)
-    assert pair.server.set_congestion(tw.transfer.Congestion.adaptive())
+    assert pair.server.set_congestion(tw.transfer.Congestion())
     pair.until(lambda: transfer.over)
-    pair.client.set_congestion(tw.transfer.Congestion.fixed(5000, 3000))
-    assert pair.client.stats.bulk_rate == 5000
+    pair.client.set_congestion(tw.transfer.Congestion(max_bytes_per_second=5000))
+    assert pair.client.stats.bulk_rate <= 5000
     with pytest.raises(TypeError, match="Congestion"):
         pair.server.set_congestion(5)  # type: ignore[arg-type]
 
@@ -964,14 +954,12 @@ def test_the_rate_changes_while_chunks_go() -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: tw.transfer.Congestion.adaptive(max_bytes_per_second=1.0), "max_bytes_per_second"),
+        (lambda: tw.transfer.Congestion(max_bytes_per_second=1.0), "max_bytes_per_second"),
         (
-            lambda: tw.transfer.Congestion.adaptive(initial_bytes=0),
+            lambda: tw.transfer.Congestion(initial_bytes=0),
             "initial_bytes must be 1 to 4294967295, not 0",
         ),
-        (lambda: tw.transfer.Congestion.fixed(-1.0, 5_000), "bytes_per_second"),
-        (lambda: tw.transfer.Congestion.good_bad(bad_rtt=-1.0), "bad_rtt"),
-        (lambda: tw.transfer.Congestion.good_bad(good_packets_per_second=0.0), "packets_per_second"),
+        (lambda: tw.transfer.Congestion(min_bytes_per_second=-1.0), "min_bytes_per_second"),
     ],
 )
 def test_wrong_rates_are_named(make: Callable[[], object], sentence: str) -> None:
@@ -980,9 +968,7 @@ def test_wrong_rates_are_named(make: Callable[[], object], sentence: str) -> Non
 
 
 def test_congestion_shows_what_it_is() -> None:
-    assert repr(tw.transfer.Congestion.fixed(1000, 5000)) == "<Congestion fixed, 1000 bytes/s>"
-    assert repr(tw.transfer.Congestion.adaptive()) == "<Congestion adaptive, 4000 to 125000000 bytes/s>"
-    assert repr(tw.transfer.Congestion.good_bad()) == "<Congestion good_bad, 30 or 10 packets/s>"
+    assert repr(tw.transfer.Congestion()) == "<Congestion: 4000 to 125000000 bytes/s>"
 
 
 def test_the_example_in_the_docstring_is_right() -> None:

@@ -112,7 +112,7 @@ def test_the_text_of_an_alias_stands_below_it(module: str) -> None:
 EXPLAINED = [
     *("Server", "Client", "Client.connect", "ConnectToken.generate", "Protocol", "Capture", "Conditions"),
     *("SimulatedNetwork", "SimulatedNetwork.set_conditions", "SimulatedNetwork.schedule"),
-    *("Proxy", "Proxy.set_conditions", "Congestion.adaptive", "Congestion.fixed", "Congestion.good_bad"),
+    *("Proxy", "Proxy.set_conditions", "Congestion"),
     *("reliable_ordered", "reliable_unordered", "unreliable", "sequenced", "redundant", "latest", "payload"),
     *(f"Server.{name}" for name in ("send", "send_payload", "send_chunk")),
     *(f"Server.{name}" for name in ("forget", "disconnect", "close")),

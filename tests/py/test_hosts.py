@@ -163,6 +163,11 @@ def test_the_game_goes_on_when_its_host_is_killed(seed: int) -> None:
         assert change.age is not None
         assert change.age < TIMEOUT + 2.5
         assert len(seat.player.howls) == len(set(seat.player.howls)), "each kill is heard of once"
+        # It plays as before: hardly corrected, and it hits what it sees.
+        shots = host.game.shots[seat.player.name]
+        assert seat.player.body.corrections <= 100, "of 3,600 ticks"
+        assert len(shots) > 50
+        assert sum(shots) >= 0.85 * len(shots)
     check_worlds(host, others)
 
 

@@ -185,6 +185,21 @@ def test_nobody_answers_and_another_protocol() -> None:
     assert game.names(0) == ["peer 0"]
 
 
+def test_peers_that_ask_each_other_get_no_answer_soon() -> None:
+    game = Game()
+    pair = [game.join(contact=2), game.join(contact=1)]
+    game.run(5)
+    for peer in pair:
+        assert game.peers[peer].ended is tw.peers.LeaveReason.NO_ANSWER
+    assert game.names(0) == ["peer 0"]
+
+
+def test_a_peer_cannot_ask_itself() -> None:
+    game = Game()
+    with pytest.raises(ValueError, match="address must be another player's address, not the peer's own"):
+        game.join(contact=1)
+
+
 def test_a_key_keeps_strangers_out() -> None:
     key = bytes(range(32))
     game = Game(key=key)

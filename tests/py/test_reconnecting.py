@@ -225,7 +225,7 @@ def test_same_seed_same_delays() -> None:
 
 def test_chunks_are_resumed() -> None:
     world = Simulation(make_protocol(channels=[tw.reliable_ordered(), tw.chunks()]), seed=1)
-    slow = tw.transfer.Congestion.fixed(400_000, 20_000)
+    slow = tw.transfer.Congestion(max_bytes_per_second=400_000)
     server = world.server(transfers=tw.transfer.Transfers(congestion=slow))
     player = dialling(world, server.address, timeout=2)
     data = bytes(range(256)) * 4_000

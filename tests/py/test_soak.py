@@ -198,19 +198,6 @@ def chunked() -> tw.Protocol:
     return tw.Protocol(1, [Move, Chat, Blob], CHUNKED)
 
 
-def test_chunks_move_though_acks_could_take_every_packet() -> None:
-    # In bad mode a packet a tick may go, and an ack or a keep-alive took it each time.
-    transfers = tw.transfer.Transfers(memory=2**20, congestion=tw.transfer.Congestion.good_bad())
-    with Simulation(chunked(), rate=2, conditions=Conditions(latency=0.3)) as world:
-        server = world.server(transfers=transfers)
-        client = world.client(transfers=transfers)
-        world.run(30)
-        transfer = server.send_chunk(server.clients[0], bytes(10_000))
-        world.run(60)
-        assert transfer.done
-        assert client.connected
-
-
 def test_chunks_begin_once_messages_that_filled_the_link_are_over() -> None:
     # What the first slices were allowed was spent while there was no room for them, and
     # messages owed it then, at the least rate, for hours.
@@ -228,19 +215,6 @@ def test_chunks_begin_once_messages_that_filled_the_link_are_over() -> None:
         assert transfer is not None
         assert transfer.done
         assert client.connected
-
-
-def test_chunks_move_though_what_is_said_of_them_could_take_every_packet() -> None:
-    # As above, with so long a round trip that offers and answers were said again each tick.
-    transfers = tw.transfer.Transfers(memory=2**20, congestion=tw.transfer.Congestion.good_bad())
-    with Simulation(chunked(), rate=0.65, conditions=Conditions(latency=0.75)) as world:
-        server = world.server(transfers=transfers)
-        client = world.client(tuning=tw.Tuning(timeout=30), transfers=transfers)
-        world.run(60)
-        transfers = [client.send_chunk(bytes(3000)), server.send_chunk(server.clients[0], bytes(3000))]
-        transfers += [client.send_chunk(bytes(3000)), server.send_chunk(server.clients[0], bytes(3000))]
-        world.run(400)
-        assert all(transfer.done for transfer in transfers)
 
 
 # --- drawing it -------------------------------------------------------------------------------------------

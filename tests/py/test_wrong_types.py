@@ -164,7 +164,7 @@ VALID: dict[str, Any] = {
     "class_": Spot,
     "rows": b"\0\0",
     "conditions": tw.Conditions(),
-    "congestion": tw.transfer.Congestion.adaptive(),
+    "congestion": tw.transfer.Congestion(),
     "low": 0,
     "high": 100,
     "min": 0,

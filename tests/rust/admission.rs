@@ -263,11 +263,10 @@ impl World {
         for (client, read) in read {
             self.server.handle_read(self.now, client, read, &mut inbox, &mut out);
         }
-        let (mut chunks, mut told, mut fates) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut chunks, mut told) = (Vec::new(), Vec::new());
         self.server.take_messages(&mut inbox);
         self.server.take_chunk_events(&mut chunks);
         self.server.take_notifications(&mut told);
-        self.server.take_packet_notifications(&mut fates);
         let events: Vec<_> = core::iter::from_fn(|| self.server.poll_event()).collect();
         self.check(&events, &inbox, &chunks);
         assert!(told.is_empty());

@@ -4,8 +4,6 @@
 use std::fmt::Write;
 use std::{env, fs};
 
-use tickwire::transport::CongestionConfig;
-
 use crate::bulk_line::{Act, median};
 use crate::link_table::{links, measure};
 
@@ -14,7 +12,7 @@ use crate::link_table::{links, measure};
 fn a_game_goes_on_beside_a_chunk() {
     for (ends, act) in [("at once", Act::AT_ONCE), ("60 Hz", Act::POLLED)] {
         for link in links() {
-            let game = measure(&link, act, 8 << 20, CongestionConfig::default(), true, 1).game;
+            let game = measure(&link, act, 8 << 20, true, 1).game;
             let share = game.received_share / link.passes();
             assert!(share > 0.95, "{}, {ends}: {share:.3} of what the link passes", link.name);
         }
@@ -27,7 +25,7 @@ fn no_outage_makes_a_block_slow_for_good() {
     let link = links().into_iter().find(|link| link.name.contains("outages")).unwrap();
     for act in [Act::AT_ONCE, Act::POLLED] {
         for seed in 1..=30 {
-            let ratio = measure(&link, act, 8 << 20, CongestionConfig::default(), false, seed).ratio;
+            let ratio = measure(&link, act, 8 << 20, false, seed).ratio;
             assert!(ratio < 3.5, "{act:?}, seed {seed}: {ratio:.3} times the ideal");
         }
     }
@@ -39,7 +37,7 @@ fn blocks_take_as_long_as_they_did() {
     for (ends, act) in [("at once", Act::AT_ONCE), ("60 Hz", Act::POLLED)] {
         for link in links() {
             for (block, seeds) in [(256 << 10, 5), (8 << 20, 1)] {
-                let run = |seed| measure(&link, act, block, CongestionConfig::default(), false, seed).ratio;
+                let run = |seed| measure(&link, act, block, false, seed).ratio;
                 let ratio = median((1..=seeds).map(run).collect());
                 writeln!(table, "{}; {} KiB; {ends}: {ratio:.3}", link.name, block >> 10).unwrap();
             }

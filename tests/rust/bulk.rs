@@ -2,7 +2,7 @@
 
 use tickwire::netsim::Conditions;
 use tickwire::time::Duration;
-use tickwire::transport::{AdaptiveConfig, CongestionConfig};
+use tickwire::transport::CongestionConfig;
 
 use crate::bulk_line::{Act, Line};
 
@@ -67,8 +67,8 @@ fn a_tick_sends_no_more_at_once_than_the_setting_says() {
 #[test]
 fn the_greatest_rate_holds_from_the_start() {
     let mut line = Line::new(link(100, 100), Act::AT_ONCE, 1 << 20, 1);
-    let most = AdaptiveConfig { max_bytes_per_second: 50_000.0, ..AdaptiveConfig::default() };
-    let flow = line.add(CongestionConfig::Adaptive(most), false);
+    let most = CongestionConfig { max_bytes_per_second: 50_000.0, ..CongestionConfig::default() };
+    let flow = line.add(most, false);
     line.run(1.5);
     let before = line.sent_bytes[0];
     line.send(flow, false);

@@ -9,7 +9,7 @@ use crate::fuzz_targets::*;
 
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 21] = [
+const TARGETS: [Target; 23] = [
     ("acks", acks::run),
     ("atomic", atomic::run),
     ("bits", bits::run),
@@ -23,9 +23,11 @@ const TARGETS: [Target; 21] = [
     ("mesh", mesh::run),
     ("netcode", netcode::run),
     ("packets", packets::run),
+    ("reconnect", reconnect::run),
     ("rendezvous", rendezvous::run),
     ("requests", requests::run),
     ("rollback", rollback::run),
+    ("rooms", rooms::run),
     ("saved", saved::run),
     ("schema", |data| {
         schema::run(data);

@@ -96,16 +96,9 @@ impl Game {
 }
 
 /// Sends one block; up to 256 KiB it may go out at once.
-pub(crate) fn measure(
-    link: &TableLink,
-    act: Act,
-    block: usize,
-    congestion: CongestionConfig,
-    game: bool,
-    seed: u64,
-) -> Measured {
+pub(crate) fn measure(link: &TableLink, act: Act, block: usize, game: bool, seed: u64) -> Measured {
     let mut line = Line::new(link.conditions, act, block, seed);
-    let flow = line.add(congestion, game);
+    let flow = line.add(CongestionConfig::default(), game);
     line.run(WARM_UP);
     line.send(flow, block <= 256 << 10);
     line.finish(MAX_SECONDS);

@@ -37,10 +37,9 @@ impl World {
     fn new() -> Self {
         let mut rng = Rng::seeded(1);
         let addresses = vec![DEVELOPMENT_ADDRESS];
-        let connection = ConnectionConfig { packet_notifications: true, ..ConnectionConfig::default() };
         let config = ServerConfig {
             netcode: netcode::ServerConfig::new(PROTOCOL_ID, DEVELOPMENT_KEY, 2, addresses),
-            connection,
+            connection: ConnectionConfig::default(),
             chunks: ChunkLimits::CLIENT,
         };
         let server = Host::server(config, protocol(), &mut rng, UNIX).unwrap();
@@ -55,7 +54,6 @@ impl World {
     /// With a token of its own.
     fn client(seed: u64) -> Session {
         let mut rng = Rng::seeded(seed + 100);
-        let connection = ConnectionConfig { packet_notifications: true, ..ConnectionConfig::default() };
         let params = TokenParams {
             protocol_id: PROTOCOL_ID,
             private_key: &DEVELOPMENT_KEY,
@@ -71,7 +69,7 @@ impl World {
         let token = ConnectToken::generate(&params, &mut rng).unwrap();
         let config = ClientConfig {
             netcode: netcode::ClientConfig::new(PROTOCOL_ID),
-            connection,
+            connection: ConnectionConfig::default(),
             chunks: ChunkLimits::CLIENT,
         };
         let (client, server_of_it) = Host::client(config, protocol(), token, Instant::ZERO).unwrap();
@@ -169,13 +167,13 @@ fn a_tick_is_taken_whole() {
         (taken(&mut world.client), taken(&mut world.client), taken(&mut world.client));
     assert!(at_server.unread.is_empty());
     assert!(matches!(first.events[..], [Event::Accepted { .. }]) && first.inbox.records().is_empty());
-    assert!(first.chunks.is_empty() && first.packet_notifications.is_empty());
+    assert!(first.chunks.is_empty());
     assert!(at_server.events.is_empty());
     assert_eq!(at_server.inbox.records().len(), 1);
     assert!(matches!(at_server.chunks[..], [(_, ChunkEvent::Received { .. })]), "{:?}", at_server.chunks);
     assert!(matches!(last.events[..], [Event::Disconnected { .. }]) && last.inbox.records().is_empty());
     assert!(matches!(last.final_stats[..], [(_, ref stats)] if stats.counters.received > 0));
-    assert!(matches!(hello.events[..], [Event::Dialled { .. }]) && hello.packet_notifications.is_empty());
+    assert!(matches!(hello.events[..], [Event::Dialled { .. }]));
     assert!(at_client.events.is_empty());
     assert!(matches!(goodbye.events[..], [Event::Disconnected { .. }]) && goodbye.chunks.is_empty());
     assert!(matches!(at_client.chunks[..], [(DIALLED, ChunkEvent::Sent { .. })]), "{:?}", at_client.chunks);

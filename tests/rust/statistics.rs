@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use tickwire::articles::StandardEstimate;
 use tickwire::netsim::{Conditions, Link};
 use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
@@ -112,6 +113,31 @@ impl End for AckEndpoint {
 
     fn stats(&self) -> PacketStats {
         AckEndpoint::stats(self)
+    }
+}
+
+impl End for (AckEndpoint, StandardEstimate) {
+    fn send(&mut self, now: Instant) -> Vec<(u64, Vec<u8>)> {
+        let (endpoint, estimate) = self;
+        let sequence = endpoint.next_sequence();
+        let datagrams = End::send(endpoint, now);
+        estimate.update(endpoint.acks());
+        estimate.note_sent(now, sequence, BYTES);
+        datagrams
+    }
+
+    fn handle(&mut self, now: Instant, _: u64, datagram: &[u8]) {
+        let (endpoint, estimate) = self;
+        if let Ok(Some(incoming)) = endpoint.open(datagram) {
+            let mut acked = Vec::new();
+            estimate.note_received(now, &incoming);
+            endpoint.accept(now, incoming, RttSampling::EveryAck, &mut acked);
+            estimate.note_acked(&acked);
+        }
+    }
+
+    fn stats(&self) -> PacketStats {
+        self.1.in_place_of(self.0.stats())
     }
 }
 
@@ -441,7 +467,8 @@ fn endpoints_with_our_estimates_tell_what_the_links_did() {
 #[test]
 fn reliables_own_estimates_are_as_far_from_the_links_as_stated() {
     for (seed, setting) in SETTINGS.iter().enumerate() {
-        let endpoint = || AckEndpoint::new(AckEndpointConfig::standard()).unwrap();
+        let config = AckEndpointConfig::standard();
+        let endpoint = || (AckEndpoint::new(config.clone()).unwrap(), StandardEstimate::new(&config));
         let slowest = setting.rate[0].min(setting.rate[1]);
         let measured = measure([endpoint(), endpoint()], setting, seed as u64, 2000.0 / slowest);
 

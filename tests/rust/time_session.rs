@@ -8,7 +8,7 @@ use tickwire::endpoint::{
 };
 use tickwire::netcode::{self, ConnectToken, TokenParams};
 use tickwire::rng::Rng;
-use tickwire::session::protocol::{ServerTime, time as time_part, time_channel};
+use tickwire::session::protocol::{ServerTime, time as time_part};
 use tickwire::session::{Ghosts, Session, Tick};
 use tickwire::store::Datagrams;
 use tickwire::time::{Instant, UnixSeconds};
@@ -116,7 +116,7 @@ impl Line {
     fn forge(&mut self, by_client: bool, bytes: &[u8]) {
         let mut writer = BitWriter::new();
         bytes.iter().for_each(|byte| writer.bits(u64::from(*byte), 8));
-        let (channel, now) = (time_channel(&protocol()).unwrap(), self.now);
+        let (channel, now) = (protocol().channels_of("time").unwrap().start, self.now);
         let (session, peer) = if by_client {
             (&mut self.client, self.peer)
         } else {
@@ -176,7 +176,7 @@ fn inputs_for_other_times_and_floods_are_counted_and_bounded() {
             writer.bits(1, 5);
             writer.bits(u64::from(tick), 16);
             writer.bits(7, 8);
-            let (channel, now, peer) = (time_channel(&protocol()).unwrap(), line.now, line.peer);
+            let (channel, now, peer) = (protocol().channels_of("time").unwrap().start, line.now, line.peer);
             let _ = line.client.change().send_payload(now, peer, channel, writer.encoded(), 0);
         }
         line.tick();

@@ -68,11 +68,8 @@ class Play:
     def settings(self, **tuned: Any) -> dict[str, Any]:
         """The settings of both kinds of endpoint."""
         scenario = self.scenario
-        congestion = {
-            "adaptive": tw.transfer.Congestion.adaptive,
-            "fixed": lambda: tw.transfer.Congestion.fixed(60_000, 20_000),
-            "good_bad": tw.transfer.Congestion.good_bad,
-        }[scenario.congestion]()
+        limit = scenario.max_bulk_rate
+        congestion = tw.transfer.Congestion(max_bytes_per_second=limit) if limit else None
         return {
             "network": self.network,
             "transfers": tw.transfer.Transfers(memory=scenario.chunk_memory, congestion=congestion),

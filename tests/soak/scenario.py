@@ -66,7 +66,7 @@ class Scenario:
     # Of both sides, and of the paths until the weather changes.
     mtu: int
     budget: tuple[float, float] | None
-    congestion: str
+    max_bulk_rate: int | None
     chunk_memory: int
     # The games take rows instead of objects, and all messages are of the class that has them.
     columns: bool
@@ -155,7 +155,7 @@ def draw(seed: str, index: int, given: list[tw.channels.Channel] | None = None) 
         timeout=timeout,
         mtu=mtu,
         budget=(10 ** rng.uniform(3.5, 6), rng.uniform(2000, 65_536)) if rng.random() < 0.4 else None,
-        congestion=rng.choice(["adaptive", "adaptive", "fixed", "good_bad"]),
+        max_bulk_rate=rng.choice([None, None, 60_000, 20_000]),
         chunk_memory=rng.choice([0, 2**18, 2**20, 2**22]),
         columns=rng.random() < 0.3,
         priority=rng.random() < 0.3,

@@ -15,7 +15,9 @@ _LOCK = threading.Lock()
 
 
 def process_capture() -> Capture:
-    """The capture that the environment variable ``TICKWIRE_CAPTURE`` asks for. All endpoints of a process share it."""
+    """The capture that the environment variable ``TICKWIRE_CAPTURE`` asks for. All endpoints of a process
+    share it.
+    """
     with _LOCK:
         return _made(os.getpid())
 

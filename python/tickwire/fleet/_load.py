@@ -88,7 +88,9 @@ def _protocol(rate: int) -> tw.Protocol[Any]:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value at the position ``share`` of the sorted values: 0.5 gives the median. NaN if there are no values."""
+    """The value at the position ``share`` of the sorted values: 0.5 gives the median. NaN if there are no
+    values.
+    """
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else math.nan
 
@@ -372,7 +374,7 @@ def _join_cluster(address: str) -> int:
 
 
 def run(parsed: argparse.Namespace) -> int:
-    """Measures the load and prints the results. Returns the exit code: 1 if the machine can't run the load."""
+    """Measures the load and prints the results. Returns 1 if the machine can't run the load, otherwise 0."""
     cores = os.cpu_count() or 1
     if parsed.ray is not None:
         try:

@@ -176,8 +176,8 @@ class Running:
         self._leaves.set()
 
     def run(self, health: Any = None) -> None:
-        """Runs the room until the match is over, the process is asked to end, or another process could already be
-        running the room.
+        """Runs the room until the match is over, the process is asked to end, or another process could
+        already be running the room.
         """
         given: dict[str, Any] = {"health": health, "linger": LINGER, "reason": MOVED}
         with run(self.server, empty_rate=self._empty_rate, **given) as ticks:

@@ -232,8 +232,8 @@ class Lifecycle:
         self._say("/reserve", {"seconds": str(int(seconds))})
 
     def ready(self) -> None:
-        """Reports that this server can be allocated again; call it after a match. The first report, after the first
-        tick, is automatic.
+        """Reports that this server can be allocated again; call it after a match. The first report, after the
+        first tick, is automatic.
         """
         self._say("/ready", {})
 

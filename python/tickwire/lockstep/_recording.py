@@ -158,8 +158,8 @@ class Recording:
                 says why it ends.
 
         Raises:
-            RecordingError: the file isn't a recording, or, without ``damaged``, has a truncated or changed record. The
-                error says at which byte this record starts.
+            RecordingError: the file isn't a recording, or, without ``damaged``, has a truncated or changed
+                record. The error says at which byte this record starts.
             OSError: the file can't be read.
         """
         return cls.from_bytes(Path(path).read_bytes(), damaged=damaged)

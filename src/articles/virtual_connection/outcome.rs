@@ -51,22 +51,6 @@ pub enum VirtualDrop {
     Packet(DropReason),
 }
 
-impl fmt::Display for VirtualDrop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            VirtualDrop::TooShort => "The datagram ends before its packet begins.",
-            VirtualDrop::ProtocolId => "The datagram has another protocol id.",
-            VirtualDrop::Checksum => "The datagram's checksum is not that of its bytes.",
-            VirtualDrop::Stranger => "The datagram is not from the connected peer.",
-            VirtualDrop::ForgedAck => "The datagram acks packets that were never sent.",
-            VirtualDrop::Ended => "The connection has ended.",
-            VirtualDrop::Packet(reason) => return reason.fmt(f),
-        })
-    }
-}
-
-impl std::error::Error for VirtualDrop {}
-
 /// Why a payload can't be sent. Nothing was sent then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VirtualSendError {

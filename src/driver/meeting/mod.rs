@@ -17,10 +17,7 @@ use super::polled::Driver;
 use super::simulated::{VirtualNetwork, entropy};
 use super::threaded::{Poller, Service, Shared};
 use super::udp::UdpConfig;
-use crate::rendezvous::{
-    GameInfo, RelayServer, RelayServerConfig, RendezvousClient, RendezvousServer, RendezvousServerConfig,
-};
-use crate::rng::Entropy;
+use crate::rendezvous::{RelayServer, RelayServerConfig, RendezvousServer, RendezvousServerConfig};
 use services::MeetingService;
 
 /// A rendezvous service or relay on a thread. Dropping it ends the thread.
@@ -80,7 +77,7 @@ fn open(address: SocketAddr, network: Option<&VirtualNetwork>) -> io::Result<Dri
 }
 
 /// The addresses of a local port, as others in its network see them.
-fn own_addresses(local: SocketAddr, server: SocketAddr) -> Vec<SocketAddr> {
+pub fn own_addresses(local: SocketAddr, server: SocketAddr) -> Vec<SocketAddr> {
     if !local.ip().is_unspecified() {
         return vec![local];
     }
@@ -88,23 +85,6 @@ fn own_addresses(local: SocketAddr, server: SocketAddr) -> Vec<SocketAddr> {
     let socket = std::net::UdpSocket::bind(SocketAddr::new(local.ip(), 0));
     let own = socket.and_then(|socket| socket.connect(server).and_then(|()| socket.local_addr()));
     own.map(|own| SocketAddr::new(own.ip(), local.port())).into_iter().collect()
-}
-
-/// Has a port look up codes at a rendezvous server, and registers the game on that port, if there is one.
-pub fn look_up(
-    driver: &mut Driver,
-    entropy: &mut dyn Entropy,
-    server: SocketAddr,
-    protocol_id: u64,
-    game: Option<GameInfo>,
-) {
-    let inside = own_addresses(driver.local_address(), server);
-    let mut client = RendezvousClient::new(server, inside, entropy);
-    client.dial_codes(protocol_id);
-    if let Some(game) = game {
-        client.register(driver.now(), game);
-    }
-    driver.set_rendezvous(client);
 }
 
 /// A rendezvous server on a port, with its second port if it has one.

@@ -3,8 +3,8 @@
 
 use super::Host;
 use crate::endpoint::PeerHandle;
+use crate::endpoint::full_channels;
 use crate::endpoint::reason::DisconnectReason;
-use crate::endpoint::stalled;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
 use crate::transport::CloseReason;
@@ -22,7 +22,7 @@ impl Host {
     #[cold]
     pub(super) fn note_full(&mut self, now: Instant, handle: PeerHandle, channel: usize) {
         let is_judged = self.stalled_timeout.is_some() && self.links.dialled(handle).is_none();
-        if !is_judged || !stalled::counts(&self.protocol, channel) {
+        if !is_judged || !full_channels::counts(&self.protocol, channel) {
             return;
         }
         let Some(peer) = self.peers.find_mut(handle) else { return };

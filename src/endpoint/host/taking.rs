@@ -12,7 +12,7 @@ use crate::endpoint::stats::PeerStats;
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::chunks::ChunkEvent;
-use crate::transport::{Notification, PacketNotification, Read, Received, Unread};
+use crate::transport::{Notification, Read, Received, Unread};
 
 impl Host {
     /// Whether there are events, messages or notifications to take.
@@ -99,20 +99,6 @@ impl Host {
         self.peers.visit_news(News::Notifications, is_announced, |peer| {
             let Peer { handle, connection, .. } = peer;
             out.extend(core::iter::from_fn(|| connection.poll_notification()).map(|fate| (*handle, fate)));
-            false
-        });
-    }
-
-    /// Appends the known notifications about packets, in the same order; they are kept if the configuration asks for
-    /// them.
-    pub fn take_packet_notifications(&mut self, out: &mut Vec<(PeerHandle, PacketNotification)>) {
-        let unannounced = &self.unannounced;
-        let is_announced = |peer: &Peer| peer.is_admitted() && !unannounced.contains(&peer.handle);
-        self.peers.visit_news(News::PacketNotifications, is_announced, |peer| {
-            let Peer { handle, connection, .. } = peer;
-            out.extend(
-                core::iter::from_fn(|| connection.poll_packet_notification()).map(|fate| (*handle, fate)),
-            );
             false
         });
     }

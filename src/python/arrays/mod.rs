@@ -6,13 +6,11 @@
 //! queued.
 
 mod received;
-mod row_type;
 mod rows;
 mod send;
 mod taken;
 
 pub(super) use received::Received;
-pub(super) use row_type::{RowTypes, format as cell_format, numpy};
 pub(crate) use rows::Rows as ReceivedRows;
 pub(crate) use send::Batch;
 pub(super) use send::{Recipients, Rows};
@@ -20,9 +18,6 @@ pub(super) use send::{Recipients, Rows};
 use crate::python::prelude::*;
 
 use super::columns;
-
-/// The maximum of bytes in rows: their cells have 32 bits for offsets.
-const MAX_BYTES: usize = 1 << 31;
 
 /// The program of a class made by `@tickwire.message`.
 pub(super) fn declared<'py>(class: &Object<'py>) -> PyResult<Bound<'py, Schema>> {
@@ -80,14 +75,14 @@ pub(crate) fn pack<'py>(
 pub(crate) fn unpack<'py>(class_: &Object<'py>, data: &[u8], count: &Object<'py>) -> PyResult<Object<'py>> {
     let schema = with_rows(class_)?;
     let core = &schema.get().core;
-    let count = bounded("count", count, 0, MAX_BYTES / core.row_size())?;
+    let count = bounded("count", count, 0, taken::MAX_BYTES / core.row_size())?;
     let mut reader = BitReader::new(data);
     let refuse = |row, error: &dyn core::fmt::Display| {
         StreamError::new_err(format!("{}, row {row}: {error}", schema.get().name()))
     };
     let (rows, arena) = core.read_all(&mut reader, count).map_err(|(row, error)| refuse(row, &error))?;
     reader.finish().map_err(|error| refuse(count, &error))?;
-    received::array(&schema, rows, count, arena)
+    rows::array(&schema, rows, count, arena)
 }
 
 #[pyfunction]
@@ -119,5 +114,5 @@ pub(super) fn received_rows<'py>(
     count: usize,
     arena: Vec<u8>,
 ) -> PyResult<Object<'py>> {
-    received::array(schema, rows, count, arena)
+    rows::array(schema, rows, count, arena)
 }

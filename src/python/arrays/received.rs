@@ -2,10 +2,8 @@
 
 use crate::python::prelude::*;
 
-use super::row_type::numpy;
-use super::rows::Rows;
 use crate::endpoint::Table;
-use crate::python::columns::{Keeper, Layout, view};
+use crate::python::columns::{Keeper, Layout};
 
 /// Rows, and the arena that holds their strings, bytes and lists.
 #[derive(Debug)]
@@ -36,36 +34,4 @@ impl Received {
         let format = schema.rows.format(&schema.core, true);
         Received { rows: table.into_rows(), stride, count, format, arena, headed: true }
     }
-
-    /// A NumPy array where NumPy is installed, otherwise [`Rows`].
-    pub(in crate::python) fn array<'py>(
-        this: &Arc<Self>,
-        schema: &Bound<'py, Schema>,
-    ) -> PyResult<Object<'py>> {
-        let py = schema.py();
-        // Looked up once: importing a loaded module takes longer than making an array.
-        static NDARRAY: PyOnceLock<Option<Py<PyAny>>> = PyOnceLock::new();
-        let ndarray =
-            NDARRAY.get_or_try_init(py, || Ok::<_, PyErr>(numpy(py, "ndarray")?.map(Bound::unbind)))?;
-        let Some(ndarray) = ndarray else {
-            return Ok(Bound::new(py, Rows::new(this.clone(), schema.clone().unbind()))?.into_any());
-        };
-        let (view, schema) = (view(py, this.clone(), this.layout())?, schema.get());
-        let dtype = schema.rows.dtype(py, &schema.core, this.headed)?;
-        let shape = PyTuple::new(py, [this.count])?;
-        ndarray.bind(py).call1((shape, dtype, view))
-    }
-}
-
-/// An array of rows that were read outside a tick.
-pub(super) fn array<'py>(
-    schema: &Bound<'py, Schema>,
-    rows: Vec<u8>,
-    count: usize,
-    arena: Vec<u8>,
-) -> PyResult<Object<'py>> {
-    let core = &schema.get().core;
-    let (format, stride) = (schema.get().rows.format(core, false), core.row_size());
-    let received = Received { rows, stride, count, format, arena: Arc::new(arena), headed: false };
-    Received::array(&Arc::new(received), schema)
 }

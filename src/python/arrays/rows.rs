@@ -7,10 +7,10 @@ use crate::python::prelude::*;
 use pyo3::types::PyRange;
 
 use super::received::Received;
-use super::row_type::head_names;
 use crate::endpoint::{HEAD, HEAD_BYTES};
 use crate::python::columns::{Layout, view};
-use crate::python::shape::Body;
+use crate::python::compound::Form;
+use crate::python::row_type::head_names;
 use crate::wire::Node;
 
 #[pyclass(frozen, module = "tickwire.columns")]
@@ -77,12 +77,11 @@ impl Rows {
                 let field = &schema.core.fields()[i];
                 let at = at + self.head_bytes() + field.offset();
                 let shape = schema.shape(i);
-                let plain = |bytes| Body { py, bytes, converts: false };
                 if !schema.core.has_tail() {
-                    return shape.load(plain(rows), field.node(), at);
+                    return shape.load::<false>(py, field.node(), rows, at);
                 }
                 let body = self.joined.get_or_init(|| [arena.as_slice(), rows.as_slice()].concat());
-                shape.load(plain(body), field.node(), arena.len() + at)
+                shape.load::<false>(py, field.node(), body, arena.len() + at)
             }
         }
     }
@@ -207,4 +206,38 @@ fn size_of_code(code: char) -> usize {
         'H' => 2,
         _ => 1,
     }
+}
+
+impl Received {
+    /// A NumPy array where NumPy is installed, otherwise [`Rows`].
+    pub(in crate::python) fn array<'py>(
+        this: &Arc<Self>,
+        schema: &Bound<'py, Schema>,
+    ) -> PyResult<Object<'py>> {
+        let py = schema.py();
+        // Looked up once: importing a loaded module takes longer than making an array.
+        static NDARRAY: PyOnceLock<Option<Py<PyAny>>> = PyOnceLock::new();
+        let ndarray =
+            NDARRAY.get_or_try_init(py, || Ok::<_, PyErr>(numpy(py, "ndarray")?.map(Bound::unbind)))?;
+        let Some(ndarray) = ndarray else {
+            return Ok(Bound::new(py, Rows::new(this.clone(), schema.clone().unbind()))?.into_any());
+        };
+        let (view, schema) = (view(py, this.clone(), this.layout())?, schema.get());
+        let dtype = schema.rows.dtype(py, &schema.core, this.headed)?;
+        let shape = PyTuple::new(py, [this.count])?;
+        ndarray.bind(py).call1((shape, dtype, view))
+    }
+}
+
+/// An array of rows that were read outside a tick.
+pub(super) fn array<'py>(
+    schema: &Bound<'py, Schema>,
+    rows: Vec<u8>,
+    count: usize,
+    arena: Vec<u8>,
+) -> PyResult<Object<'py>> {
+    let core = &schema.get().core;
+    let (format, stride) = (schema.get().rows.format(core, false), core.row_size());
+    let received = Received { rows, stride, count, format, arena: Arc::new(arena), headed: false };
+    Received::array(&Arc::new(received), schema)
 }

@@ -2,10 +2,12 @@
 
 use crate::python::prelude::*;
 
-use super::MAX_BYTES;
 use crate::python::value::to_python;
 use crate::wire::Value;
 use crate::wire::rows::{RowError, Rows};
+
+/// The maximum of bytes in rows: their cells have 32 bits for offsets.
+pub(super) const MAX_BYTES: usize = 1 << 31;
 
 /// Copies rows of a class and their arena.
 pub(super) fn take(

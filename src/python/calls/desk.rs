@@ -4,10 +4,10 @@
 
 use super::*;
 
-use crate::calls::{self, Admission, Awaited, CallCounts, CallOutcome, CallRules};
+use crate::calls::{self, Admission, CallCounts, CallOutcome, CallRules};
 use crate::driver::reports::LogPace;
-use crate::python::endpoint::EndpointKind;
 use crate::python::ghosts::Population;
+use crate::python::kind::EndpointKind;
 
 /// A received call: its item are the arguments, on a server after the caller, in the form of messages.
 pub(in crate::python) type Arrived = calls::Arrived<PeerHandle, Py<PyAny>>;
@@ -112,58 +112,6 @@ impl Desk {
         lock(&self.core).deadline()
     }
 
-    /// Takes over a tick's calls at its end: replies and timeouts are handled at once, calls wait for the game. Returns
-    /// the number of the tick.
-    ///
-    /// # Errors
-    /// The first exception of the game's code, after everything else is done; received calls stay where they are.
-    pub(in crate::python) fn take(&self, py: Python<'_>, taken: &mut Taken, now: Instant) -> PyResult<u64> {
-        let mut raised = FirstError::default();
-        for (peer, role, reply) in core::mem::take(&mut taken.replies) {
-            raised.keep(py, self.answer(peer, role, reply.bind(py)));
-        }
-        for (peer, reason) in core::mem::take(&mut taken.ended) {
-            let (requests, calls) = lock(&self.core).end_peer(peer);
-            drop(calls);
-            for request in requests {
-                raised.keep(py, self.fail_ended(request.bind(py), Some(reason)));
-            }
-        }
-        let late = lock(&self.core).expire(now);
-        for request in late.iter().map(|request| request.bind(py)).filter(|request| !is_done(request)) {
-            self.counts.count(CallOutcome::TimedOut);
-            raised.keep(py, request.call_method0(intern!(py, "_time_out")));
-        }
-        let ready = self.take_ready(py, now, &mut raised);
-        let mut core = lock(&self.core);
-        match raised.0 {
-            None => Ok(core.begin_tick(ready, taken.calls.drain(..))),
-            Some(error) => {
-                core.begin_tick(ready, core::iter::empty());
-                Err(error)
-            }
-        }
-    }
-
-    /// The calls whose ghosts have arrived, in their order.
-    fn take_ready(&self, py: Python<'_>, now: Instant, raised: &mut FirstError) -> Vec<Arrived> {
-        let (waiting, mut ready) = (lock(&self.core).take_waiting(), Vec::new());
-        for (until, arrived) in waiting {
-            let message = arrived.item.bind(py);
-            let found = match self.find_ghosts(self.declared(arrived.call), arrived.peer, message) {
-                Ok(Ghosts::Awaited) => Awaited::Awaited,
-                Ok(_) => Awaited::Here,
-                Err(error) => {
-                    raised.keep::<()>(py, Err(error));
-                    Awaited::Failed
-                }
-            };
-            let dropped = lock(&self.core).keep_waiting(now, (until, arrived), found, &mut ready);
-            drop(dropped);
-        }
-        ready
-    }
-
     /// Ends all requests: nothing will arrive any more.
     pub(in crate::python) fn close(&self, py: Python<'_>) -> PyResult<()> {
         let (requests, calls) = lock(&self.core).close();
@@ -182,7 +130,7 @@ impl Desk {
     }
 
     /// Ends the request that this reply answers.
-    fn answer(&self, peer: PeerHandle, role: Role, reply: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(super) fn answer(&self, peer: PeerHandle, role: Role, reply: &Object<'_>) -> PyResult<()> {
         let py = reply.py();
         let number: u16 = reply.getattr(intern!(py, "request"))?.extract()?;
         let call = if let Role::Reply(call) = role { Some(call) } else { None };
@@ -200,7 +148,7 @@ impl Desk {
     }
 
     /// Ends a request whose connection ended, for this reason or by this side's close.
-    fn fail_ended(&self, request: &Bound<'_, PyAny>, reason: Option<DisconnectReason>) -> PyResult<()> {
+    pub(super) fn fail_ended(&self, request: &Object<'_>, reason: Option<DisconnectReason>) -> PyResult<()> {
         if is_done(request) {
             return Ok(());
         }
@@ -217,13 +165,13 @@ impl Desk {
     }
 
     /// Registers a new request. None if the maximum is waiting.
-    pub(super) fn begin<'py>(
+    pub(in crate::python) fn begin<'py>(
         &self,
         py: Python<'py>,
         peer: PeerHandle,
         place: u16,
         now: Instant,
-    ) -> PyResult<(Option<u16>, Bound<'py, PyAny>)> {
+    ) -> PyResult<(Option<u16>, Object<'py>)> {
         let request = request_class(py)?.call1((self.declared(place).name.as_str(),))?;
         self.make_room(py, peer);
         let begun = lock(&self.core).begin_request(peer, place, now, request.clone().unbind());
@@ -243,7 +191,7 @@ impl Desk {
     }
 
     /// Forgets a request that could not be sent.
-    pub(super) fn forget(&self, peer: PeerHandle, number: u16) {
+    pub(in crate::python) fn forget(&self, peer: PeerHandle, number: u16) {
         let request = lock(&self.core).forget_request(peer, number);
         drop(request);
     }
@@ -251,7 +199,7 @@ impl Desk {
 
 /// Collects the first exception of a loop that must go on; later ones go to `sys.unraisablehook`.
 #[derive(Default)]
-pub(super) struct FirstError(Option<PyErr>);
+pub(super) struct FirstError(pub(super) Option<PyErr>);
 
 impl FirstError {
     pub(super) fn keep<T>(&mut self, py: Python<'_>, result: PyResult<T>) {
@@ -265,6 +213,6 @@ impl FirstError {
 }
 
 /// Whether a request has ended, or was cancelled.
-fn is_done(request: &Bound<'_, PyAny>) -> bool {
+pub(super) fn is_done(request: &Object<'_>) -> bool {
     request.getattr(intern!(request.py(), "done")).and_then(|done| done.is_truthy()).unwrap_or(true)
 }

@@ -6,63 +6,16 @@
 
 use super::*;
 
-use crate::python::ghosts::{Found, number_for};
+use crate::python::ghosts::Found;
 
 /// The ghosts among a call's arguments, where the call runs.
 pub(super) enum Ghosts<'py> {
     /// All ghosts are here, in the order of the parameters.
-    Here(Vec<Bound<'py, PyAny>>),
+    Here(Vec<Object<'py>>),
     /// A ghost isn't here, or isn't the caller's.
     Missing(Outcome),
     /// A ghost hasn't arrived yet.
     Awaited,
-}
-
-impl Endpoint {
-    /// The ghosts that are among a call's arguments.
-    pub(in crate::python) fn ghost_arguments<'py>(
-        &self,
-        declared: &Declared,
-        object: &Bound<'py, PyAny>,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let py = object.py();
-        declared.ghosts.iter().map(|parameter| object.getattr(parameter.name.bind(py))).collect()
-    }
-
-    /// Replaces ghosts by the numbers under which a peer knows them. False if the peer isn't sent one of
-    /// them.
-    ///
-    /// # Errors
-    /// An argument is no ghost of its class, or not in this world.
-    pub(in crate::python) fn number_ghosts<'py>(
-        &self,
-        declared: &Declared,
-        peer: PeerHandle,
-        object: &Bound<'py, PyAny>,
-        ghosts: &[Bound<'py, PyAny>],
-    ) -> PyResult<bool> {
-        let py = object.py();
-        for (parameter, given) in declared.ghosts.iter().zip(ghosts) {
-            if given.is_none() && parameter.optional {
-                continue;
-            }
-            let class = self.protocol.get().ghosts[parameter.class].0.bind(py);
-            let wrong = || {
-                let bound = class.name().map_or_else(|_| "a ghost".into(), |name| format!("a live {name}"));
-                let name = parameter.name.bind(py).to_string();
-                FieldTypeError::new_err((declared.name.clone(), name, given.clone().unbind(), bound))
-            };
-            let ghost = given.cast::<Ghost>().map_err(|_| wrong())?;
-            let live = self.population.live(ghost)?;
-            if live.class() != parameter.class {
-                return Err(wrong());
-            }
-            let client = self.kind.is_server.then_some(peer);
-            let Some(number) = number_for(&mut *self.state.lock()?, client, &live) else { return Ok(false) };
-            object.setattr(parameter.name.bind(py), number)?;
-        }
-        Ok(true)
-    }
 }
 
 impl Desk {
@@ -71,7 +24,7 @@ impl Desk {
         &self,
         declared: &Declared,
         peer: PeerHandle,
-        message: &Bound<'py, PyAny>,
+        message: &Object<'py>,
     ) -> PyResult<Ghosts<'py>> {
         let py = message.py();
         let mut found = Vec::new();

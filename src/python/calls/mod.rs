@@ -4,17 +4,15 @@
 //! functions run where the game takes its tick, in the order of their channel, and never under a lock; an
 //! exception ends that call and nothing else.
 
-mod declared;
 mod desk;
 mod ghosts;
-mod make;
 mod objects;
 mod run;
 mod tick;
 
 use crate::python::prelude::*;
-pub(super) use declared::{Calls, Role, with_calls};
-use declared::{Declared, Direction};
 pub(super) use desk::{Arrived, Desk, Taken};
 use ghosts::Ghosts;
 use objects::{Outcome, request_class};
+
+use super::declared::{Declared, Role};

@@ -1,37 +1,60 @@
-//! An endpoint's work for its calls around a tick.
+//! What a tick does with the calls and replies that arrived.
 
 use super::*;
 
-impl Endpoint {
-    /// Runs the calls that the game left unread in its last tick's inbox.
-    pub(in crate::python) fn run_calls(&self, py: Python<'_>) -> PyResult<()> {
-        self.desk.as_ref().map_or(Ok(()), |desk| desk.run(py, None, None).map(drop))
-    }
+use super::desk::{FirstError, is_done};
+use crate::calls::{Awaited, CallOutcome};
 
-    /// Takes over the calls of a tick; they run after this tick's messages are read.
-    pub(in crate::python) fn take_calls(
-        &self,
-        py: Python<'_>,
-        taken: &mut Taken,
-    ) -> PyResult<Option<(Weak<Desk>, u64)>> {
-        let Some(desk) = &self.desk else { return Ok(None) };
-        let now = self.state.lock()?.carrier.driver().map_or(Instant::ZERO, Driver::now);
-        let tick = desk.take(py, taken, now)?;
-        Ok(Some((Arc::downgrade(desk), tick)))
-    }
-
-    /// Drops the calls of a peer whose connection the game ended.
-    pub(in crate::python) fn discard_calls(&self, peer: PeerHandle) {
-        if let Some(desk) = &self.desk {
-            desk.discard_calls(peer);
+impl Desk {
+    /// Takes over a tick's calls at its end: replies and timeouts are handled at once, calls wait for the game. Returns
+    /// the number of the tick.
+    ///
+    /// # Errors
+    /// The first exception of the game's code, after everything else is done; received calls stay where they are.
+    pub(in crate::python) fn take(&self, py: Python<'_>, taken: &mut Taken, now: Instant) -> PyResult<u64> {
+        let mut raised = FirstError::default();
+        for (peer, role, reply) in core::mem::take(&mut taken.replies) {
+            raised.keep(py, self.answer(peer, role, reply.bind(py)));
+        }
+        for (peer, reason) in core::mem::take(&mut taken.ended) {
+            let (requests, calls) = lock(&self.core).end_peer(peer);
+            drop(calls);
+            for request in requests {
+                raised.keep(py, self.fail_ended(request.bind(py), Some(reason)));
+            }
+        }
+        let late = lock(&self.core).expire(now);
+        for request in late.iter().map(|request| request.bind(py)).filter(|request| !is_done(request)) {
+            self.counts.count(CallOutcome::TimedOut);
+            raised.keep(py, request.call_method0(intern!(py, "_time_out")));
+        }
+        let ready = self.take_ready(py, now, &mut raised);
+        let mut core = lock(&self.core);
+        match raised.0 {
+            None => Ok(core.begin_tick(ready, taken.calls.drain(..))),
+            Some(error) => {
+                core.begin_tick(ready, core::iter::empty());
+                Err(error)
+            }
         }
     }
 
-    /// Ends the calls and requests of an endpoint that is closed.
-    pub(in crate::python) fn end_calls(&self, py: Python<'_>) -> PyResult<()> {
-        match &self.desk {
-            Some(desk) if self.closed().unwrap_or(true) => desk.close(py),
-            _ => Ok(()),
+    /// The calls whose ghosts have arrived, in their order.
+    fn take_ready(&self, py: Python<'_>, now: Instant, raised: &mut FirstError) -> Vec<Arrived> {
+        let (waiting, mut ready) = (lock(&self.core).take_waiting(), Vec::new());
+        for (until, arrived) in waiting {
+            let message = arrived.item.bind(py);
+            let found = match self.find_ghosts(self.declared(arrived.call), arrived.peer, message) {
+                Ok(Ghosts::Awaited) => Awaited::Awaited,
+                Ok(_) => Awaited::Here,
+                Err(error) => {
+                    raised.keep::<()>(py, Err(error));
+                    Awaited::Failed
+                }
+            };
+            let dropped = lock(&self.core).keep_waiting(now, (until, arrived), found, &mut ready);
+            drop(dropped);
         }
+        ready
     }
 }

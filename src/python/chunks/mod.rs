@@ -6,14 +6,11 @@
 mod content;
 mod progress;
 mod received;
-mod settings;
 mod transfer;
 
 pub(crate) use content::Chunk;
 pub(crate) use progress::IncomingChunk;
 pub(crate) use received::ReceivedChunk;
-pub(super) use settings::Arrivals;
-pub(crate) use settings::Transfers;
 pub(crate) use transfer::Transfer;
 
 use crate::python::prelude::*;

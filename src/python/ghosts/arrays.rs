@@ -6,7 +6,7 @@
 use super::*;
 use pyo3::types::PySlice;
 
-use crate::python::arrays::cell_format;
+use crate::python::row_type::format as cell_format;
 use crate::wire::{Column, Node};
 
 #[pyclass(frozen, mapping, module = "tickwire.world")]

@@ -14,16 +14,28 @@ pub(crate) struct ClientWorld {
 
 #[pymethods]
 impl ClientWorld {
-    methods! {
-        objects(class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> = objects(&self.population, class_);
-        mine(class_: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> = mine(&self.population, class_);
-        others(class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> = others(&self.population, class_);
-        arrays(class_: &Object<'_>) -> PyResult<GhostArrays> =
-            self.population.rows_of(class_).cloned().map(GhostArrays);
-        owns(ghost: &Bound<'_, Ghost>) -> PyResult<bool> = owns(&self.population, ghost);
-        row(ghost: &Bound<'_, Ghost>) -> PyResult<u32> = self.population.live(ghost).map(|live| live.row);
-        awaits(class_: &Object<'_>, number: &Object<'_>) -> PyResult<bool> =
-            Ok(matches!(self.find(class_, number)?, Found::Awaited));
+    fn objects<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
+        objects(&self.population, class_)
+    }
+
+    fn mine<'py>(&self, class_: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> {
+        population::mine(&self.population, class_)
+    }
+
+    fn others<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
+        population::others(&self.population, class_)
+    }
+
+    fn arrays(&self, class_: &Object<'_>) -> PyResult<GhostArrays> {
+        self.population.rows_of(class_).cloned().map(GhostArrays)
+    }
+
+    fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
+        population::owns(&self.population, ghost)
+    }
+
+    fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
+        self.population.live(ghost).map(|live| live.row)
     }
 
     fn id_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
@@ -42,6 +54,10 @@ impl ClientWorld {
             Found::Here(ghost) => Some(ghost),
             Found::Gone | Found::Awaited => None,
         })
+    }
+
+    fn awaits(&self, class_: &Object<'_>, number: &Object<'_>) -> PyResult<bool> {
+        Ok(matches!(self.find(class_, number)?, Found::Awaited))
     }
 
     fn view<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, WorldView>> {
@@ -95,47 +111,4 @@ impl ClientWorld {
         let Some(shared) = self.state.upgrade() else { return Ok(Found::Gone) };
         self.population.named_by(class.py(), &shared, None, rows.index, number)
     }
-}
-
-/// The owner of a client's own rows, in its columns.
-const SELF: u64 = 1;
-
-/// Returns the objects of a class, by row.
-pub(super) fn objects<'py>(population: &Population, class: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
-    filtered(population, class, |_, _| true)
-}
-
-fn filtered<'py>(
-    population: &Population,
-    class: &Object<'py>,
-    filter: impl Fn(&GhostRows, u32) -> bool,
-) -> PyResult<Bound<'py, PyList>> {
-    let (py, rows) = (class.py(), population.rows_of(class)?);
-    let found = rows.alive_rows().into_iter().filter(|row| filter(rows, *row));
-    PyList::new(py, found.map(|row| rows.object(py, row)).collect::<PyResult<Vec<_>>>()?)
-}
-
-/// Returns the first object of a class that the client owns.
-pub(super) fn mine<'py>(population: &Population, class: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> {
-    let rows = population.rows_of(class)?;
-    let own = rows.alive_rows().into_iter().find(|row| rows.owner(*row) == SELF);
-    own.map(|row| rows.object(class.py(), row)).transpose()
-}
-
-/// Returns the objects of a class that the client doesn't own, by row.
-pub(super) fn others<'py>(population: &Population, class: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
-    filtered(population, class, |rows, row| rows.owner(row) != SELF)
-}
-
-/// Returns whether the client owns a ghost.
-pub(super) fn owns(population: &Population, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
-    let live = population.live(ghost)?;
-    Ok(live.rows.owner(live.row) == SELF)
-}
-
-/// The number of ghosts of each class.
-pub(super) fn counted(population: &Population) -> String {
-    let each = population.classes.iter().map(|rows| format!("{} {}", rows.living(), rows.name()));
-    let each: Vec<String> = each.collect();
-    if each.is_empty() { "no classes".into() } else { each.join(", ") }
 }

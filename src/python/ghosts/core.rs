@@ -3,25 +3,25 @@
 
 use super::*;
 
-use crate::replication::{Mirror, Publisher, PublisherConfig, Wrong};
+use crate::replication::{Classes, Mirror, Publisher, PublisherConfig, Wrong};
 use crate::session::Ghosts;
 use crate::session::protocol::ghost_channel;
+use crate::transport;
 
-/// The ghosts' half that an endpoint has: a server's publisher, whose visits have numbers by `seed`, or a client's mirror.
-pub(in crate::python) fn part(protocol: &Protocol, is_server: bool, seed: u64) -> Ghosts {
-    let (Some(classes), Some(channel)) = (&protocol.ghost_classes, ghost_channel(&protocol.core)) else {
-        return Ghosts::None;
-    };
+/// The ghosts' half of an endpoint with this core's protocol: a server's publisher, whose visits have numbers by `seed`, or a
+/// client's mirror.
+pub(in crate::python) fn part(
+    classes: Option<&Arc<Classes>>,
+    protocol: &transport::Protocol,
+    is_server: bool,
+    seed: u64,
+) -> Ghosts {
+    let (Some(classes), Some(channel)) = (classes, ghost_channel(protocol)) else { return Ghosts::None };
     if is_server {
         Ghosts::Publisher(Box::new(Publisher::new(classes.clone(), PublisherConfig { channel, seed })))
     } else {
         Ghosts::Mirror(Box::new(Mirror::new(classes.clone())))
     }
-}
-
-/// The relevancy of a server's world.
-pub(in crate::python) fn interests(protocol: &Protocol, is_server: bool) -> Option<Interests> {
-    protocol.ghost_classes.as_ref().filter(|_| is_server).map(|classes| Interests::new(classes))
 }
 
 pub(super) fn publisher(state: &mut State) -> Option<&mut Publisher> {

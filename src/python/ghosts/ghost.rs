@@ -2,29 +2,7 @@
 
 use super::*;
 
-#[pyclass(frozen, subclass, weakref, module = "tickwire.world")]
-pub(crate) struct Ghost {
-    life: Mutex<Life>,
-}
-
-/// The values of an object, by property.
-pub(super) type Values = Vec<Option<Py<PyAny>>>;
-
-enum Life {
-    /// In no world.
-    Plain(Values),
-    /// A row of a world.
-    Live(Live),
-    /// A row that was despawned, with its last values.
-    Over { values: Values, row: u32 },
-}
-
-/// A row of a class in a world.
-#[derive(Clone)]
-pub(in crate::python) struct Live {
-    pub(super) rows: Arc<GhostRows>,
-    pub(super) row: u32,
-}
+use super::rows::Life;
 
 impl Live {
     pub(in crate::python) fn class(&self) -> usize {

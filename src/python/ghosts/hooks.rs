@@ -6,13 +6,6 @@
 
 use super::*;
 
-/// The hooks of a class, by these numbers.
-pub(super) type Hooks = [Option<Py<PyAny>>; 3];
-
-pub(super) const RELEVANCY: usize = 0;
-pub(super) const CONDITION: usize = 1;
-pub(super) const PRIORITY: usize = 2;
-
 /// Marks that hooks run, also until one of them panics.
 struct Asking<'a>(&'a AtomicBool);
 
@@ -28,7 +21,9 @@ type SetRows = fn(&mut Interests, PeerHandle, usize, Vec<u8>);
 impl World {
     /// Whether any class has a hook.
     pub(in crate::python) fn has_hooks(&self) -> bool {
-        lock(&self.hooks).iter().flatten().any(Option::is_some)
+        lock(&self.hooks)
+            .iter()
+            .any(|hooks| hooks.relevancy.is_some() || hooks.priority.is_some() || hooks.condition.is_some())
     }
 
     /// Calls all hooks, each by way of `clock`, which gets its name. Returns the first error after all were
@@ -39,8 +34,14 @@ impl World {
         clients: &[Py<ClientHandle>],
         clock: &dyn Fn(&'static str, &mut dyn FnMut()),
     ) -> PyResult<()> {
-        let copy = |hook: &Option<Py<PyAny>>| hook.as_ref().map(|hook| hook.clone_ref(py));
-        let hooks: Vec<Hooks> = lock(&self.hooks).iter().map(|hooks| hooks.each_ref().map(copy)).collect();
+        let hooks: Vec<_> = {
+            let hooks = lock(&self.hooks);
+            let copy = |hook: &Option<Py<PyAny>>| hook.as_ref().map(|hook| hook.clone_ref(py));
+            hooks
+                .iter()
+                .map(|hooks| [copy(&hooks.relevancy), copy(&hooks.condition), copy(&hooks.priority)])
+                .collect()
+        };
         if self.asking.swap(true, Ordering::Relaxed) {
             return Err(PyRuntimeError::new_err("flush() was called while a hook of the world runs"));
         }

@@ -14,13 +14,13 @@ impl World {
             |interests: &mut Interests| classes.map(|classes| interests.set_rule(&classes, rows.index, rule));
         let set = self.with(|state| state.interests.as_mut().and_then(set))?;
         set.transpose().map_err(|error| PyValueError::new_err(format!("{}: {error}", rows.name())))?;
-        self.set_hook(rows, hooks::RELEVANCY, hook);
+        self.set_hook(rows, |hooks| &mut hooks.relevancy, hook);
         Ok(())
     }
 
     fn set_priority(&self, class_: &Object<'_>, #[callable] hook: Option<Py<PyAny>>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
-        self.set_hook(rows, hooks::PRIORITY, hook);
+        self.set_hook(rows, |hooks| &mut hooks.priority, hook);
         Ok(())
     }
 
@@ -32,13 +32,13 @@ impl World {
     ) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         World::check_condition(rows, name)?;
-        self.set_hook(rows, hooks::CONDITION, hook);
+        self.set_hook(rows, |hooks| &mut hooks.condition, hook);
         Ok(())
     }
 
     fn set_condition(
         &self,
-        client: &ClientHandle,
+        client: &Bound<'_, ClientHandle>,
         class_: &Object<'_>,
         name: &str,
         rows: &Object<'_>,
@@ -51,7 +51,7 @@ impl World {
 
     fn look_from(
         &self,
-        client: &ClientHandle,
+        client: &Bound<'_, ClientHandle>,
         class_: &Object<'_>,
         places: Option<&Object<'_>>,
     ) -> PyResult<bool> {
@@ -61,7 +61,12 @@ impl World {
         self.set_interest(client, |interests, client| interests.set_viewpoints(client, rows.index, places))
     }
 
-    fn show(&self, client: &ClientHandle, class_: &Object<'_>, rows: &Object<'_>) -> PyResult<bool> {
+    fn show(
+        &self,
+        client: &Bound<'_, ClientHandle>,
+        class_: &Object<'_>,
+        rows: &Object<'_>,
+    ) -> PyResult<bool> {
         let class = self.population.rows_of(class_)?;
         let mask = relevancy::mask(rows)?;
         self.check_rule(class, "show", "tw.world.Chosen()", |rule| rule == Relevancy::Mask)?;
@@ -85,7 +90,7 @@ impl World {
     /// Sets what a client is interested in. False if it left.
     pub(super) fn set_interest(
         &self,
-        client: &ClientHandle,
+        client: &Bound<'_, ClientHandle>,
         set: impl FnOnce(&mut Interests, PeerHandle),
     ) -> PyResult<bool> {
         let Some(client) = self.peer_of(client)? else { return Ok(false) };
@@ -93,8 +98,13 @@ impl World {
         Ok(true)
     }
 
-    fn set_hook(&self, rows: &GhostRows, which: usize, hook: Option<Py<PyAny>>) {
-        let old = ::core::mem::replace(&mut lock(&self.hooks)[rows.index][which], hook);
+    fn set_hook(
+        &self,
+        rows: &GhostRows,
+        of: impl FnOnce(&mut Hooks) -> &mut Option<Py<PyAny>>,
+        hook: Option<Py<PyAny>>,
+    ) {
+        let old = ::core::mem::replace(of(&mut lock(&self.hooks)[rows.index]), hook);
         drop(old);
     }
 

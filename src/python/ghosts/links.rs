@@ -28,17 +28,6 @@ pub(in crate::python) fn references(
     Ok(Arc::new(References(all.into_iter().map(boxed).collect())))
 }
 
-/// The numbers of the ghosts in one world.
-pub(super) struct Links {
-    references: Arc<References>,
-    classes: OnceLock<Box<[Weak<GhostRows>]>>,
-    /// Of a view: the links of the world that it shows.
-    world: Option<Arc<Links>>,
-    known: Mutex<replication::Links>,
-    /// Of a view: rows were shown since those that are known.
-    stale: AtomicBool,
-}
-
 impl Links {
     pub(super) fn new(references: &Arc<References>, key: u64) -> Arc<Self> {
         Self::over(references, None, SavedIdentity { key, drawn: 0 })
@@ -173,14 +162,4 @@ impl Links {
     pub(super) fn take_relinked(&self) -> BTreeSet<Reference> {
         self.known().take_relinked(&self.references)
     }
-}
-
-#[cold]
-pub(super) fn wrong_class(properties: &Properties, property: usize, value: &Object<'_>) -> PyErr {
-    FieldTypeError::new_err((
-        properties.name().to_owned(),
-        properties.property_name(property).to_owned(),
-        value.clone().unbind(),
-        format!("a {} or None", properties.target_name(property).unwrap_or_default()),
-    ))
 }

@@ -5,14 +5,6 @@ use super::*;
 
 use crate::replication::{GhostEvent, GhostEventKind};
 
-/// The rows of a class to which something happened in the last tick.
-#[derive(Clone, Default)]
-pub(super) struct News {
-    pub(super) spawned: Vec<u32>,
-    pub(super) changed: Vec<u32>,
-    pub(super) despawned: Vec<u32>,
-}
-
 /// A value of a property without words: class, row, property, body.
 type Body = (usize, u32, usize, Vec<u8>);
 

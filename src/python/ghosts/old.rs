@@ -5,7 +5,6 @@
 
 use super::*;
 
-use crate::python::shape;
 use crate::replication::Mirror;
 
 /// A value without words, if there was one.
@@ -59,12 +58,10 @@ impl Before {
                     self.cells[at..].first_chunk().map_or(NO_GHOST, |cell| u32::from_le_bytes(*cell));
                 rows.referred(py, property, number)?
             } else if core.has_words() {
-                properties.load(shape::Body::new(py, &self.cells[at..at + size]), property, 0)?
+                properties.load::<true>(py, property, &self.cells[at..at + size], 0)?
             } else {
                 match self.bodies.get(&(rows.index, row, property)) {
-                    Some(Some(body)) => {
-                        properties.load(shape::Body::new(py, body), property, core.field().offset())?
-                    }
+                    Some(Some(body)) => properties.load::<true>(py, property, body, core.field().offset())?,
                     _ => py.None().into_bound(py),
                 }
             };

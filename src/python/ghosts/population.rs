@@ -165,3 +165,46 @@ impl Drop for Population {
 }
 
 holds!(Population: classes);
+
+/// The number of ghosts of each class.
+pub(super) fn counted(population: &Population) -> String {
+    let each = population.classes.iter().map(|rows| format!("{} {}", rows.living(), rows.name()));
+    let each: Vec<String> = each.collect();
+    if each.is_empty() { "no classes".into() } else { each.join(", ") }
+}
+
+/// The owner of a client's own rows, in its columns.
+const SELF: u64 = 1;
+
+/// Returns the objects of a class, by row.
+pub(super) fn objects<'py>(population: &Population, class: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
+    filtered(population, class, |_, _| true)
+}
+
+fn filtered<'py>(
+    population: &Population,
+    class: &Object<'py>,
+    filter: impl Fn(&GhostRows, u32) -> bool,
+) -> PyResult<Bound<'py, PyList>> {
+    let (py, rows) = (class.py(), population.rows_of(class)?);
+    let found = rows.alive_rows().into_iter().filter(|row| filter(rows, *row));
+    PyList::new(py, found.map(|row| rows.object(py, row)).collect::<PyResult<Vec<_>>>()?)
+}
+
+/// Returns the first object of a class that the client owns.
+pub(super) fn mine<'py>(population: &Population, class: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> {
+    let rows = population.rows_of(class)?;
+    let own = rows.alive_rows().into_iter().find(|row| rows.owner(*row) == SELF);
+    own.map(|row| rows.object(class.py(), row)).transpose()
+}
+
+/// Returns the objects of a class that the client doesn't own, by row.
+pub(super) fn others<'py>(population: &Population, class: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
+    filtered(population, class, |rows, row| rows.owner(row) != SELF)
+}
+
+/// Returns whether the client owns a ghost.
+pub(super) fn owns(population: &Population, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
+    let live = population.live(ghost)?;
+    Ok(live.rows.owner(live.row) == SELF)
+}

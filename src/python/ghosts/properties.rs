@@ -2,8 +2,8 @@
 
 use super::*;
 
-use crate::python::fields::FieldType;
-use crate::python::shape::{Body, Loaded, Shape};
+use crate::python::compound::Form;
+use crate::python::shape::Shape;
 use crate::replication::{Condition, GhostClass, Rule, Velocity};
 use crate::wire::{self, Kind, Property as CoreProperty};
 
@@ -22,7 +22,7 @@ pub(super) const NUMBER_NAME: &str = "(id)";
 #[pyclass(frozen, module = "tickwire._core")]
 #[derive(Debug)]
 pub(crate) struct Properties {
-    schema: Py<Schema>,
+    pub(super) schema: Py<Schema>,
     pub(in crate::python) class: Arc<GhostClass>,
     defaults: OnceLock<Vec<Vec<u8>>>,
     /// The property names of a mask, by mask.
@@ -209,7 +209,7 @@ impl Properties {
     }
 
     pub(super) fn attribute_name<'py>(&self, py: Python<'py>, property: usize) -> &Bound<'py, PyString> {
-        self.schema.get().attribute(property).name.bind(py)
+        self.schema.get().name_of(property).bind(py)
     }
 
     /// The property with this name.
@@ -265,9 +265,15 @@ impl Properties {
         Ok(body)
     }
 
-    /// The value in a body at this offset.
-    pub(super) fn load<'py>(&self, body: Body<'_, 'py>, property: usize, at: usize) -> Loaded<'py> {
-        self.shape(property).load(body, self.core(property).field().node(), at)
+    /// The value in a body at this offset; `CONVERT` as in [`Shape::load`].
+    pub(super) fn load<'py, const CONVERT: bool>(
+        &self,
+        py: Python<'py>,
+        property: usize,
+        body: &[u8],
+        at: usize,
+    ) -> PyResult<Object<'py>> {
+        self.shape(property).load::<CONVERT>(py, self.core(property).field().node(), body, at)
     }
 }
 
@@ -315,50 +321,16 @@ fn condition_of(name: &str) -> PyResult<Condition> {
 #[pyclass(frozen, module = "tickwire._core")]
 #[derive(Debug)]
 pub(crate) struct Property {
-    properties: Py<Properties>,
-    place: usize,
+    pub(super) properties: Py<Properties>,
+    pub(super) place: usize,
 }
 
-#[pymethods]
-impl Property {
-    #[new]
-    fn new(properties: Bound<'_, Properties>, place: usize) -> PyResult<Self> {
-        let count = properties.get().len();
-        if place >= count {
-            refuse!(PyValueError, "place must be 0 to {}, not {place}", count - 1);
-        }
-        Ok(Property { properties: properties.unbind(), place })
-    }
-
-    properties! {
-        name: &str = self.properties.get().property_name(self.place);
-        field_type: Py<FieldType> =
-            self.properties.get().schema.get().attribute(self.place).field_type.clone_ref(py);
-    }
-
-    fn __get__<'py>(
-        slf: &Bound<'py, Self>,
-        ghost: &Object<'py>,
-        owner: Option<&Object<'py>>,
-    ) -> PyResult<Object<'py>> {
-        let _ = owner;
-        if ghost.is_none() {
-            return Ok(slf.clone().into_any());
-        }
-        let Property { properties, place } = slf.get();
-        Ghost::get(live(ghost)?, properties.get(), *place)
-    }
-
-    fn __set__(&self, ghost: &Object<'_>, value: &Object<'_>) -> PyResult<()> {
-        Ghost::set(live(ghost)?, self.properties.get(), self.place, value)
-    }
-
-    fn __repr__(&self) -> String {
-        let properties = self.properties.get();
-        format!("<Property {}.{}>", properties.name(), properties.property_name(self.place))
-    }
-}
-
-fn live<'a, 'py>(ghost: &'a Object<'py>) -> PyResult<&'a Bound<'py, Ghost>> {
-    ghost.cast().map_err(|_| PyAttributeError::new_err("only objects of ghost classes have properties"))
+#[cold]
+pub(super) fn wrong_class(properties: &Properties, property: usize, value: &Object<'_>) -> PyErr {
+    FieldTypeError::new_err((
+        properties.name().to_owned(),
+        properties.property_name(property).to_owned(),
+        value.clone().unbind(),
+        format!("a {} or None", properties.target_name(property).unwrap_or_default()),
+    ))
 }

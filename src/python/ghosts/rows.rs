@@ -7,8 +7,8 @@ use ::core::ops::Deref;
 use super::*;
 
 use crate::python::slots::Slots;
-use crate::replication::SavedClass;
 use crate::replication::rows::{OWNER_FLAG, OWNER_NUMBER, RowCells};
+use crate::replication::{self, References, SavedClass};
 
 pub(in crate::python) struct GhostRows {
     /// The class's number in the protocol.
@@ -27,6 +27,49 @@ pub(in crate::python) struct GhostRows {
     objects: Mutex<HashMap<u32, Py<Ghost>>>,
     /// The last tick's changes, for a class that comes as columns.
     pub(super) news: Mutex<News>,
+}
+
+#[pyclass(frozen, subclass, weakref, module = "tickwire.world")]
+pub(crate) struct Ghost {
+    pub(super) life: Mutex<Life>,
+}
+
+/// The values of an object, by property.
+pub(super) type Values = Vec<Option<Py<PyAny>>>;
+
+pub(super) enum Life {
+    /// In no world.
+    Plain(Values),
+    /// A row of a world.
+    Live(Live),
+    /// A row that was despawned, with its last values.
+    Over { values: Values, row: u32 },
+}
+
+/// A row of a class in a world.
+#[derive(Clone)]
+pub(in crate::python) struct Live {
+    pub(super) rows: Arc<GhostRows>,
+    pub(super) row: u32,
+}
+
+/// The numbers of the ghosts in one world.
+pub(super) struct Links {
+    pub(super) references: Arc<References>,
+    pub(super) classes: OnceLock<Box<[Weak<GhostRows>]>>,
+    /// Of a view: the links of the world that it shows.
+    pub(super) world: Option<Arc<Links>>,
+    pub(super) known: Mutex<replication::Links>,
+    /// Of a view: rows were shown since those that are known.
+    pub(super) stale: AtomicBool,
+}
+
+/// The rows of a class to which something happened in the last tick.
+#[derive(Clone, Default)]
+pub(super) struct News {
+    pub(super) spawned: Vec<u32>,
+    pub(super) changed: Vec<u32>,
+    pub(super) despawned: Vec<u32>,
 }
 
 /// The checked values of a future row: cells, and bodies of properties without words.

@@ -5,14 +5,14 @@
 //! conversions.
 
 use super::*;
-use crate::python::compound::Converted;
-use crate::python::shape::{Nested, Shape, Written, broken, check_instance, parts};
+use crate::python::compound::{Converted, broken, check_instance, parts};
+use crate::python::shape::{Nested, Shape};
 use crate::wire::node::Leaf;
 use crate::wire::transform::NUMBERS;
 use crate::wire::{Column, Measure, Node, Schema, Value};
 
 /// Stores a value in a cell of its property, which has words.
-pub(super) fn store(shape: &Shape, node: &Node, object: &Object<'_>, cell: &mut [u8]) -> Written {
+pub(super) fn store(shape: &Shape, node: &Node, object: &Object<'_>, cell: &mut [u8]) -> Result<(), Refusal> {
     match (shape, node) {
         (Shape::Optional(shape), Node::Optional(optional)) => {
             let (item, present) = cell.split_at_mut(optional.item().size());
@@ -31,7 +31,7 @@ pub(super) fn store(shape: &Shape, node: &Node, object: &Object<'_>, cell: &mut 
     }
 }
 
-fn store_leaf(shape: &Shape, leaf: &Leaf, object: &Object<'_>, cell: &mut [u8]) -> Written {
+fn store_leaf(shape: &Shape, leaf: &Leaf, object: &Object<'_>, cell: &mut [u8]) -> Result<(), Refusal> {
     let mut floats = [0.0; NUMBERS];
     let value = shape.leaf_value(object, &mut floats)?;
     leaf.write(value, &mut Measure::new())?;
@@ -70,24 +70,39 @@ fn number(value: &Value<'_>) -> Result<f64, Refusal> {
     }
 }
 
-fn store_converted(converted: &Converted, node: &Node, object: &Object<'_>, cell: &mut [u8]) -> Written {
+fn store_converted(
+    converted: &Converted<Shape>,
+    node: &Node,
+    object: &Object<'_>,
+    cell: &mut [u8],
+) -> Result<(), Refusal> {
     let (shape, wire) = converted.to_wire(object)?;
     // The converted value says more than the object.
     store(shape, node, &wire, cell).map_err(|refusal| refusal.within(" (to_wire)", &wire))
 }
 
-fn store_nested(nested: &Nested, schema: &Schema, object: &Object<'_>, cell: &mut [u8]) -> Written {
+fn store_nested(
+    nested: &Nested,
+    schema: &Schema,
+    object: &Object<'_>,
+    cell: &mut [u8],
+) -> Result<(), Refusal> {
     check_instance(object, nested.class())?;
     for (i, field) in schema.fields().iter().enumerate() {
         let part = object.getattr(field.name()).map_err(Refusal::Raised)?;
         let cell = &mut cell[field.offset()..][..field.node().size()];
-        let stored = store(nested.schema().shape(i), field.node(), &part, cell);
+        let stored = store(nested.fields().shape(i), field.node(), &part, cell);
         stored.map_err(|refusal| refusal.within(&format!(".{}", field.name()), &part))?;
     }
     Ok(())
 }
 
-fn store_tuple(shapes: &[Arc<Shape>], schema: &Schema, object: &Object<'_>, cell: &mut [u8]) -> Written {
+fn store_tuple(
+    shapes: &[Arc<Shape>],
+    schema: &Schema,
+    object: &Object<'_>,
+    cell: &mut [u8],
+) -> Result<(), Refusal> {
     let parts = parts(object, shapes.len())?;
     for (i, ((shape, field), part)) in shapes.iter().zip(schema.fields()).zip(parts.iter()).enumerate() {
         let cell = &mut cell[field.offset()..][..field.node().size()];

@@ -2,7 +2,6 @@
 
 use super::*;
 
-use crate::python::shape::Body;
 use crate::replication::rows::RowCells;
 
 /// A copied cell; most fit without an allocation.
@@ -37,10 +36,10 @@ impl GhostRows {
         if core.has_words() {
             let mut cell = Copied::zeroed(core.field().node().size());
             self.column(property).read(row as usize, cell.bytes());
-            return properties.load(Body::new(py, cell.bytes()), property, 0);
+            return properties.load::<true>(py, property, cell.bytes(), 0);
         }
         match self.body(row, property) {
-            Some(body) => properties.load(Body::new(py, &body), property, core.field().offset()),
+            Some(body) => properties.load::<true>(py, property, &body, core.field().offset()),
             // The client isn't sent this value, or hasn't got it yet.
             None => Ok(py.None().into_bound(py)),
         }
@@ -80,7 +79,7 @@ impl GhostRows {
         let memory = self.column(property);
         let mut cell = Copied::zeroed(memory.size());
         memory.read(row as usize, cell.bytes());
-        self.properties.get().load(Body { py, bytes: cell.bytes(), converts: false }, property, 0)
+        self.properties.get().load::<false>(py, property, cell.bytes(), 0)
     }
 
     /// Changes a property, on a server.

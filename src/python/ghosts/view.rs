@@ -31,21 +31,21 @@ impl WorldView {
 
     fn objects<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
         self.keep_bodies(class_)?;
-        client_world::objects(&self.population, class_)
+        population::objects(&self.population, class_)
     }
 
     fn mine<'py>(&self, class_: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> {
         self.keep_bodies(class_)?;
-        client_world::mine(&self.population, class_)
+        population::mine(&self.population, class_)
     }
 
     fn others<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
         self.keep_bodies(class_)?;
-        client_world::others(&self.population, class_)
+        population::others(&self.population, class_)
     }
 
     fn owns(&self, ghost: &Bound<'_, Ghost>) -> PyResult<bool> {
-        client_world::owns(&self.population, ghost)
+        population::owns(&self.population, ghost)
     }
 
     fn ghost<'py>(&self, ghost: &Bound<'py, Ghost>) -> PyResult<Option<Bound<'py, Ghost>>> {

@@ -5,8 +5,17 @@
 
 use super::*;
 
-use crate::python::time;
 use crate::replication::{GhostName, MAX_PAST, Publisher};
+
+/// The hooks of a class.
+#[derive(Default)]
+pub(super) struct Hooks {
+    pub(super) relevancy: Option<Py<PyAny>>,
+    pub(super) priority: Option<Py<PyAny>>,
+    pub(super) condition: Option<Py<PyAny>>,
+}
+
+holds!(Hooks: relevancy, priority, condition);
 
 #[pyclass(frozen, module = "tickwire.world")]
 pub(crate) struct World {
@@ -85,11 +94,12 @@ impl World {
         self.end(class_.py(), class, &given)
     }
 
-    methods! {
-        objects(class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> = objects(&self.population, class_);
-        arrays(class_: &Object<'_>) -> PyResult<GhostArrays> =
-            self.population.rows_of(class_).cloned().map(GhostArrays);
-        row(ghost: &Bound<'_, Ghost>) -> PyResult<u32> = self.population.live(ghost).map(|live| live.row);
+    fn objects<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
+        objects(&self.population, class_)
+    }
+
+    fn arrays(&self, class_: &Object<'_>) -> PyResult<GhostArrays> {
+        self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
     fn owner(&self, py: Python<'_>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<Py<ClientHandle>>> {
@@ -105,7 +115,11 @@ impl World {
         self.with(|state| self.note_owner(state, &rows, row, owner))
     }
 
-    fn id_of(&self, client: &ClientHandle, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
+    fn row(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
+        self.population.live(ghost).map(|live| live.row)
+    }
+
+    fn id_of(&self, client: &Bound<'_, ClientHandle>, ghost: &Bound<'_, Ghost>) -> PyResult<Option<u32>> {
         let live = self.population.live(ghost)?;
         let Some(client) = self.peer_of(client)? else { return Ok(None) };
         self.with(|state| names::number_for(state, Some(client), &live))
@@ -113,7 +127,7 @@ impl World {
 
     fn ghost_of<'py>(
         &self,
-        client: &ClientHandle,
+        client: &Bound<'py, ClientHandle>,
         class_: &Object<'py>,
         #[within(0, u32::MAX)] number: u32,
     ) -> PyResult<Option<Bound<'py, Ghost>>> {
@@ -138,7 +152,7 @@ impl World {
         Ok(all)
     }
 
-    fn client_bits(&self, client: &ClientHandle) -> PyResult<u64> {
+    fn client_bits(&self, client: &Bound<'_, ClientHandle>) -> PyResult<u64> {
         let Some(client) = self.peer_of(client)? else { return Ok(0) };
         self.publish(|it| it.peer_bits(client))
     }
@@ -168,7 +182,7 @@ impl World {
         seen: Option<f64>,
     ) -> PyResult<Object<'py>> {
         let said = match seen {
-            None => slf.get().with(|state| time::seen_by(state, client.get().core))??,
+            None => slf.get().with(|state| seen_by(state, client.get().core))??,
             given => given,
         };
         Self::past(slf, Some(client), said)
@@ -263,7 +277,8 @@ impl World {
     }
 
     /// The number of an owner, if it is connected.
-    pub(super) fn peer_of(&self, client: &ClientHandle) -> PyResult<Option<PeerHandle>> {
+    pub(super) fn peer_of(&self, client: &Bound<'_, ClientHandle>) -> PyResult<Option<PeerHandle>> {
+        let client = client.get();
         if client.server != self.server {
             return Err(PyValueError::new_err(format!(
                 "owner must be a client of this server, and {} belongs to another server: drop handles \
@@ -282,7 +297,7 @@ impl World {
         &self,
         owner: Option<&'a Bound<'py, ClientHandle>>,
     ) -> PyResult<Option<&'a Bound<'py, ClientHandle>>> {
-        owner.map(|owner| self.peer_of(owner.get())).transpose()?;
+        owner.map(|owner| self.peer_of(owner)).transpose()?;
         Ok(owner)
     }
 
@@ -395,4 +410,20 @@ impl World {
         };
         drop(forgotten);
     }
+}
+
+/// The tick that a client's player saw when giving the input of the current tick; None if the client didn't report it.
+///
+/// # Errors
+/// The protocol has no inputs.
+fn seen_by(state: &mut State, peer: PeerHandle) -> PyResult<Option<f64>> {
+    let timing = state.carrier.session.timing().inputs().filter(|timing| timing.has_inputs());
+    let timing = timing.ok_or_else(|| {
+        PyValueError::new_err(
+            "seen must be given, because the protocol has no inputs that report it: rewind(client, seen=tick), or \
+             Protocol(..., inputs=Move, tick_rate=60) on both sides",
+        )
+    })?;
+    let taken = timing.taken().iter().find(|taken| taken.peer == peer);
+    Ok(taken.and_then(|taken| taken.view).map(|view| view as f64 / 256.0))
 }

@@ -3,6 +3,7 @@
 use crate::python::prelude::*;
 
 use super::fragments::{Fragments, MAX_BYTES};
+use crate::articles::StandardEstimate;
 use crate::python::stats::shown;
 use crate::transport;
 use crate::transport::ack_endpoint::{self, AckEndpointConfig};
@@ -26,6 +27,8 @@ pub(crate) struct AckEndpoint {
 #[derive(Debug)]
 struct AckEndpointState {
     core: ack_endpoint::AckEndpoint,
+    /// With the profile of the standard.
+    standard: Option<StandardEstimate>,
     /// The output of [`ack_endpoint::AckEndpoint::accept`].
     newly: Vec<Acked>,
     /// Acked packets that weren't fetched yet.
@@ -47,8 +50,8 @@ impl AckEndpoint {
         #[seconds(MAX_LOSS)] lost_not_before: Duration,
         #[truth] in_order_only: bool,
     ) -> PyResult<Self> {
-        let mut config =
-            if profile == "large" { AckEndpointConfig::large() } else { AckEndpointConfig::standard() };
+        let is_standard = profile == "standard";
+        let mut config = if is_standard { AckEndpointConfig::standard() } else { AckEndpointConfig::large() };
         let AckEndpointConfig { max_packet_size: largest, fragment_above: above, reassembly, acks, .. } =
             &mut config;
         for (given, setting) in [
@@ -75,9 +78,10 @@ impl AckEndpoint {
         acks.rtt_smoothing = rtt_smoothing.unwrap_or(acks.rtt_smoothing);
         acks.in_order_only = in_order_only;
         acks.loss_bound = loss_bound(lost_after, lost_after_rtts, lost_not_before)?;
-        let core = ack_endpoint::AckEndpoint::new(config).map_err(value_error)?;
+        let core = ack_endpoint::AckEndpoint::new(config.clone()).map_err(value_error)?;
+        let standard = is_standard.then(|| StandardEstimate::new(&config));
         Ok(AckEndpoint {
-            state: Mutex::new(AckEndpointState { core, newly: Vec::new(), acked: VecDeque::new() }),
+            state: Mutex::new(AckEndpointState { core, standard, newly: Vec::new(), acked: VecDeque::new() }),
         })
     }
 
@@ -86,12 +90,18 @@ impl AckEndpoint {
         next_sequence: u16 = lock(&self.state).core.next_sequence() as u16;
         newest_received: Option<u16> =
             lock(&self.state).core.acks().newest_received().map(|sequence| sequence as u16);
-        stats: PacketStats = PacketStats(lock(&self.state).core.stats());
+        stats: PacketStats = PacketStats(lock(&self.state).stats());
     }
 
     fn send(&self, #[instant] now: Instant, payload: &Bound<'_, PyBytes>) -> PyResult<(u16, Vec<Vec<u8>>)> {
-        let outgoing = lock(&self.state).core.send(now, payload.as_bytes());
+        let payload = payload.as_bytes();
+        let mut state = lock(&self.state);
+        let outgoing = state.core.send(now, payload);
         let outgoing = outgoing.map_err(|error| MessageTooLargeError::new_err(error.to_string()))?;
+        if let Some(standard) = &mut state.standard {
+            standard.note_sent(now, outgoing.sequence(), payload.len());
+        }
+        drop(state);
         let datagrams = outgoing.pieces().map(|piece| {
             let mut datagram = Vec::new();
             piece.write(&mut datagram);
@@ -114,11 +124,13 @@ impl AckEndpoint {
             None => Ok(true),
         };
         let mut state = lock(&self.state);
-        let AckEndpointState { core, newly, acked } = &mut *state;
+        let AckEndpointState { core, standard, newly, acked } = &mut *state;
         // A copy of it may have been accepted meanwhile, by another thread or from within `accept`.
         let accepted = matches!(verdict, Ok(true)) && core.acks().is_new(incoming.sequence()).is_ok();
         if accepted {
+            standard.iter_mut().for_each(|standard| standard.note_received(now, &incoming));
             core.accept(now, incoming, RttSampling::EveryAck, newly);
+            standard.iter_mut().for_each(|standard| standard.note_acked(newly));
             acked.extend(newly.drain(..).filter(|acked| !acked.late).map(|acked| acked.sequence as u16));
             acked.drain(..acked.len().saturating_sub(MAX_UNREPORTED));
         } else {
@@ -137,7 +149,9 @@ impl AckEndpoint {
         let mut lost = Vec::new();
         let mut state = lock(&self.state);
         state.core.poll_lost(now, &mut lost);
-        state.core.update(now);
+        let AckEndpointState { core, standard, .. } = &mut *state;
+        core.update(now);
+        standard.iter_mut().for_each(|standard| standard.update(core.acks()));
         lost.into_iter().map(|sequence| sequence as u16).collect()
     }
 
@@ -151,6 +165,13 @@ impl AckEndpoint {
             "<AckEndpoint: {} sent, {} acked, {} lost, {} received>",
             counters.sent, counters.acked, counters.lost, counters.received
         )
+    }
+}
+
+impl AckEndpointState {
+    fn stats(&self) -> transport::PacketStats {
+        let own = self.core.stats();
+        self.standard.as_ref().map_or(own, |standard| standard.in_place_of(own))
     }
 }
 

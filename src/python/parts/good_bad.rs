@@ -2,10 +2,10 @@
 
 use crate::python::prelude::*;
 
-use crate::transport::good_bad::{self, GoodBadConfig, Mode};
+use crate::articles::good_bad::{self, GoodBadConfig, Mode};
 
 /// A day: a longer time is a mistake.
-pub(in crate::python) const MAX_SECONDS: f64 = 86_400.0;
+const MAX_SECONDS: f64 = 86_400.0;
 
 #[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]
@@ -13,52 +13,32 @@ pub(crate) struct GoodBad {
     core: Mutex<good_bad::GoodBad>,
 }
 
-/// Defines a method of a class that makes it of the settings.
-macro_rules! of_good_bad {
-    ($Class:ident, #[$kind:meta] $name:ident, $make:expr) => {
-        #[pymethods]
-        impl $Class {
-            #[$kind]
-            fn $name(
-                #[seconds(MAX_SECONDS)] bad_rtt: Duration,
-                #[number] good_packets_per_second: f64,
-                #[number] bad_packets_per_second: f64,
-                #[seconds(MAX_SECONDS)] recovery_time: Duration,
-                #[seconds(MAX_SECONDS)] min_recovery_time: Duration,
-                #[seconds(MAX_SECONDS)] max_recovery_time: Duration,
-                #[seconds(MAX_SECONDS)] double_below: Duration,
-                #[seconds(MAX_SECONDS)] halve_every: Duration,
-            ) -> PyResult<Self> {
-                let make = $make;
-                make(GoodBadConfig {
-                    bad_rtt,
-                    good_packets_per_second,
-                    bad_packets_per_second,
-                    recovery_time,
-                    min_recovery_time,
-                    max_recovery_time,
-                    double_below,
-                    halve_every,
-                })
-            }
-        }
-    };
-}
-
-pub(in crate::python) use of_good_bad;
-
-of_good_bad!(
-    GoodBad,
-    #[new]
-    new,
-    |config| {
-        let core = good_bad::GoodBad::new(config).map_err(value_error)?;
-        Ok(GoodBad { core: Mutex::new(core) })
-    }
-);
-
 #[pymethods]
 impl GoodBad {
+    #[new]
+    fn new(
+        #[seconds(MAX_SECONDS)] bad_rtt: Duration,
+        #[number] good_packets_per_second: f64,
+        #[number] bad_packets_per_second: f64,
+        #[seconds(MAX_SECONDS)] recovery_time: Duration,
+        #[seconds(MAX_SECONDS)] min_recovery_time: Duration,
+        #[seconds(MAX_SECONDS)] max_recovery_time: Duration,
+        #[seconds(MAX_SECONDS)] double_below: Duration,
+        #[seconds(MAX_SECONDS)] halve_every: Duration,
+    ) -> PyResult<Self> {
+        let core = good_bad::GoodBad::new(GoodBadConfig {
+            bad_rtt,
+            good_packets_per_second,
+            bad_packets_per_second,
+            recovery_time,
+            min_recovery_time,
+            max_recovery_time,
+            double_below,
+            halve_every,
+        });
+        Ok(GoodBad { core: Mutex::new(core.map_err(value_error)?) })
+    }
+
     fn update(&self, #[instant] now: Instant, #[seconds(MAX_SECONDS)] rtt: Duration) -> &'static str {
         name(lock(&self.core).update(now, rtt))
     }

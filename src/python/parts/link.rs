@@ -58,11 +58,11 @@ fn byte_length(item: &Object<'_>) -> usize {
 impl Link {
     #[new]
     fn new(
-        conditions: Option<&Conditions>,
+        conditions: Option<&Bound<'_, Conditions>>,
         #[within(0, u64::MAX)] seed: u64,
         #[within(1, 1 << 24)] capacity: usize,
     ) -> PyResult<Self> {
-        let conditions = conditions.map(|conditions| conditions.core()).unwrap_or_default();
+        let conditions = conditions.map(|conditions| conditions.get().core()).unwrap_or_default();
         let core = link::Link::new(conditions, seed).map_err(value_error)?.with_capacity(capacity);
         Ok(Link { core: Mutex::new(core), lost: Arc::default() })
     }
@@ -73,13 +73,8 @@ impl Link {
         self.with_core(|core| core.send(now, item, size));
     }
 
-    methods! {
-        poll(#[instant] now: Instant) -> PyResult<Option<Py<PyAny>>> =
-            Ok(self.with_core(|core| core.poll(now).and_then(|mut item| item.object.take())));
-        set_conditions(conditions: &Conditions) -> PyResult<()> =
-            lock(&self.core).set_conditions(conditions.core()).map_err(value_error);
-        schedule(#[instant] at: Instant, conditions: &Conditions) -> PyResult<()> =
-            lock(&self.core).schedule(at, conditions.core()).map_err(value_error);
+    fn poll(&self, #[instant] now: Instant) -> PyResult<Option<Py<PyAny>>> {
+        Ok(self.with_core(|core| core.poll(now).and_then(|mut item| item.object.take())))
     }
 
     properties! {
@@ -89,6 +84,14 @@ impl Link {
         __len__: usize = lock(&self.core).in_flight();
         __bool__: bool = true;
         __repr__: String = format!("<Link with {} under way>", self.__len__());
+    }
+
+    fn set_conditions(&self, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
+        lock(&self.core).set_conditions(conditions.get().core()).map_err(value_error)
+    }
+
+    fn schedule(&self, #[instant] at: Instant, conditions: &Bound<'_, Conditions>) -> PyResult<()> {
+        lock(&self.core).schedule(at, conditions.get().core()).map_err(value_error)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -2,6 +2,7 @@
 
 mod events;
 mod hosted;
+mod hosting;
 mod open;
 mod path;
 mod states;
@@ -16,7 +17,7 @@ pub(crate) use self::events::{
 use self::hosted::{HostedGame, HostedSettings};
 use self::open::{open, opening};
 pub(crate) use self::path::PlayerPath;
-use super::endpoint::PEER;
+use super::kind::PEER;
 use super::rendezvous::{self, Rendezvous};
 use crate::mesh::{Happening, LeaveReason, MAX_PLAYERS, Phase, Start};
 use crate::session::{Carried, Opening, PeerPart};
@@ -30,8 +31,6 @@ pub(crate) struct Peer {
     id: u64,
     pub(super) endpoint: Endpoint,
     players: Mutex<Known>,
-    /// Worlds of a lockstep game that came.
-    states: Mutex<states::States>,
     /// The game that players host, if the protocol is of such a game.
     hosted: Option<Box<HostedGame>>,
 }
@@ -51,8 +50,8 @@ impl Peer {
         protocol: Py<Protocol>,
         name: &str,
         #[within(1, MAX_PLAYERS as u8)] players: u8,
-        key: Option<&Bound<'py, PyAny>>,
-        ghosts: Option<&Bound<'py, PyAny>>,
+        key: Option<&Object<'py>>,
+        ghosts: Option<&Object<'py>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let hosted = hosted::settings_of(py, settings.as_ref(), ghosts, protocol.get())?;
@@ -67,11 +66,11 @@ impl Peer {
     #[staticmethod]
     fn join<'py>(
         py: Python<'py>,
-        address: &Bound<'py, PyAny>,
+        address: &Object<'py>,
         protocol: Py<Protocol>,
         name: &str,
-        key: Option<&Bound<'py, PyAny>>,
-        ghosts: Option<&Bound<'py, PyAny>>,
+        key: Option<&Object<'py>>,
+        ghosts: Option<&Object<'py>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let hosted = hosted::settings_of(py, settings.as_ref(), ghosts, protocol.get())?;
@@ -95,8 +94,8 @@ impl Peer {
         is_master: PyResult<bool> =
             self.part(|part, _| part.mesh().is_master() && part.mesh().master() == part.mesh().me());
         time: PyResult<f64> = self.part(|_, now| now.as_secs_f64());
-        code: PyResult<Option<String>> = rendezvous::code(&self.endpoint);
-        code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint);
+        code: PyResult<Option<String>> = rendezvous::code(&self.endpoint.state);
+        code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint.state);
     }
 
     #[getter]
@@ -180,10 +179,10 @@ impl Peer {
 
     fn broadcast(
         &self,
-        message: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
-        key: Option<&Bound<'_, PyAny>>,
-        tag: Option<&Bound<'_, PyAny>>,
+        message: &Object<'_>,
+        channel: Option<&Object<'_>>,
+        key: Option<&Object<'_>>,
+        tag: Option<&Object<'_>>,
         #[truth] notify: bool,
     ) -> PyResult<Vec<Py<Player>>> {
         let py = message.py();
@@ -296,7 +295,6 @@ impl Peer {
             id: PEERS.fetch_add(1, Ordering::Relaxed),
             endpoint,
             players: Mutex::default(),
-            states: Mutex::default(),
             hosted: hosted.map(Box::new),
         })
     }

@@ -8,14 +8,14 @@ use crate::python::rendezvous::Rendezvous;
 use crate::python::setup::{listen, open_driver};
 use crate::rendezvous::MemberRelay;
 use crate::session::Opening;
-use crate::session::protocol::{between_players, peer_channels};
+use crate::session::protocol::{between_players, has_peers};
 use crate::transport;
 
 /// The settings of a peer beyond those of all endpoints: its name, its places, and an address of a member.
 pub(super) fn opening<'a>(
     protocol: &Protocol,
     (name, places, contact): (&'a str, u8, Option<SocketAddr>),
-    key: Option<&Bound<'_, PyAny>>,
+    key: Option<&Object<'_>>,
     rendezvous: &Rendezvous,
 ) -> PyResult<Opening<'a>> {
     Ok(Opening {
@@ -54,6 +54,7 @@ pub(super) fn open(
     let capture = settings.debugging.get().capture(py)?;
     let mut driver = open_driver(py, address, &settings)?;
     let address = driver.local_address();
+    opening.check_contact(address).map_err(value_error)?;
     let mut source = entropy(network);
     let mut own_key = [0; 32];
     source.fill(&mut own_key);
@@ -77,7 +78,7 @@ pub(super) fn open(
 }
 
 fn check_protocol(protocol: &Protocol) -> PyResult<()> {
-    if peer_channels(&protocol.core).is_none() {
+    if !has_peers(&protocol.core) {
         return Err(value_error("protocol must be made with peers=True for a game of peers"));
     }
     Ok(())

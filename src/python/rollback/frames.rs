@@ -65,14 +65,15 @@ impl Advance {
     }
 }
 
+/// A game or a test that makes requests.
+pub(super) trait NextRequest: Send + Sync {
+    /// The next request of the call; None after the last one.
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>>;
+}
+
 /// The requests of one call of `advance`.
 #[pyclass(frozen, module = "tickwire._core")]
-pub(crate) struct Requests(pub(super) RequestSource);
-
-pub(super) enum RequestSource {
-    Game(Py<Rollback>),
-    Test(Py<SyncTest>),
-}
+pub(crate) struct Requests(pub(super) Box<dyn NextRequest>);
 
 #[pymethods]
 impl Requests {
@@ -81,9 +82,6 @@ impl Requests {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        match &self.0 {
-            RequestSource::Game(game) => game.get().next(py),
-            RequestSource::Test(test) => test.get().next(py),
-        }
+        self.0.next(py)
     }
 }

@@ -27,27 +27,6 @@ struct Inner {
     check_every: u32,
 }
 
-/// A bit for each of `players`: their count, or their numbers.
-pub(super) fn mask_of(players: &Object<'_>) -> PyResult<u16> {
-    let most = MAX_PLAYERS as u8;
-    if players.is_instance_of::<PyInt>() {
-        return Ok(u16::MAX >> (most - bounded("players", players, 1, most)?));
-    }
-    let numbers: Vec<Object<'_>> = argument("players", players, "an int or numbers of players")?;
-    let mut mask = 0u16;
-    for number in &numbers {
-        let number = bounded("players[]", number, 0, most - 1)?;
-        if mask >> number & 1 == 1 {
-            refuse!(PyValueError, "players must contain each number once, not {number} twice");
-        }
-        mask |= 1 << number;
-    }
-    if mask == 0 {
-        refuse!(PyValueError, "players must contain 1 to {most} numbers, not 0");
-    }
-    Ok(mask)
-}
-
 /// The players, a bit each, and which of them is local.
 fn seats(peer: Option<&Py<Peer>>, players: Option<&Object<'_>>, me: Option<u8>) -> PyResult<(u16, u8)> {
     let roster = peer.map(|peer| peer.get().part(|part, _| (part.mesh().at_start(), part.mesh().me())));
@@ -109,7 +88,7 @@ impl Rollback {
     }
 
     /// The next request for the game itself.
-    pub(super) fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         loop {
             let (request, check_every) = {
                 let mut inner = lock(&self.inner);
@@ -145,6 +124,12 @@ impl Rollback {
             }
             inner.game.lock().note_check(inner.now, frame, &values);
         }
+    }
+}
+
+impl NextRequest for Py<Rollback> {
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        self.get().next(py)
     }
 }
 
@@ -211,7 +196,7 @@ impl Rollback {
             inner.given = 0;
             inner.writer = writer;
             drop(guard);
-            return Ok(Requests(RequestSource::Game(slf.unbind())));
+            return Ok(Requests(Box::new(slf.unbind())));
         }
         inner.writer = writer;
         written?;

@@ -21,7 +21,7 @@ struct Inner {
 
 impl SyncTest {
     /// The next request for the game itself.
-    pub(super) fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         loop {
             self.states.ask(py, intern!(py, "finish_comparison"), ())?;
             let step = {
@@ -45,6 +45,12 @@ impl SyncTest {
                 return Ok(made);
             }
         }
+    }
+}
+
+impl NextRequest for Py<SyncTest> {
+    fn next(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        self.get().next(py)
     }
 }
 
@@ -91,7 +97,7 @@ impl SyncTest {
         inner.test.advance(&mut inner.steps);
         inner.given = 0;
         drop(guard);
-        Ok(Requests(RequestSource::Test(slf.unbind())))
+        Ok(Requests(Box::new(slf.unbind())))
     }
 
     properties! {

@@ -13,13 +13,12 @@ use super::address::AddressList;
 use super::arrays::{Batch, Recipients};
 use super::capture::Secrets;
 use super::congestion::Congestion;
-use super::endpoint::SERVER;
 use super::ghosts::World;
+use super::kind::SERVER;
 use super::rendezvous::{self, Rendezvous};
 use super::sending::EncodedMessages;
 use super::setup::{listen, open_driver};
 use super::stats::{ChannelSnapshot, SnapshotColumns};
-use super::time::Inputs;
 use crate::driver::Recorded;
 use crate::endpoint::{self, BudgetError, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, RoomError, ToRoom};
 use crate::limits::MAX_CLIENT_SLOTS;
@@ -113,14 +112,9 @@ impl Server {
 
     properties! {
         max_clients: usize = self.max_clients;
-        code: PyResult<Option<String>> = rendezvous::code(&self.endpoint);
-        code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint);
+        code: PyResult<Option<String>> = rendezvous::code(&self.endpoint.state);
+        code_error: PyResult<Option<String>> = rendezvous::code_error(&self.endpoint.state);
         world: Py<World> = self.world.clone_ref(py);
-    }
-
-    #[getter]
-    fn inputs(slf: Py<Self>) -> Inputs {
-        Inputs(slf)
     }
 
     #[getter]
@@ -289,7 +283,7 @@ impl Server {
         (peer, address, players): (&Endpoint, SocketAddr, usize),
     ) -> PyResult<Self> {
         let mut settings = Settings::new(given, &SERVER, protocol.get(), Vec::new())?;
-        settings.share_network_with(py, peer);
+        settings.share_network(py, peer.network.as_ref());
         let mut entropy = entropy(settings.network.clone());
         let mut key = [0; 32];
         entropy.fill(&mut key);

@@ -3,9 +3,12 @@
 //! Promises: mistakes raise before anything is made, with the sentences of ordinary parameters.
 
 mod debugging;
+mod transfers;
 mod tuning;
 
 pub(crate) use debugging::Debugging;
+use transfers::Arrivals;
+pub(crate) use transfers::Transfers;
 pub(crate) use tuning::Tuning;
 
 use core::cell::RefCell;
@@ -15,10 +18,8 @@ use crate::python::prelude::*;
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::{PyClass, PyTypeInfo};
 
-use super::chunks::{Arrivals, Transfers};
-use super::endpoint::EndpointKind;
 use super::ghosts::check_columns;
-use super::setup::check_network;
+use super::kind::EndpointKind;
 use crate::driver::reports::HookClock;
 use crate::endpoint::ChunkLimits;
 use crate::transport::ConnectionConfig;
@@ -106,8 +107,12 @@ pub(super) struct Settings<'py> {
 }
 
 impl<'py> Settings<'py> {
-    /// Gives a client in a server's process the server's time. It has no network of its own to set.
-    pub(super) fn share_memory_with(&mut self, py: Python<'_>, server: &Endpoint) -> PyResult<()> {
+    /// Gives a client in a server's process the time of the server's `network`. It has no network of its own to set.
+    pub(super) fn share_memory_with(
+        &mut self,
+        py: Python<'_>,
+        network: Option<&Py<SimulatedNetwork>>,
+    ) -> PyResult<()> {
         let tuning = self.tuning.get();
         let of_network = [
             ("driver must be 'polled'", tuning.is_threaded()),
@@ -119,14 +124,14 @@ impl<'py> Settings<'py> {
             let sentence = format!("{complaint} for a local client: its packets pass through memory");
             return Err(value_error(sentence));
         }
-        self.share_network_with(py, server);
+        self.share_network(py, network);
         Ok(())
     }
 
     /// Gives an endpoint the network of another one.
-    pub(super) fn share_network_with(&mut self, py: Python<'_>, other: &Endpoint) {
-        self.simulated = other.network.as_ref().map(|network| network.clone_ref(py));
-        self.network = other.virtual_network();
+    pub(super) fn share_network(&mut self, py: Python<'_>, network: Option<&Py<SimulatedNetwork>>) {
+        self.simulated = network.map(|network| network.clone_ref(py));
+        self.network = network.map(|network| network.get().0.clone());
     }
 
     /// Reads the arguments that all endpoints have; `made` are the classes
@@ -149,11 +154,10 @@ impl<'py> Settings<'py> {
         check_network(tuning.get().is_threaded(), network.as_ref())?;
         let columns = tuning.get().columns(py);
         check_columns(&columns, &protocol.ghosts, &made)?;
-        let mut pending = Pending::new(protocol, &columns, tuning.get().packet_notifications)?;
+        let mut pending = Pending::new(protocol, &columns)?;
         let connection = ConnectionConfig {
             congestion: transfers.get().congestion(),
             packets: tuning.get().packets()?,
-            packet_notifications: tuning.get().packet_notifications,
             replayed: network.as_ref().is_some_and(|network| network.recorded().is_some()),
             ..ConnectionConfig::default()
         };
@@ -175,4 +179,14 @@ impl<'py> Settings<'py> {
             connection,
         })
     }
+}
+
+/// Refuses a thread on a simulated network.
+fn check_network(is_threaded: bool, network: Option<&VirtualNetwork>) -> PyResult<()> {
+    if is_threaded && network.is_some() {
+        return Err(value_error(
+            "driver must be 'polled' on a simulated network, because a thread doesn't run in virtual time",
+        ));
+    }
+    Ok(())
 }

@@ -19,8 +19,6 @@ pub(crate) struct Tuning {
     // No game waits longer for one player.
     #[span(0.1, 3600.0)]
     stalled_timeout: Option<f64>,
-    #[truth]
-    pub(in crate::python) packet_notifications: bool,
     #[callable]
     pub(in crate::python) priority: Option<Py<PyAny>>,
     pub(in crate::python) factory: Option<Py<PyAny>>,

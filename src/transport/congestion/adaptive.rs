@@ -28,7 +28,7 @@ use super::delivery::{Epoch, Passage, Signs};
 use super::flight::Flight;
 use super::loss::Loss;
 use super::startup::{Path, Startup};
-use super::{AdaptiveConfig, CongestionConfig, Controller, RoundTrip, SentStamp};
+use super::{CongestionConfig, RoundTrip, SentStamp};
 use crate::time::{Duration, Instant};
 use crate::transport::pacing::Pacer;
 use crate::transport::peer_clock::PeerClock;
@@ -37,10 +37,6 @@ use crate::transport::peer_clock::PeerClock;
 /// least twice [`BLUR`].
 const TARGET: f64 = 8.0;
 const MAX_TARGET: f64 = 0.010;
-
-/// We aim at no more than this part of the wait at which the queue overflowed, so that others' packets find room, and at
-/// no less than [`BLUR`].
-const FILLED: f64 = 0.5;
 
 /// The part of both ends' ticks that is added to the target, because ticks blur the measurement.
 const TARGET_TICKS: f64 = 0.25;
@@ -90,10 +86,10 @@ const MIN_OUTAGE: f64 = 0.05;
 /// A longer round trip than this, in seconds, counts as none.
 const MAX_RTT: f64 = 60.0;
 
-/// The adaptive controller. Rates are bytes a second, amounts bytes, and times seconds where they aren't [`Duration`]s.
+/// Decides how many bytes of bulk may go out, and when. Rates are bytes a second, amounts bytes, and times seconds where they aren't [`Duration`]s.
 #[derive(Debug)]
-pub(super) struct Adaptive {
-    config: AdaptiveConfig,
+pub(crate) struct Adaptive {
+    config: CongestionConfig,
     /// Until a rate is known.
     startup: Option<Startup>,
     delay: Delay,
@@ -132,12 +128,13 @@ fn own_target(rate: f64) -> f64 {
     (TARGET / rate.max(1.0).sqrt()).clamp(2.0 * BLUR, MAX_TARGET)
 }
 
-fn startup(config: &AdaptiveConfig) -> Startup {
+fn startup(config: &CongestionConfig) -> Startup {
     Startup::new(config.initial_bytes, config.max_burst_bytes, config.max_bytes_per_second)
 }
 
 impl Adaptive {
-    pub(super) fn new(config: AdaptiveConfig) -> Self {
+    /// A controller that knows nothing of the link. The configuration was checked.
+    pub(crate) fn new(config: CongestionConfig) -> Self {
         Adaptive {
             startup: Some(startup(&config)),
             config,
@@ -219,10 +216,9 @@ impl Adaptive {
 
     /// The wait in the queue to aim for.
     fn target(&self) -> f64 {
-        let full = self.loss.as_ref().and_then(|loss| loss.full_queue()).unwrap_or(f64::INFINITY);
-        let own = own_target(self.capacity).min((FILLED * full).max(BLUR));
         let spacing = PACKET / self.capacity.max(20.0 * PACKET);
-        own + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS)
+        own_target(self.capacity)
+            + (TARGET_TICKS * self.delay.ticks()).min(MAX_TARGET_TICKS)
             + (TARGET_JITTER * (self.delay.jitter() - spacing).max(0.0)).min(MAX_TARGET_JITTER)
     }
 
@@ -342,8 +338,7 @@ impl Adaptive {
         let quiet = queue <= 0.5 * target && self.is_unhindered(&epoch);
         if self.competition.cwnd().is_some() {
             if epoch.lost > 2.0 * self.loss_share() * epoch.delivered {
-                let share = epoch.lost / (epoch.lost + epoch.delivered);
-                self.competition.on_overflow(now, self.delay.feedback() + self.delay.queue(), share);
+                self.competition.on_overflow(now, self.delay.feedback() + self.delay.queue());
             }
         } else if !self.competition.is_testing() && queue < 2.0 * target {
             let seconds = epoch.delivered.max(1.0) / rate.max(1.0);
@@ -413,18 +408,18 @@ impl Adaptive {
     }
 }
 
-impl Controller for Adaptive {
-    fn reconfigure(&mut self, config: &CongestionConfig) -> bool {
-        let CongestionConfig::Adaptive(config) = config else { return false };
-        self.config = *config;
+impl Adaptive {
+    /// Takes other settings, which were checked, and keeps the knowledge of the link.
+    pub(crate) fn reconfigure(&mut self, config: CongestionConfig) {
+        self.config = config;
         // Its bounds are checked for each packet; the first ones are decided before any is sent.
         if self.startup.is_some() && self.flight.bytes == 0.0 {
-            self.startup = Some(startup(config));
+            self.startup = Some(startup(&config));
         }
-        true
     }
 
-    fn on_sent(&mut self, now: Instant, bytes: u32) -> SentStamp {
+    /// A packet of `bytes`, all headers included, goes out; bulk or not.
+    pub(crate) fn on_sent(&mut self, now: Instant, bytes: u32) -> SentStamp {
         self.refill(now);
         self.pacer.spend(f64::from(bytes));
         let bulk = core::mem::take(&mut self.granted);
@@ -441,7 +436,14 @@ impl Controller for Adaptive {
         stamp
     }
 
-    fn on_acked(&mut self, now: Instant, acked: &[(SentStamp, bool)], round_trip: Option<RoundTrip>) {
+    /// Packets acked by one datagram of the peer, oldest first; those with `true` were reported lost before. `round_trip` is
+    /// that of the newest, if the datagram is the first to ack it.
+    pub(crate) fn on_acked(
+        &mut self,
+        now: Instant,
+        acked: &[(SentStamp, bool)],
+        round_trip: Option<RoundTrip>,
+    ) {
         let (outage, own_pause) = (self.ends_outage(now, round_trip), self.ends_own_pause(now));
         self.flight.waiting_since = now;
         let was_clocked = self.passage.is_some();
@@ -494,7 +496,8 @@ impl Controller for Adaptive {
         }
     }
 
-    fn on_lost(&mut self, _now: Instant, stamp: SentStamp) {
+    /// A packet counts as lost.
+    pub(crate) fn on_lost(&mut self, stamp: SentStamp) {
         self.flight.remove(&stamp);
         if self.counts_if_lost(&stamp) {
             self.epoch.lost += f64::from(stamp.bytes);
@@ -504,12 +507,14 @@ impl Controller for Adaptive {
         }
     }
 
-    fn on_app_limited(&mut self, now: Instant) {
+    /// There is nothing more to send now, though it might be sent.
+    pub(crate) fn on_app_limited(&mut self, now: Instant) {
         self.delay.on_send(now);
         self.app_limited = true;
     }
 
-    fn can_send(&mut self, now: Instant) -> bool {
+    /// Whether a packet of bulk may go out now: asked before each.
+    pub(crate) fn can_send(&mut self, now: Instant) -> bool {
         self.delay.on_send(now);
         if self.startup.is_none() && now - self.last_bulk > BASE_BUCKET * 2 {
             // The round trip without queues isn't known any more.
@@ -532,20 +537,24 @@ impl Controller for Adaptive {
         self.granted
     }
 
-    fn next_send(&self) -> Instant {
+    /// When bulk may go out next unless something is acked earlier: for drivers that can wake then. Called after
+    /// [`Adaptive::can_send`] returned false.
+    pub(crate) fn next_send(&self) -> Instant {
         let now = self.flight.last_sent;
         let feedback = self.delay.feedback();
         let stalled = self.flight.waiting_since + Duration::from_secs_f64(2.0 * feedback + 0.05);
         if self.has_room() { self.pacer.next(self.pacing_rate(now)).min(stalled) } else { stalled }
     }
 
-    fn begin_burst(&mut self, _now: Instant, bytes: u32) {
+    /// The application wants `bytes` of the next chunks at once, at the risk that a slow link drops some.
+    pub(crate) fn begin_burst(&mut self, bytes: u32) {
         if let Some(startup) = &mut self.startup {
             startup.begin_burst(f64::from(bytes));
         }
     }
 
-    fn rate(&self) -> f64 {
+    /// Bytes a second, all headers included, at which bulk goes out.
+    pub(crate) fn rate(&self) -> f64 {
         self.pacing_rate(self.flight.last_sent)
     }
 }

@@ -5,13 +5,9 @@
 //! round trip we send so much less that a queue of our own would drain (ProbeRtt). If it doesn't drain, it is not
 //! ours, and until two such tests find it empty a window is held that grows and shrinks like Cubic's.
 
-use super::constants::{BASE_BUCKET, BLUR, CUBIC, CUBIC_KEEP, ENOUGH, MAX_FLOOR_LOSS, PACKET};
+use super::constants::{BASE_BUCKET, BLUR, CUBIC, CUBIC_KEEP, ENOUGH, PACKET};
 use crate::exact::cube_root;
 use crate::time::{Duration, Instant};
-
-/// The part of the link to hold beside flows that keep the queue full whatever is lost (BBR), as long as we lose no
-/// more than [`MAX_FLOOR_LOSS`].
-const FLOOR: f64 = 0.3;
 
 /// A newcomer doubles its window up to this part of the link.
 const SLOW_START: f64 = 0.25;
@@ -78,11 +74,11 @@ impl Cwnd {
         self.window += (target - window).max(1.0) * acked / window;
     }
 
-    /// Less, and less far, if the window was smaller already than the time before; not below `floor`.
-    fn cut(&mut self, now: Instant, floor: f64) {
+    /// Less, and less far, if the window was smaller already than the time before.
+    fn cut(&mut self, now: Instant) {
         let falling = self.window < self.plateau;
         self.plateau = self.window * if falling { 0.5 * (1.0 + CUBIC_KEEP) } else { 1.0 };
-        self.window = (self.window * CUBIC_KEEP).max(floor).max(ENOUGH);
+        self.window = (self.window * CUBIC_KEEP).max(ENOUGH);
         self.cut_at = now;
         self.threshold = 0.0;
     }
@@ -207,11 +203,10 @@ impl Competition {
         }
     }
 
-    /// The queue overflowed, and `share` of the bytes of an epoch were lost: a smaller window, once a round trip.
-    pub(super) fn on_overflow(&mut self, now: Instant, rtt: f64, share: f64) {
+    /// The queue overflowed: a smaller window, once a round trip.
+    pub(super) fn on_overflow(&mut self, now: Instant, rtt: f64) {
         if let Some(cwnd) = self.cwnd.as_mut().filter(|cwnd| (now - cwnd.cut_at).as_secs_f64() > rtt) {
-            let floor = if share < MAX_FLOOR_LOSS { FLOOR * self.capacity_before * rtt } else { 0.0 };
-            cwnd.cut(now, floor.min(cwnd.window));
+            cwnd.cut(now);
         }
     }
 }
@@ -251,7 +246,7 @@ mod tests {
         (0..50).for_each(|_| competition.on_delivered(Instant::from_millis(150), 1_000.0, link));
         let grown = competition.cwnd().unwrap();
         assert!(grown > 50_000.0 + 0.5 * PACKET && grown < 60_000.0, "{grown}");
-        (0..3).for_each(|_| competition.on_overflow(Instant::from_millis(500), 0.1, 0.05));
+        (0..3).for_each(|_| competition.on_overflow(Instant::from_millis(500), 0.1));
         assert_eq!(competition.cwnd(), Some(grown * CUBIC_KEEP));
     }
 

@@ -19,9 +19,6 @@ pub(super) const CUBIC_KEEP: f64 = 0.7;
 /// The packets by which a window of Reno grows in a round trip if it keeps as much as Cubic's (RFC 9438).
 pub(super) const RENO: f64 = 3.0 * (1.0 - CUBIC_KEEP) / (1.0 + CUBIC_KEEP);
 
-/// While we lose no more than this share beside others, a part of the link stays ours.
-pub(super) const MAX_FLOOR_LOSS: f64 = 0.03;
-
 /// Fewer losses than this, in packets, tell nothing.
 pub(super) const MIN_LOSSES: f64 = 2.5;
 

@@ -88,19 +88,13 @@ impl Waits {
         self.sum / self.count.max(1.0)
     }
 
-    /// The mean wait before losses.
-    pub(super) fn before_losses(&self) -> Option<f64> {
-        (self.losses > 0.0).then_some(self.before_losses / self.losses)
-    }
-
-    /// The mean wait before losses, if it is longer than others by more than chance makes of it.
-    pub(super) fn where_lost(&self) -> Option<f64> {
-        let before_losses = self.before_losses()?;
+    /// Whether waits before losses are longer than others, by more than chance makes of it: a queue overflows.
+    pub(super) fn are_longer_before_losses(&self) -> bool {
         let mean = self.mean();
         let deviation = (self.squares / self.count.max(1.0) - mean * mean).max(0.0).sqrt();
-        let longer = before_losses - mean;
+        let longer = self.before_losses / self.losses.max(1.0) - mean;
         let chance = DEVIATIONS * deviation / self.losses.sqrt();
-        (self.losses > MIN_LOSSES && longer > MIN_LONGER && longer > chance).then_some(before_losses)
+        self.losses > MIN_LOSSES && longer > MIN_LONGER && longer > chance
     }
 }
 

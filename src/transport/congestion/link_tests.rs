@@ -1,6 +1,6 @@
 //! The adaptive controller on links of many kinds, in virtual time.
 
-use super::simulation::{LinkSetup, Loss, Reno, World};
+use super::simulation::{Controller, LinkSetup, Loss, Reno, World};
 use super::*;
 
 const KIB: usize = 1024;
@@ -9,7 +9,7 @@ const AT_ONCE: Duration = Duration::from_millis(1);
 const SIXTY_HERTZ: Duration = Duration::from_nanos(16_666_667);
 
 fn adaptive() -> Box<dyn Controller> {
-    CongestionConfig::Adaptive(AdaptiveConfig::default()).controller().unwrap()
+    Box::new(Adaptive::new(CongestionConfig::default()))
 }
 
 fn median(values: impl Iterator<Item = f64>) -> f64 {

@@ -11,9 +11,7 @@
 //! ticks are long, waits show no queue, and nothing is concluded about others from them.
 
 use super::ceiling::Ceiling;
-use super::constants::{
-    BASE_BUCKET, KEEP_WAITS, LESS, LONG, MAX_DOUBLINGS, MAX_FLOOR_LOSS, MIN_BYTES, MIN_LOSSES, PACKET,
-};
+use super::constants::{KEEP_WAITS, LESS, LONG, MAX_DOUBLINGS, MIN_BYTES, MIN_LOSSES, PACKET};
 use super::delivery::{Epoch, Signs, Waits};
 use super::share_test::{MIN_OTHERS_LOSSES, ShareTest};
 use crate::time::{Duration, Instant};
@@ -33,27 +31,21 @@ const MAX_EPOCH_LOSS: f64 = 0.6;
 /// The weight of former tests.
 const KEEP_TESTS: f64 = 0.8;
 
-/// The wait at which the queue overflowed is taken for more by this much each second.
-const FULL_QUEUE_RAISE_A_SECOND: f64 = 0.1;
-
 /// The link itself loses no larger share than this.
 const MAX_LOSS: f64 = 0.2;
 
 /// Fewer than this part of the share before are lost if the queue overflowed.
 const FEWER: f64 = 0.34;
 
-/// The interval between tests, doubled each time that the link was found to lose by itself. A share above twice
-/// [`MAX_FLOOR_LOSS`] may have been others', so it is tested again after twice this time.
+/// The interval between tests, doubled each time that the link was found to lose by itself.
 const TEST_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Others contend if less arrived when the queue overflowed than [`LESS`] of what once did, or twice in a row less than this
-/// part. What once arrived is forgotten in [`LONG`] seconds.
-const SOMEWHAT_BELOW: f64 = 0.985;
-
-/// The same where waits are blurred, and with them what arrived in an epoch. There, only twice as much less counts.
+/// What once arrived is forgotten in [`LONG`] seconds, and where waits are blurred, and with them what arrived in an epoch, in
+/// these.
 const MAX_RATE_SECONDS_IF_BLURRED: f64 = 30.0;
 
-/// While we lose no more than [`MAX_FLOOR_LOSS`] beside others, at least this part of what once arrived stays ours.
+/// While we lose no more than this share beside others, at least this part of what once arrived stays ours.
+const MAX_FLOOR_LOSS: f64 = 0.03;
 const FLOOR: f64 = 0.4;
 
 /// The losses of recent epochs, and the conclusions. Rates are bytes a second.
@@ -76,12 +68,6 @@ pub(super) struct Loss {
     max_rate: f64,
     /// The rate of each of the last epochs: an outage takes from one or two.
     rates: [f64; 6],
-    /// Somewhat less than `max_rate` arrived when the queue last overflowed.
-    was_less: bool,
-    /// When others were found last.
-    others_seen: Option<Instant>,
-    /// The wait, in seconds, at which the queue overflowed.
-    full_queue: Option<f64>,
     /// How long recent packets waited.
     waits: Waits,
 }
@@ -103,17 +89,9 @@ impl Loss {
         self.test.as_ref().map_or(ceiling, |test| test.rate())
     }
 
-    /// The wait at which the queue overflowed.
-    pub(super) fn full_queue(&self) -> Option<f64> {
-        self.full_queue
-    }
-
     /// Takes the outcome of an epoch's packets, which arrived in this many seconds.
     pub(super) fn end_epoch(&mut self, now: Instant, epoch: &Epoch, seconds: f64, signs: Signs) {
         let queue = epoch.least_queue > 0.5 * signs.target;
-        if let Some(full) = &mut self.full_queue {
-            *full *= 1.0 + FULL_QUEUE_RAISE_A_SECOND * seconds;
-        }
         if epoch.lost > MAX_EPOCH_LOSS * (epoch.lost + epoch.delivered) {
             return;
         }
@@ -140,19 +118,13 @@ impl Loss {
         }
         let deviations = if self.share > MIN_EXCESS { 2.0 * DEVIATIONS } else { DEVIATIONS };
         let chance = deviations * (share * (1.0 - share) * PACKET / self.judged.max(PACKET)).sqrt();
-        let beside_others = self.is_beside_others(now);
         let rested = now - self.tested_at > TEST_INTERVAL * (1 << self.lossy_tests);
         // After an earlier overflow, any loss may be caused by others.
-        let bounded =
-            (self.ceiling.is_some() || beside_others) && self.share < MIN_EXCESS && epoch.lost > 0.0;
+        let bounded = self.ceiling.is_some() && self.share < MIN_EXCESS && epoch.lost > 0.0;
         let known = self.judged > MIN_BYTES && self.before[0] > MIN_LOSSES * PACKET;
         let excess = share - self.share;
-        let queue_stands = signs.clear && self.waits.mean() > signs.standing_wait();
-        let again = (self.share > 2.0 * MAX_FLOOR_LOSS || beside_others && self.share > MIN_EXCESS)
-            && queue_stands
-            && now - self.tested_at > TEST_INTERVAL * 2 * (1 << self.lossy_tests);
         let new = known && excess > MIN_EXCESS.max(chance).max(self.share);
-        if rested && !signs.unhindered && (bounded || again || new) {
+        if rested && !signs.unhindered && (bounded || new) {
             let before = (self.before[0] / self.before[1].max(1.0)).clamp(1e-4, 1.0);
             self.begin_test(now, if bounded { share.max(before) } else { before }, arrived);
         } else if let Some(ceiling) = &mut self.ceiling {
@@ -161,10 +133,6 @@ impl Loss {
                 self.ceiling = None;
             }
         }
-    }
-
-    fn is_beside_others(&self, now: Instant) -> bool {
-        self.others_seen.is_some_and(|seen| now - seen < BASE_BUCKET * 4)
     }
 
     fn recent(&self) -> f64 {
@@ -179,28 +147,26 @@ impl Loss {
     }
 
     fn advance_test(&mut self, now: Instant, epoch: &Epoch, signs: Signs) {
-        let beside_others = signs.clear && self.is_beside_others(now);
         let Some(test) = &mut self.test else { return };
         if !test.add(epoch) {
             return;
         }
         let before = test.share_before;
-        let share = if test.is_deep() {
-            share_of(test.lost, test.judged)
-        } else {
-            self.within =
-                [self.within[0] * KEEP_TESTS + test.lost, self.within[1] * KEEP_TESTS + test.judged];
-            share_of(self.within[0], self.within[1])
-        };
+        let [mut lost, mut judged] = [test.lost, test.judged];
+        if !test.is_deep() {
+            [lost, judged] = [self.within[0] * KEEP_TESTS + lost, self.within[1] * KEEP_TESTS + judged];
+            self.within = [lost, judged];
+        }
+        let share = (lost / judged.max(1.0)).clamp(0.0, 1.0);
         let fewer = share < FEWER * before;
         let stayed = signs.clear && test.has_queue_stayed(epoch, signs);
-        let where_lost = self.waits.where_lost().filter(|_| signs.clear);
-        if !fewer && !test.is_deep() && (stayed || where_lost.is_some()) {
+        let overflows = signs.clear && self.waits.are_longer_before_losses();
+        if !fewer && !test.is_deep() && (stayed || overflows) {
             test.go_deep();
             return;
         }
-        let others = test.is_deep()
-            && (fewer && test.expected_losses() >= MIN_OTHERS_LOSSES || stayed && where_lost.is_some());
+        let others =
+            test.is_deep() && (fewer && test.expected_losses() >= MIN_OTHERS_LOSSES || stayed && overflows);
         if others {
             // What they lost for us says nothing of the link.
             self.within = [test.lost, test.judged];
@@ -208,24 +174,15 @@ impl Loss {
         }
         if fewer || others {
             let less = if signs.clear {
-                let somewhat = test.arrived_before < SOMEWHAT_BELOW * self.max_rate;
-                let before = core::mem::replace(&mut self.was_less, somewhat);
-                somewhat && before || test.most_before < LESS * self.max_rate
+                test.most_before < LESS * self.max_rate
             } else {
                 test.arrived_before < (1.0 - 2.0 * (1.0 - LESS)) * self.max_rate
             };
-            let mut contended = others || test.unprovoked || less;
-            if contended && signs.clear {
-                self.others_seen = Some(now);
-            }
-            contended |= beside_others;
+            let contended = others || test.unprovoked || less;
             let overflowed = test.arrived_before / (1.0 - self.share);
             let floor =
                 if contended && signs.clear && before < MAX_FLOOR_LOSS { FLOOR * self.max_rate } else { 0.0 };
             self.ceiling = Some(Ceiling::new(now, overflowed, contended, floor));
-            if others || contended && where_lost.is_some() {
-                self.full_queue = where_lost.or(self.waits.before_losses());
-            }
             self.lossy_tests = 0;
         } else {
             self.share = (0.5 * (share + before)).min(MAX_LOSS);
@@ -237,10 +194,6 @@ impl Loss {
         self.tested_at = now;
         self.test = None;
     }
-}
-
-fn share_of(lost: f64, all: f64) -> f64 {
-    (lost / all.max(1.0)).clamp(0.0, 1.0)
 }
 
 #[cfg(test)]
@@ -290,6 +243,6 @@ mod tests {
         (0..50).for_each(|_| epoch.waits.on_lost());
         (1..9).for_each(|n| loss.end_epoch(Instant::from_millis(n * 50), &epoch, 0.05, SIGNS));
         assert_eq!((loss.share(), loss.max_rate()), (0.0, f64::INFINITY));
-        assert_eq!(loss.waits.before_losses(), None, "nor where a queue overflows");
+        assert_eq!(loss.waits.mean(), 0.0, "nor how long packets wait");
     }
 }

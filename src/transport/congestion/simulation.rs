@@ -2,12 +2,48 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::{Controller, RoundTrip, SentStamp};
+use super::{Adaptive, RoundTrip, SentStamp};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use crate::transport::ledger::acks::{Acked, Acks, AcksConfig, FullHeader, RttSampling};
 use crate::transport::ledger::{AckRange, AckRanges, Reported};
 use crate::transport::peer_clock::ReceiveTime;
+
+/// What decides when a flow may send.
+pub(super) trait Controller: core::fmt::Debug {
+    fn on_sent(&mut self, now: Instant, bytes: u32) -> SentStamp;
+    fn on_acked(&mut self, now: Instant, acked: &[(SentStamp, bool)], round_trip: Option<RoundTrip>);
+    fn on_lost(&mut self, now: Instant, stamp: SentStamp);
+    fn can_send(&mut self, now: Instant) -> bool;
+    fn on_app_limited(&mut self, _now: Instant) {}
+    fn begin_burst(&mut self, _bytes: u32) {}
+}
+
+impl Controller for Adaptive {
+    fn on_sent(&mut self, now: Instant, bytes: u32) -> SentStamp {
+        Adaptive::on_sent(self, now, bytes)
+    }
+
+    fn on_acked(&mut self, now: Instant, acked: &[(SentStamp, bool)], round_trip: Option<RoundTrip>) {
+        Adaptive::on_acked(self, now, acked, round_trip);
+    }
+
+    fn on_lost(&mut self, _now: Instant, stamp: SentStamp) {
+        Adaptive::on_lost(self, stamp);
+    }
+
+    fn can_send(&mut self, now: Instant) -> bool {
+        Adaptive::can_send(self, now)
+    }
+
+    fn on_app_limited(&mut self, now: Instant) {
+        Adaptive::on_app_limited(self, now);
+    }
+
+    fn begin_burst(&mut self, bytes: u32) {
+        Adaptive::begin_burst(self, bytes);
+    }
+}
 
 pub(super) const SLICE: usize = 1152;
 const SLICE_WIRE: u32 = 1215;
@@ -234,7 +270,7 @@ impl End {
         (self.next_unsent, self.oldest_open) = (0, 0);
         self.lost_slices.clear();
         if burst {
-            self.controller.begin_burst(now, (bytes.div_ceil(SLICE) * SLICE_WIRE as usize) as u32);
+            self.controller.begin_burst((bytes.div_ceil(SLICE) * SLICE_WIRE as usize) as u32);
         }
     }
 
@@ -249,7 +285,7 @@ impl End {
             return;
         }
         let mut acked: Vec<Acked> = Vec::new();
-        self.acks.record_received(now, datagram.header.sequence, datagram.bytes);
+        self.acks.record_received(datagram.header.sequence);
         let sampling = RttSampling::NewestAck { delay: datagram.delay };
         self.acks.process(now, &datagram.header, sampling, &mut acked);
         for range in &datagram.ranges {
@@ -515,19 +551,7 @@ impl Controller for Reno {
         }
     }
 
-    fn on_app_limited(&mut self, _now: Instant) {}
-
     fn can_send(&mut self, _now: Instant) -> bool {
         self.in_flight < self.window
-    }
-
-    fn next_send(&self) -> Instant {
-        Instant::NEVER
-    }
-
-    fn begin_burst(&mut self, _now: Instant, _bytes: u32) {}
-
-    fn rate(&self) -> f64 {
-        0.0
     }
 }

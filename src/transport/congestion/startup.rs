@@ -14,8 +14,8 @@
 //! there a round may take longer before it ends the startup.
 //!
 //! Jitter makes a round longer too, and one that ends the startup then leaves a rate from which growing takes many seconds. Waits that
-//! fall and packets that are overtaken tell of it: a round then ends the startup only if its later half waited as a whole and most
-//! of it is known, and the next is less faster.
+//! fall and packets that are overtaken tell of it: a round then ends the startup only if it took longer by more than the jitter, and
+//! the next is less faster.
 
 use super::SentStamp;
 use super::constants::{BLUR, ENOUGH, MIN_JITTER, PACKET};
@@ -48,9 +48,6 @@ const MIN_ROUND: f64 = 8.0 * PACKET;
 /// The part of a round whose outcome must be known: if it is clear whether it took longer, and if ticks blur that.
 const SETTLED: f64 = 0.28;
 const SETTLED_AT_LAST: f64 = 0.8;
-
-/// After a drop of waits fewer bytes than this don't tell a queue from packets that were held back.
-const FEW: f64 = 12.0 * PACKET;
 
 /// Longer ticks than this, in seconds, blur a round's duration as much as a queue does. With ticks above the upper
 /// end a round has too few of them.
@@ -113,8 +110,6 @@ struct WaitDrops {
     /// The longest wait since the last fall, or in a fall the shortest.
     turn: Option<f64>,
     falling: bool,
-    /// A packet was overtaken.
-    overtaken: bool,
     /// The last drops: when they began, and their seconds.
     recent: [(Instant, f64); 3],
 }
@@ -139,7 +134,6 @@ impl WaitDrops {
     /// A packet came later by this than one that was sent after it, which no queue does.
     fn on_overtaken(&mut self, at: Instant, late: f64) {
         if late > MIN_JITTER {
-            self.overtaken = true;
             let most = self.recent.iter().map(|(_, fall)| *fall).fold(late, f64::max);
             self.recent = [(at, most); 3];
         }
@@ -148,11 +142,6 @@ impl WaitDrops {
     /// Forgets how long waits were, and not how far they fell.
     fn pause(&mut self) {
         (self.turn, self.falling) = (None, false);
-    }
-
-    /// Whether the packets known of a round, of this many bytes, may be those that jitter held back.
-    fn may_mislead(&self, arrived: f64) -> bool {
-        self.overtaken || (arrived < FEW && self.recent[0].1 > 2.0 * MIN_JITTER)
     }
 
     /// By how much a span may be too long or too short.
@@ -207,8 +196,6 @@ struct Round {
     arrived: f64,
     /// The wait of its first packet, in seconds.
     waited: Option<f64>,
-    /// The least wait of packets sent in its first half and in its second half.
-    least_waits: [f64; 2],
 }
 
 impl Round {
@@ -307,7 +294,6 @@ impl Startup {
             arrivals: None,
             arrived: 0.0,
             waited: None,
-            least_waits: [f64::INFINITY; 2],
         }));
         Some(at_once)
     }
@@ -340,8 +326,6 @@ impl Startup {
         }
         if let Some(round) = self.round.as_mut().filter(|round| sent_at >= round.began) {
             round.waited.get_or_insert(wait);
-            let half = usize::from((sent_at - round.began).as_secs_f64() > 0.5 * self.window / self.pace);
-            round.least_waits[half] = round.least_waits[half].min(wait);
         }
     }
 
@@ -438,16 +422,6 @@ impl Startup {
         // A round that took longer than allowed in all needn't be settled.
         let sending_all = if settled { sending } else { sending.max(self.window / self.pace) };
         let longer = known && (fills || arriving > times * sending_all + blur);
-        // One late packet makes no queue; in a queue the minimum wait of the later half is at least about half of the
-        // last wait.
-        let [first, second] = round.least_waits;
-        let grown = if second.is_finite() { 2.0 * (second - first).max(0.0) } else { 0.0 };
-        let stands = jitter == 0.0 || grown > (times - 1.0) * sending_all + path.receive_tick;
-        let may_mislead = self.drops.may_mislead(round.arrived);
-        if longer && (!stands || may_mislead) && fate < SETTLED_AT_LAST {
-            return None;
-        }
-        let longer = longer && stands;
         (settled || longer).then_some(Findings { sending, arriving, jitter, known, beside_others, longer })
     }
 

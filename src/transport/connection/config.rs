@@ -19,8 +19,6 @@ pub struct ConnectionConfig {
     pub budget: BudgetConfig,
     /// How fast chunks may go out beside them.
     pub congestion: CongestionConfig,
-    /// Whether notifications of packets are kept for [`Connection::poll_packet_notification`](super::Connection::poll_packet_notification).
-    pub packet_notifications: bool,
     /// Skips packet numbers now and then, so that a peer that acks packets it has not received is found out: by this
     /// seed, which the peer must not know. None: no numbers are skipped. A server gives each connection its own.
     pub skip_seed: Option<u64>,
@@ -43,7 +41,6 @@ impl Default for ConnectionConfig {
             packets,
             budget: BudgetConfig::default(),
             congestion: CongestionConfig::default(),
-            packet_notifications: false,
             skip_seed: None,
             pool: Arc::default(),
             replayed: false,

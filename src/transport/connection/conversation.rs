@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::config::ConnectionConfig;
 use super::inbound::Inbound;
 use super::ledger::Ledger;
-use super::outbound::{Outbound, PacketKind};
+use super::outbound::Outbound;
 use super::record::Record;
 use super::scratch::{Memory, Scratch};
 use crate::store::List;
@@ -75,7 +75,7 @@ impl Conversation {
         // A packet is composed to the smaller of a datagram and the largest packet.
         let datagram_bytes = packets.fragment_above.min(packets.max_packet_size);
         Ok(Conversation {
-            ledger: Ledger::new(packets, config, skip_seed)?,
+            ledger: Ledger::new(packets, skip_seed)?,
             inbound: Inbound { is_replayed: config.replayed, ..Inbound::default() },
             outbound: Outbound::new(config, &protocol, datagram_bytes)?,
             streams: Streams::new(&protocol, config.pool.clone()),
@@ -90,11 +90,6 @@ impl Conversation {
         self.apply_losses(now);
         self.ledger.endpoint.update(now);
         self.outbound.update(now);
-    }
-
-    /// Whether a packet of this kind may go out.
-    pub(super) fn can_send(&mut self, kind: PacketKind, now: Instant) -> bool {
-        self.outbound.allows(kind, now)
     }
 
     /// When messages of the streams are due.
@@ -122,8 +117,8 @@ impl Conversation {
         write: impl Fn(&mut BitWriter, &Contents<'_>),
     ) {
         let kind = self.ledger.endpoint.header_kind();
-        let skipped = if kind == HeaderKind::Numbered { self.skip_numbers(now) } else { 0 };
-        self.make_room_in_ledger(now);
+        let skipped = if kind == HeaderKind::Numbered { self.skip_numbers() } else { 0 };
+        self.make_room_in_ledger();
         let header = FullHeader { skipped, ..self.ledger.endpoint.acks().header() };
         let Memory { writer, control, draft, chunk, .. } = self.scratch.get();
         let contents = Contents { protocol: &self.protocol, ack: header.ack, control, draft, chunk };
@@ -177,8 +172,7 @@ impl Conversation {
         // their headers.
         let message_bytes = if messages { (bytes - slice_bytes) as u32 } else { 0 };
         let stamp = self.outbound.on_sent(now, bytes as u32, message_bytes);
-        let awaited = !carried.is_empty() || self.ledger.notifications.keeps_packets();
-        let mut record = Record::new(hello, reported, carried, awaited);
+        let mut record = Record::new(hello, reported, carried);
         (record.stamp, record.message_bytes) = (stamp, message_bytes);
         let passed = self.ledger.endpoint.note_sent(now, header, payload_bytes, fragments, record);
         self.ledger.forget(passed);
@@ -191,11 +185,11 @@ impl Conversation {
     }
 
     /// Goes on to the number of the next packet; returns how many before it have no packet, as its header says it.
-    fn skip_numbers(&mut self, now: Instant) -> u8 {
+    fn skip_numbers(&mut self) -> u8 {
         let number = self.ledger.take_number();
         let before = self.ledger.endpoint.next_sequence();
         for _ in before..number {
-            self.make_room_in_ledger(now);
+            self.make_room_in_ledger();
             let passed = self.ledger.endpoint.acks_mut().skip_number();
             self.ledger.forget(passed);
         }
@@ -211,11 +205,11 @@ impl Conversation {
     }
 
     /// Gives up the oldest packet if the next one takes its place: its contents may have to be sent again.
-    fn make_room_in_ledger(&mut self, now: Instant) {
+    fn make_room_in_ledger(&mut self) {
         if self.ledger.endpoint.acks().is_full()
             && let Some(lost) = self.ledger.endpoint.acks_mut().give_up_oldest()
         {
-            self.apply_loss(now, lost);
+            self.apply_loss(lost);
         }
     }
 }

@@ -3,7 +3,6 @@
 //!
 //! Promises: numbers are skipped at random, so that acks of packets that never arrived are found out.
 
-use super::config::ConnectionConfig;
 use super::pending_ack::PendingAck;
 use super::record::{Carried, Record};
 use crate::store::Lists;
@@ -46,15 +45,11 @@ impl Ledger {
     ///
     /// # Errors
     /// When a setting is out of its bounds.
-    pub(super) fn new(
-        packets: &AckEndpointConfig,
-        config: &ConnectionConfig,
-        skip_seed: Option<u64>,
-    ) -> Result<Self, ConfigError> {
+    pub(super) fn new(packets: &AckEndpointConfig, skip_seed: Option<u64>) -> Result<Self, ConfigError> {
         Ok(Ledger {
             endpoint: AckEndpoint::with_notes(packets.clone())?,
             carried: Lists::default(),
-            notifications: Notifications::new(config.packet_notifications),
+            notifications: Notifications::default(),
             ranges: AckRanges::default(),
             pending_ack: PendingAck::default(),
             hello_acked: false,
@@ -99,7 +94,7 @@ impl Ledger {
     ) {
         let sequence = incoming.sequence();
         self.endpoint.accept(now, incoming, sampling, acked);
-        self.endpoint.remember_received(self.ranges.len());
+        self.endpoint.acks_mut().remember_received(self.ranges.len());
         self.ranges.record(sequence, self.endpoint.acks().received_window());
         if self.endpoint.acks().newest_received() == Some(sequence) {
             self.newest_at = Some(now);
@@ -148,10 +143,10 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transport::ConnectionConfig;
 
     fn ledger() -> Ledger {
-        let config = ConnectionConfig::default();
-        Ledger::new(&config.packets, &config, None).unwrap()
+        Ledger::new(&ConnectionConfig::default().packets, None).unwrap()
     }
 
     fn send(ledger: &mut Ledger, now: Instant) {

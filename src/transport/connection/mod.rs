@@ -12,7 +12,7 @@
 //! | module | owns |
 //! |---|---|
 //! | `ledger` | packets sent and received: contents until their outcome is known, pending acks, numbers |
-//! | `outbound` | limits on sending: budget, window, congestion controller, turns |
+//! | `outbound` | limits on sending: budget, window, congestion controller |
 //! | `inbound` | what is known of the peer besides its packets |
 //! | `conversation` | these three with streams and chunks; sends written packets |
 //! | `outcomes` | the effects of acks and losses on all of them |
@@ -55,8 +55,8 @@ use super::error::ConfigError;
 use super::framing::CloseReason;
 #[cfg(doc)]
 use super::framing::MAX_DETAIL_BYTES;
+use super::ledger::Notification;
 use super::ledger::estimate::Stats;
-use super::ledger::{Notification, PacketNotification};
 use super::message::Received;
 use super::outlet::Outlet;
 use super::pacing::BudgetConfig;
@@ -287,7 +287,7 @@ impl Connection {
         if burst {
             let packets = bytes.div_ceil(parts.chunks.slice_bytes().into());
             let overhead = packets * (parts.outbound.datagram_overhead + SLICE_OVERHEAD) as u64;
-            parts.outbound.begin_burst(now, (bytes + overhead) as u32);
+            parts.outbound.begin_burst((bytes + overhead) as u32);
         }
         Ok(number)
     }
@@ -340,29 +340,19 @@ impl Connection {
         self.parts.outbound.set_budget(budget)
     }
 
-    /// Changes the congestion control of chunks. Settings of the same kind keep what is known of the link. Another
-    /// kind starts afresh, and ignores packets in flight.
+    /// Changes the congestion control of chunks, which keeps what is known of the link.
     ///
     /// # Errors
     /// When a number is out of its bounds. The old settings stay then.
     pub fn set_congestion(&mut self, congestion: CongestionConfig) -> Result<(), ConfigError> {
-        let is_new = self.parts.outbound.set_congestion(&congestion, &self.parts.protocol)?;
-        let acks = self.parts.ledger.endpoint.acks_mut();
-        let sent = if is_new { acks.sent_window() } else { 0 };
-        let next = acks.next_sequence();
-        for back in 1..=sent {
-            if let Some(record) = acks.note_mut(next.wrapping_sub(back as u64)) {
-                record.stamp = None;
-            }
-        }
-        Ok(())
+        self.parts.outbound.set_congestion(congestion)
     }
 
     // --- questions ---------------------------------------------------------------------------------------
 
     /// How many packets counted as lost so far.
     pub(crate) fn packets_lost(&self) -> u64 {
-        self.parts.ledger.endpoint.acks().packets_lost()
+        self.parts.ledger.endpoint.acks().counters().lost
     }
 
     /// The newest packet of the peer.
@@ -399,16 +389,6 @@ impl Connection {
     /// Whether something waits for [`Connection::poll_notification`].
     pub fn has_notification(&self) -> bool {
         self.parts.ledger.notifications.has_ready()
-    }
-
-    /// The next notification about a packet, in order: of the newest 1,024, if the configuration asks for them.
-    pub fn poll_packet_notification(&mut self) -> Option<PacketNotification> {
-        self.parts.ledger.notifications.poll_packet()
-    }
-
-    /// Whether something waits for [`Connection::poll_packet_notification`].
-    pub fn has_packet_fate(&self) -> bool {
-        self.parts.ledger.notifications.has_packet()
     }
 
     /// Whether a message or a notification waits for the application.

@@ -4,7 +4,7 @@
 use super::KEEP_ALIVE;
 use super::config::ConnectionConfig;
 use crate::time::{Duration, Instant};
-use crate::transport::congestion::{CongestionConfig, Controller, RoundTrip, SentStamp};
+use crate::transport::congestion::{Adaptive, CongestionConfig, RoundTrip, SentStamp};
 use crate::transport::error::ConfigError;
 use crate::transport::message_window::MessageWindow;
 use crate::transport::pacing::{Budget, BudgetConfig};
@@ -13,15 +13,6 @@ use crate::transport::protocol::Protocol;
 /// If the application has not flushed for this long, queued messages are sent without it.
 const MAX_TICK: Duration = Duration::from_millis(100);
 
-/// The contents of a packet, as far as the limits differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PacketKind {
-    Messages,
-    /// Acks, keep-alives and chunk items.
-    Control,
-    Slices,
-}
-
 /// The limits on what a connection sends.
 #[derive(Debug)]
 pub(super) struct Outbound {
@@ -29,8 +20,8 @@ pub(super) struct Outbound {
     /// Messages also yield to the line: see [`MessageWindow`].
     is_adaptive: bool,
     window: MessageWindow,
-    /// None if nothing asks for one: there are no chunks, and messages don't need it.
-    controller: Option<Box<dyn Controller>>,
+    /// None if there are no chunks.
+    controller: Option<Box<Adaptive>>,
     /// The bits of a packet that one datagram holds.
     pub(super) datagram_bits: usize,
     /// Bytes that the layers below add to each datagram.
@@ -40,7 +31,6 @@ pub(super) struct Outbound {
     ticks: TickLength,
     /// When the last packet with all control sections went out.
     pub(super) last_sent: Option<Instant>,
-    pub(super) turns: Turns,
 }
 
 /// The length of a tick: the least time between two of the last 8 to 16 ticks. A replayed capture shows only the ticks that
@@ -74,17 +64,6 @@ impl TickLength {
     }
 }
 
-/// Who goes first where few packets are allowed.
-#[derive(Debug, Default)]
-pub(super) struct Turns {
-    /// Chunks had something to send, and acks or keep-alives took the last packet allowed: next time those wait.
-    pub(super) chunks_wait: bool,
-    /// Slices had something to send, and chunk items took the packet: next time those wait.
-    pub(super) slices_wait: bool,
-    /// The peer has acked nothing for so long that it may be gone. It gets no slices until it does.
-    pub(super) is_silent: bool,
-}
-
 impl Outbound {
     /// The limits of a new connection.
     ///
@@ -95,17 +74,17 @@ impl Outbound {
         protocol: &Protocol,
         datagram_bytes: usize,
     ) -> Result<Self, ConfigError> {
+        config.congestion.check()?;
         Ok(Outbound {
             budget: Budget::new(config.budget.rate),
             is_adaptive: config.budget.adaptive,
             window: MessageWindow::default(),
-            controller: controller(&config.congestion, protocol)?,
+            controller: protocol.has_chunks().then(|| Box::new(Adaptive::new(config.congestion))),
             datagram_bits: datagram_bytes * 8,
             datagram_overhead: config.packets.overhead as usize,
             tick_open: None,
             ticks: TickLength::default(),
             last_sent: None,
-            turns: Turns::default(),
         })
     }
 
@@ -115,18 +94,12 @@ impl Outbound {
         self.window.update(now);
     }
 
-    /// Whether a packet of this kind may go out. For messages the line counts, too: see [`Outbound::line_has_room`].
-    pub(super) fn allows(&mut self, kind: PacketKind, now: Instant) -> bool {
-        match kind {
-            PacketKind::Messages => self.budget.allows() && self.allows(PacketKind::Control, now),
-            PacketKind::Control => {
-                self.controller.as_mut().is_none_or(|controller| controller.can_send_packet(now))
-            }
-            PacketKind::Slices => self.controller.as_mut().is_some_and(|controller| controller.can_send(now)),
-        }
+    /// Whether a packet with a slice may go out.
+    pub(super) fn allows_slice(&mut self, now: Instant) -> bool {
+        self.controller.as_mut().is_some_and(|controller| controller.can_send(now))
     }
 
-    /// Whether the budget has room for messages.
+    /// Whether the budget has room for messages. The line counts, too: see [`Outbound::line_has_room`].
     pub(super) fn budget_allows(&self) -> bool {
         self.budget.allows()
     }
@@ -224,9 +197,9 @@ impl Outbound {
     }
 
     /// A packet counts as lost.
-    pub(super) fn on_lost(&mut self, now: Instant, stamp: Option<SentStamp>, message_bytes: u32) {
+    pub(super) fn on_lost(&mut self, stamp: Option<SentStamp>, message_bytes: u32) {
         if let Some((stamp, controller)) = stamp.zip(self.controller.as_mut()) {
-            controller.on_lost(now, stamp);
+            controller.on_lost(stamp);
         }
         if message_bytes > 0 {
             self.window.on_lost(message_bytes);
@@ -241,9 +214,9 @@ impl Outbound {
     }
 
     /// All of a small chunk may go out at once.
-    pub(super) fn begin_burst(&mut self, now: Instant, bytes: u32) {
+    pub(super) fn begin_burst(&mut self, bytes: u32) {
         if let Some(controller) = &mut self.controller {
-            controller.begin_burst(now, bytes);
+            controller.begin_burst(bytes);
         }
     }
 
@@ -268,36 +241,17 @@ impl Outbound {
         Ok(())
     }
 
-    /// Changes the congestion control of chunks. Returns whether a new controller took over, to which the stamps of packets
-    /// in flight mean nothing.
+    /// Changes the congestion control of chunks, which keeps what is known of the link.
     ///
     /// # Errors
     /// When a number is out of its bounds. The old settings stay then.
-    pub(super) fn set_congestion(
-        &mut self,
-        congestion: &CongestionConfig,
-        protocol: &Protocol,
-    ) -> Result<bool, ConfigError> {
+    pub(super) fn set_congestion(&mut self, congestion: CongestionConfig) -> Result<(), ConfigError> {
         congestion.check()?;
-        if self.controller.as_mut().is_some_and(|controller| controller.reconfigure(congestion)) {
-            return Ok(false);
+        if let Some(controller) = &mut self.controller {
+            controller.reconfigure(congestion);
         }
-        self.controller = controller(congestion, protocol)?;
-        Ok(true)
+        Ok(())
     }
-}
-
-/// The controller of a connection, if anything asks for one.
-///
-/// # Errors
-/// When a number is out of its bounds.
-fn controller(
-    config: &CongestionConfig,
-    protocol: &Protocol,
-) -> Result<Option<Box<dyn Controller>>, ConfigError> {
-    config.check()?;
-    let is_asked = protocol.has_chunks() || config.paces_messages();
-    is_asked.then(|| config.controller()).transpose()
 }
 
 #[cfg(test)]
@@ -320,13 +274,12 @@ mod tests {
         let mut outbound = outbound(ChannelConfig::reliable_ordered());
         let at = Instant::from_millis;
         outbound.update(at(0));
-        assert!(outbound.allows(PacketKind::Messages, at(0)));
+        assert!(outbound.budget_allows());
         outbound.on_sent(at(0), 700, 700);
-        assert!(!outbound.allows(PacketKind::Messages, at(0)) && !outbound.budget_allows());
-        assert!(outbound.allows(PacketKind::Control, at(0)) && outbound.allows(PacketKind::Slices, at(0)));
+        assert!(!outbound.budget_allows() && outbound.allows_slice(at(0)));
         assert_eq!((outbound.next_messages(), outbound.message_bits(at(0))), (at(200), 0));
         outbound.update(at(300));
-        assert!(outbound.allows(PacketKind::Messages, at(300)));
+        assert!(outbound.budget_allows());
         assert_eq!(outbound.message_bits(at(300)), 800);
     }
 
@@ -336,7 +289,7 @@ mod tests {
         let at = Instant::from_millis;
         outbound.update(at(0));
         let sent = (0..10_000).take_while(|_| {
-            let allowed = outbound.allows(PacketKind::Slices, at(0));
+            let allowed = outbound.allows_slice(at(0));
             if allowed {
                 outbound.on_sent(at(0), 1200, 0);
             }
@@ -344,7 +297,7 @@ mod tests {
         });
         assert!(sent.count() < 10_000, "the rate has an end");
         assert!(outbound.next_bulk() > at(0));
-        assert!(outbound.allows(PacketKind::Messages, at(0)));
+        assert!(outbound.budget_allows());
     }
 
     #[test]

@@ -10,9 +10,9 @@ use crate::transport::congestion::RoundTrip;
 impl Conversation {
     /// Applies the acks of a packet of the peer: the packets in the scratch memory, and the packet's ack ranges.
     pub(super) fn apply_acks(&mut self, now: Instant, round_trip: Option<RoundTrip>) {
-        let Memory { packet, acked, notifications, stamps, fragments, .. } = self.scratch.get();
+        let Memory { packet, acked, notifications, stamps, .. } = self.scratch.get();
         for range in &packet.control.ranges {
-            self.ledger.endpoint.ack_range(range.newest, range.oldest, acked);
+            self.ledger.endpoint.acks_mut().ack_range(range.newest, range.oldest, acked);
         }
         // Header and ranges have them newest first.
         acked.reverse();
@@ -46,13 +46,12 @@ impl Conversation {
                         let Some(reliable) = self.streams.sending_reliable(channel.into()) else { continue };
                         let fate = reliable.handle_fragment_ack(now, mark, index.into());
                         notifications.extend(notification(channel, fate, true));
-                        fragments.count(true);
                     }
                 }
             }
             self.ledger.carried.clear(carried);
             let acks = self.ledger.endpoint.acks_mut();
-            self.ledger.notifications.resolve(acks, acked.sequence, true, notifications);
+            self.ledger.notifications.resolve(acks, acked.sequence, notifications);
         }
         self.outbound.on_acked(now, stamps, round_trip);
     }
@@ -62,16 +61,16 @@ impl Conversation {
         let mut lost = core::mem::take(&mut self.scratch.get().lost);
         lost.clear();
         self.ledger.endpoint.poll_lost(now, &mut lost);
-        lost.drain(..).for_each(|sequence| self.apply_loss(now, sequence));
+        lost.drain(..).for_each(|sequence| self.apply_loss(sequence));
         self.scratch.get().lost = lost;
     }
 
     /// A packet counts as lost.
-    pub(super) fn apply_loss(&mut self, now: Instant, sequence: u64) {
+    pub(super) fn apply_loss(&mut self, sequence: u64) {
         if let Some(record) = self.ledger.endpoint.acks_mut().note_mut(sequence) {
             let (stamp, message_bytes) = (record.stamp, record.message_bytes);
             let carried = core::mem::take(&mut record.carried);
-            self.outbound.on_lost(now, stamp, message_bytes);
+            self.outbound.on_lost(stamp, message_bytes);
             self.lose(&carried);
             // It may yet be acked.
             if let Some(record) = self.ledger.endpoint.acks_mut().note_mut(sequence) {
@@ -80,12 +79,12 @@ impl Conversation {
         }
         let notifications = &mut self.scratch.get().notifications;
         let acks = self.ledger.endpoint.acks_mut();
-        self.ledger.notifications.resolve(acks, sequence, false, notifications);
+        self.ledger.notifications.resolve(acks, sequence, notifications);
     }
 
     /// Notifies streams and chunks that a packet's contents are lost, and collects notifications.
     pub(super) fn lose(&mut self, carried: &List) {
-        let Memory { notifications, fragments, .. } = self.scratch.get();
+        let Memory { notifications, .. } = self.scratch.get();
         for carried in self.ledger.carried.iter(carried) {
             match carried {
                 Carried::Messages { channel, count, first } => {
@@ -100,7 +99,6 @@ impl Conversation {
                     if let Some(reliable) = self.streams.sending_reliable(channel.into()) {
                         reliable.handle_fragment_lost(mark, index.into());
                     }
-                    fragments.count(false);
                 }
                 Carried::Credit { .. } => {}
             }

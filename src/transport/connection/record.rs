@@ -24,15 +24,11 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// For a packet that is about to be sent; `awaited` if it may have notifications.
-    pub(super) fn new(hello: bool, reported: Reported, carried: List, awaited: bool) -> Self {
-        Record {
-            hello,
-            reported,
-            carried,
-            pending: if awaited { PendingNotifications::open() } else { PendingNotifications::default() },
-            ..Record::default()
-        }
+    /// For a packet that is about to be sent.
+    pub(super) fn new(hello: bool, reported: Reported, carried: List) -> Self {
+        let pending =
+            if carried.is_empty() { PendingNotifications::default() } else { PendingNotifications::open() };
+        Record { hello, reported, carried, pending, ..Record::default() }
     }
 }
 

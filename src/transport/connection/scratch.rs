@@ -37,7 +37,6 @@ pub(super) struct Memory {
     pub(super) credits: Vec<(u8, CreditMark)>,
     pub(super) notifications: Vec<Notification>,
     pub(super) stamps: Vec<(SentStamp, bool)>,
-    pub(super) fragments: FragmentCounts,
     pub(super) chunk: Selection,
     /// The runs reported by the ack ranges of the packet being composed.
     pub(super) reported: Reported,
@@ -47,20 +46,5 @@ impl Memory {
     #[cold]
     fn boxed() -> Box<Self> {
         Box::default()
-    }
-}
-
-/// Numbers of fragments by the outcome of their packets.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FragmentCounts {
-    pub(super) acked: u32,
-    pub(super) lost: u32,
-}
-
-impl FragmentCounts {
-    /// Saturates, because only yojimbo's framing resets the counts.
-    pub(super) fn count(&mut self, acked: bool) {
-        let count = if acked { &mut self.acked } else { &mut self.lost };
-        *count = count.saturating_add(1);
     }
 }

@@ -13,17 +13,16 @@
 
 use std::collections::VecDeque;
 
-use super::estimate::{RTT_HISTORY, Recent, Rtt, STANDARD_RTT_HISTORY, Stats, whole_nanoseconds};
-pub use super::not_new::NotNew;
+use super::estimate::{Recent, Rtt, Stats, whole_nanoseconds};
+pub use super::received::NotNew;
 use super::received::ReceivedPackets;
 use super::reordering::Reordering;
 use super::sent::{Fate, Sent, SentPackets};
-use super::standard_estimate::StandardEstimate;
 use crate::store::counters::counters;
 use crate::store::sequence::ahead;
 use crate::time::{Duration, Instant};
 pub use crate::transport::error::ConfigError;
-pub use crate::transport::packet::{AcksConfig, Estimation, LossBound};
+pub use crate::transport::packet::{AcksConfig, LossBound};
 use core::ops::Range;
 
 /// The timeout before a round trip was measured, as in RFC 6298. Acks of later packets reveal losses sooner.
@@ -126,8 +125,6 @@ pub struct Acks<T = ()> {
     most_in_flight: usize,
     rtt: Rtt,
     recent: Recent,
-    /// Replaces `recent` if the standard's own estimates are wanted.
-    standard: Option<Box<StandardEstimate>>,
     counters: AckCounters,
 }
 
@@ -138,10 +135,6 @@ impl<T: Default> Acks<T> {
     /// When a setting is out of its bounds.
     pub fn new(config: &AcksConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        let rtt_history = match config.estimation {
-            Estimation::Standard => STANDARD_RTT_HISTORY,
-            Estimation::Recent => RTT_HISTORY,
-        };
         Ok(Acks {
             sent: SentPackets::new(config.sent_window, 0),
             oldest_in_flight: 0,
@@ -152,17 +145,11 @@ impl<T: Default> Acks<T> {
             loss_bound: config.loss_bound,
             reordering: config.early_loss.then(Reordering::default),
             peer_delay: Duration::ZERO,
-            // The standard's estimates are of windows of fixed sizes.
-            max_window: match config.estimation {
-                Estimation::Standard => config.sent_window,
-                Estimation::Recent => config.max_window.max(config.sent_window).max(config.received_window),
-            },
+            max_window: config.max_window.max(config.sent_window),
             initial_window: config.sent_window,
             most_in_flight: 0,
-            rtt: Rtt::new(config.rtt_smoothing, rtt_history),
+            rtt: Rtt::new(config.rtt_smoothing, config.rtt_history),
             recent: Recent::default(),
-            standard: (config.estimation == Estimation::Standard)
-                .then(|| Box::new(StandardEstimate::new(config.received_window))),
             counters: AckCounters::default(),
         })
     }
@@ -303,16 +290,12 @@ impl<T: Default> Acks<T> {
     }
 
     /// Records that a packet of the peer was received, so that it will be acked. One that is not new is ignored.
-    /// `packet_bytes` counts in the standard's bandwidth; ours counts in [`Acks::record_arrival`].
-    pub fn record_received(&mut self, now: Instant, sequence: u64, packet_bytes: u32) {
+    pub fn record_received(&mut self, sequence: u64) {
         if self.is_new(sequence).is_err() {
             return;
         }
         self.recent.peer_sent.add(self.received.insert(sequence) as f64);
         self.recent.received.add(1.0);
-        if let Some(standard) = &mut self.standard {
-            standard.record_received(now, sequence, packet_bytes);
-        }
         self.counters.received += 1;
     }
 
@@ -348,9 +331,6 @@ impl<T: Default> Acks<T> {
     /// Moves the window of received packets up to `sequence` without receiving it: only a part of it is here.
     pub fn advance_received(&mut self, sequence: u64) {
         self.received.advance(sequence);
-        if let Some(standard) = &mut self.standard {
-            standard.advance_received(sequence);
-        }
     }
 
     /// Appends the packets that `header` newly acks to `out`, newest first, as reliable 1.0 does: the order of its samples.
@@ -407,12 +387,12 @@ impl<T: Default> Acks<T> {
                 false
             }
             Fate::Lost => {
-                sent.fate = Fate::AckedLate;
+                sent.fate = Fate::Acked;
                 self.recent.lost.add(-1.0);
                 self.counters.late_acks += 1;
                 true
             }
-            Fate::Acked | Fate::AckedLate => return None,
+            Fate::Acked => return None,
         };
         let sent_at = sent.at;
         self.recent.acked_bytes.add(f64::from(bytes));
@@ -503,9 +483,6 @@ impl<T: Default> Acks<T> {
     /// Brings packet loss and bandwidth up to date: once a tick, after [`Acks::poll_lost`].
     pub fn update(&mut self, now: Instant) {
         self.recent.update(now);
-        if let Some(standard) = &mut self.standard {
-            standard.update(&self.sent);
-        }
     }
 
     /// RTT, jitter, packet loss and bandwidth.
@@ -513,15 +490,7 @@ impl<T: Default> Acks<T> {
         let mut stats = Stats::default();
         self.rtt.summarize(&mut stats);
         self.recent.summarize(&mut stats);
-        if let Some(standard) = &self.standard {
-            standard.summarize(&mut stats);
-        }
         stats
-    }
-
-    /// How many packets counted as lost.
-    pub(in crate::transport) fn packets_lost(&self) -> u64 {
-        self.counters.lost
     }
 
     /// How many packets had which outcome.

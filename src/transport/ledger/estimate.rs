@@ -7,11 +7,8 @@ use crate::exact::decay;
 use crate::store::InlineSlice;
 use crate::time::{Duration, Instant};
 
-/// Round trips remembered for the minimum, maximum and mean.
+/// Round trips that a connection remembers for the minimum, maximum and mean.
 pub const RTT_HISTORY: usize = 128;
-
-/// As many as reliable 1.0 remembers (its `rtt_history`).
-pub const STANDARD_RTT_HISTORY: usize = 512;
 
 /// How fast packet loss and bandwidth forget: amounts this old count 1 / e of new ones.
 const MEMORY_SECONDS: f64 = 3.0;
@@ -26,7 +23,7 @@ const CLOSE: f64 = 1e-5;
 const NO_SAMPLE: f32 = -1.0;
 
 /// Moves `value` the fraction `smoothing` of the way to `sample`.
-pub(super) fn smooth(value: &mut f64, sample: f64, smoothing: f64) {
+pub(crate) fn smooth(value: &mut f64, sample: f64, smoothing: f64) {
     *value = if (sample - *value).abs() < CLOSE { sample } else { *value + (sample - *value) * smoothing };
 }
 
@@ -206,11 +203,7 @@ impl Recent {
 ///   headers and the overhead set for those below. Off by at most one packet in 3 seconds, and too low
 ///   in the first second.
 ///
-/// Under reliable 1.0 ([`Estimation::Standard`](super::acks::Estimation::Standard)) `packet_loss` and bandwidth
-/// are those of the older half of the windows, by default of the packets 128 to 256 packets ago: nothing is known before, and what was sent less than an RTT
-/// ago reads as lost where 128 packets take less than that. Packet headers don't count in what is sent, nor the
-/// fragments of a packet but for one, nor duplicates. Bandwidth reads high by a packet in 128 (bytes of 128
-/// packets over the time of 127), `received_kbps` by more where reordering widens or narrows that time.
+/// [`StandardEstimate`](crate::articles::StandardEstimate) has those of reliable 1.0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stats {
     /// Smoothed RTT, in milliseconds.
@@ -246,7 +239,7 @@ mod tests {
     use super::*;
 
     fn rtt_after(smoothing: f64, millis: &[u64]) -> Rtt {
-        let mut rtt = Rtt::new(smoothing, STANDARD_RTT_HISTORY);
+        let mut rtt = Rtt::new(smoothing, 512);
         for (sequence, ms) in millis.iter().enumerate() {
             rtt.sample(sequence as u64, Duration::from_millis(*ms));
         }

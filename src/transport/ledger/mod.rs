@@ -4,15 +4,13 @@ mod ack_ranges;
 pub mod acks;
 pub mod estimate;
 mod laps;
-mod not_new;
 pub(super) mod notifications;
 mod received;
 mod reordering;
 mod sent;
 pub(super) mod skips;
-mod standard_estimate;
 
 pub(super) use ack_ranges::{AckRange, AckRanges, Reported};
 pub(super) use laps::Laps;
+pub use notifications::Notification;
 pub(super) use notifications::Notifications;
-pub use notifications::{Notification, PacketNotification};

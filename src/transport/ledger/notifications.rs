@@ -1,5 +1,4 @@
-//! Notifications about messages and packets, in the order of the packets that carried them (the delivery notification
-//! manager of "Multiplayer Game Programming", chapter 7).
+//! Notifications about messages, in the order of the packets that carried them (the delivery notification manager of "Multiplayer Game Programming", chapter 7).
 //!
 //! Promises: each message has one notification, in packet order: an early one waits until all earlier packets are
 //! acked or lost too, or the conversation is over.
@@ -19,17 +18,6 @@ pub struct Notification {
     pub delivered: bool,
 }
 
-/// The outcome of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PacketNotification {
-    pub sequence: u64,
-    /// Whether the peer received it; otherwise it counts as lost.
-    pub delivered: bool,
-}
-
-/// Notifications of packets that are kept to be polled; older ones are dropped.
-const MAX_PACKET_NOTIFICATIONS: usize = 1024;
-
 /// Notifications that are ready, and those that wait for earlier packets.
 #[derive(Debug, Default)]
 pub(in crate::transport) struct Notifications {
@@ -38,28 +26,13 @@ pub(in crate::transport) struct Notifications {
     /// Notifications that wait for earlier packets.
     waiting: Lists<Notification>,
     ready: VecDeque<Notification>,
-    /// Of all packets, if they are wanted.
-    ready_packets: Option<VecDeque<PacketNotification>>,
-}
-
-/// The outcome of a packet, by the first verdict.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Verdict {
-    /// No packet has this number, or there is nothing to report.
-    #[default]
-    Nothing,
-    /// It is not known yet.
-    Open,
-    /// The peer received it.
-    Delivered,
-    /// It counts as lost; it may be acked later.
-    Lost,
 }
 
 /// The part of a packet's record that notifications need.
 #[derive(Debug, Default)]
 pub(in crate::transport) struct PendingNotifications {
-    verdict: Verdict,
+    /// Whether neither an ack nor a loss decided it yet, and something of it is awaited.
+    is_open: bool,
     /// Notifications that wait for earlier packets.
     waiting: List,
 }
@@ -67,7 +40,7 @@ pub(in crate::transport) struct PendingNotifications {
 impl PendingNotifications {
     /// For a packet that is about to be sent.
     pub(in crate::transport) fn open() -> Self {
-        PendingNotifications { verdict: Verdict::Open, ..PendingNotifications::default() }
+        PendingNotifications { is_open: true, ..PendingNotifications::default() }
     }
 }
 
@@ -77,19 +50,9 @@ pub(in crate::transport) trait HasPending: Default {
 }
 
 impl Notifications {
-    /// With `packets`, notifications of packets are kept too.
-    pub(in crate::transport) fn new(packets: bool) -> Self {
-        Notifications { ready_packets: packets.then(VecDeque::new), ..Self::default() }
-    }
-
     /// Starts packet numbers here, before anything is sent.
     pub(in crate::transport) fn begin_at(&mut self, first: u64) {
         self.next = first;
-    }
-
-    /// Whether notifications of packets are kept.
-    pub(in crate::transport) fn keeps_packets(&self) -> bool {
-        self.ready_packets.is_some()
     }
 
     /// A packet was acked or lost, which decided these notifications.
@@ -97,12 +60,11 @@ impl Notifications {
         &mut self,
         acks: &mut Acks<T>,
         sequence: u64,
-        delivered: bool,
         notifications: &mut Vec<Notification>,
     ) {
         match acks.note_mut(sequence).map(HasPending::pending) {
-            Some(pending) if pending.verdict == Verdict::Open => {
-                pending.verdict = if delivered { Verdict::Delivered } else { Verdict::Lost };
+            Some(pending) if pending.is_open => {
+                pending.is_open = false;
                 notifications
                     .drain(..)
                     .for_each(|notification| self.waiting.push(&mut pending.waiting, notification));
@@ -110,35 +72,26 @@ impl Notifications {
             // The packet was reported before: later notifications about it come last.
             _ => self.ready.extend(notifications.drain(..)),
         }
+        self.release(acks, |pending| !pending.is_open);
+    }
+
+    /// Hands over what waits, up to the first packet that may not be passed.
+    fn release<T: HasPending>(
+        &mut self,
+        acks: &mut Acks<T>,
+        may_pass: impl Fn(&PendingNotifications) -> bool,
+    ) {
         while self.next != acks.next_sequence() {
-            let PendingNotifications { verdict, waiting } =
-                match acks.note_mut(self.next).map(HasPending::pending) {
-                    Some(PendingNotifications { verdict: Verdict::Open, .. }) => break,
-                    Some(pending) => {
-                        PendingNotifications { waiting: core::mem::take(&mut pending.waiting), ..*pending }
-                    }
-                    None => PendingNotifications::default(),
-                };
-            if !waiting.is_empty() {
+            if let Some(pending) = acks.note_mut(self.next).map(HasPending::pending) {
+                if !may_pass(pending) {
+                    return;
+                }
+                let waiting = core::mem::take(&mut pending.waiting);
                 self.ready.extend(self.waiting.iter(&waiting));
                 self.waiting.clear(waiting);
             }
-            if verdict != Verdict::Nothing {
-                self.push_packet(PacketNotification {
-                    sequence: self.next,
-                    delivered: verdict == Verdict::Delivered,
-                });
-            }
             self.next = self.next.wrapping_add(1);
         }
-    }
-
-    fn push_packet(&mut self, fate: PacketNotification) {
-        let Some(ready) = &mut self.ready_packets else { return };
-        if ready.len() == MAX_PACKET_NOTIFICATIONS {
-            ready.pop_front();
-        }
-        ready.push_back(fate);
     }
 
     /// Adds the notification of a message that was never in a packet.
@@ -150,13 +103,7 @@ impl Notifications {
 
     /// No more packets will be acked or lost: releases all waiting notifications.
     pub(in crate::transport) fn abandon_all<T: HasPending>(&mut self, acks: &mut Acks<T>) {
-        while self.next != acks.next_sequence() {
-            let pending = acks.note_mut(self.next).map(HasPending::pending);
-            let waiting = pending.map(|pending| core::mem::take(&mut pending.waiting)).unwrap_or_default();
-            self.ready.extend(self.waiting.iter(&waiting));
-            self.waiting.clear(waiting);
-            self.next = self.next.wrapping_add(1);
-        }
+        self.release(acks, |_| true);
     }
 
     pub(in crate::transport) fn poll(&mut self) -> Option<Notification> {
@@ -166,16 +113,6 @@ impl Notifications {
     /// Whether there is a next notification.
     pub(in crate::transport) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
-    }
-
-    /// Whether there is a next notification of a packet.
-    pub(in crate::transport) fn has_packet(&self) -> bool {
-        self.ready_packets.as_ref().is_some_and(|ready| !ready.is_empty())
-    }
-
-    /// The next notification of a packet.
-    pub(in crate::transport) fn poll_packet(&mut self) -> Option<PacketNotification> {
-        self.ready_packets.as_mut()?.pop_front()
     }
 }
 
@@ -195,7 +132,7 @@ mod tests {
     fn what_is_known_early_waits_for_earlier_packets() {
         let mut acks = Acks::<PendingNotifications>::new(&AcksConfig::default()).unwrap();
         acks.begin_at(16_000);
-        let mut notifications = Notifications::new(true);
+        let mut notifications = Notifications::default();
         notifications.begin_at(16_000);
         // 16,002 is left out, and nothing waits for it.
         for _ in 0..2 {
@@ -207,7 +144,7 @@ mod tests {
         }
         let mut resolve = |sequence: u64, delivered: bool, notifications: &mut Notifications| {
             let mut of = vec![Notification { channel: 0, tag: sequence as u32, delivered }];
-            notifications.resolve(&mut acks, sequence, delivered, &mut of);
+            notifications.resolve(&mut acks, sequence, &mut of);
             std::iter::from_fn(|| notifications.poll()).map(|it| it.tag).collect::<Vec<_>>()
         };
         assert!(resolve(16_004, true, &mut notifications).is_empty());
@@ -215,21 +152,18 @@ mod tests {
         assert_eq!(resolve(16_000, true, &mut notifications), [16_000, 16_001]);
         assert_eq!(resolve(16_001, true, &mut notifications), [16_001], "late: behind the rest");
         assert_eq!(resolve(16_003, true, &mut notifications), [16_003, 16_004]);
-        let packets = std::iter::from_fn(|| notifications.poll_packet());
-        let packets: Vec<_> = packets.map(|fate| (fate.sequence - 16_000, fate.delivered)).collect();
-        assert_eq!(packets, [(0, true), (1, false), (3, true), (4, true)]);
         assert_eq!(resolve(16_005, true, &mut notifications), [16_005]);
     }
 
     #[test]
     fn at_the_end_what_waited_is_told() {
         let mut acks = Acks::<PendingNotifications>::new(&AcksConfig::default()).unwrap();
-        let mut notifications = Notifications::new(false);
+        let mut notifications = Notifications::default();
         for _ in 0..2 {
             acks.track_sent(Instant::ZERO, 1, PendingNotifications::open());
         }
         let mut of = vec![Notification { channel: 0, tag: 5, delivered: true }];
-        notifications.resolve(&mut acks, 1, true, &mut of);
+        notifications.resolve(&mut acks, 1, &mut of);
         assert_eq!(notifications.poll(), None);
         notifications.abandon_all(&mut acks);
         assert_eq!(notifications.poll().map(|it| it.tag), Some(5));

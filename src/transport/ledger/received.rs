@@ -5,12 +5,22 @@
 
 use core::ops::Range;
 
-use super::not_new::NotNew;
 use crate::store::SequenceSet;
 use crate::store::sequence::ahead;
 
 /// How far back numbers that no packet of the peer had are known.
 const SKIPPED_WINDOW: usize = 1024;
+
+/// Why a received packet is not new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NotNew {
+    /// It is older than the window of received packets.
+    Stale,
+    /// It was received before.
+    Duplicate,
+    /// It is older than the newest received packet, and order was asked for.
+    OutOfOrder,
+}
 
 /// The window of received packets.
 #[derive(Clone, Debug)]

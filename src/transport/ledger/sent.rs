@@ -13,8 +13,6 @@ pub(super) enum Fate {
     InFlight,
     Acked,
     Lost,
-    /// Lost, then acked: it did arrive, so packet loss doesn't count it.
-    AckedLate,
 }
 
 /// A packet of ours, with its owner's note.
@@ -24,12 +22,6 @@ pub(super) struct Sent<T> {
     pub(super) bytes: u32,
     pub(super) fate: Fate,
     pub(super) note: T,
-}
-
-impl<T> Sent<T> {
-    pub(super) fn arrived(&self) -> bool {
-        matches!(self.fate, Fate::Acked | Fate::AckedLate)
-    }
 }
 
 /// The records of the newest packets.

@@ -7,6 +7,7 @@ use crate::limits::{DEFAULT_MTU, MAX_PAYLOAD, MIN_MTU, PAYLOAD_OVERHEAD};
 use crate::time::Duration;
 use crate::transport::error::ConfigError;
 use crate::transport::ledger::acks::FullHeader;
+use crate::transport::ledger::estimate::RTT_HISTORY;
 
 /// When a packet that is not acked counts as lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,17 +29,6 @@ impl LossBound {
     pub const DEFAULT_TIME: Duration = Duration::from_secs(1);
 }
 
-/// How packet loss and bandwidth are estimated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Estimation {
-    /// reliable 1.0's estimates, value for value: from the older half of the windows, by default the packets 128 to
-    /// 256 packets ago. Sent packets count without the packet header, packets received in fragments count as one
-    /// datagram.
-    Standard,
-    /// From the last seconds, every byte counted that goes over the wire.
-    Recent,
-}
-
 // Settings of `Acks`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AcksConfig {
@@ -57,8 +47,8 @@ pub struct AcksConfig {
     pub early_loss: bool,
     /// The fraction by which each sample moves the RTT, above 0 and at most 1.
     pub rtt_smoothing: f64,
-    /// How packet loss and bandwidth are estimated.
-    pub estimation: Estimation,
+    /// Round trips remembered for the minimum, maximum and mean.
+    pub rtt_history: usize,
     /// Refuse packets older than the newest received one: such packets are not acked either.
     pub in_order_only: bool,
 }
@@ -74,21 +64,22 @@ impl Default for AcksConfig {
             loss_bound: LossBound::After(LossBound::DEFAULT_TIME),
             early_loss: false,
             rtt_smoothing: 0.1,
-            estimation: Estimation::Recent,
+            rtt_history: RTT_HISTORY,
             in_order_only: false,
         }
     }
 }
 
 impl AcksConfig {
-    /// reliable's own defaults: windows of 256, an RTT that follows by 0.25 % a sample.
+    /// reliable's own defaults: windows of 256 that keep their size, an RTT that follows by 0.25 % a sample.
     pub fn standard() -> Self {
         AcksConfig {
             sent_window: 256,
             received_window: 256,
-            max_window: 256,
+            // Windows keep their size.
+            max_window: 1,
             rtt_smoothing: 0.0025,
-            estimation: Estimation::Standard,
+            rtt_history: 512,
             ..Self::default()
         }
     }

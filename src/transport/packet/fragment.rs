@@ -23,7 +23,6 @@ use crate::store::BitSet;
 use crate::store::sequence::{ahead, unwrap};
 use crate::transport::error::ConfigError;
 use crate::transport::ledger::acks::FullHeader;
-use core::fmt;
 use std::collections::BTreeMap;
 
 /// Prefix, sequence, id, count.
@@ -169,31 +168,6 @@ pub enum FragmentError {
     /// The partial packets from its own on already take all the memory they may.
     Memory,
 }
-
-impl fmt::Display for FragmentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FragmentError::TooShort => "The fragment ends inside its header.",
-            FragmentError::Prefix => "The prefix of a fragment is not 0x01.",
-            FragmentError::TooMany => "The fragment names more fragments than a packet may have.",
-            FragmentError::Id => "The id of the fragment is not below the count of fragments.",
-            FragmentError::Header(error) => return write!(f, "In fragment 0: {error}"),
-            FragmentError::Sequence => {
-                "The packet header in fragment 0 has another sequence than the fragment."
-            }
-            FragmentError::NotCanonical => "The packet header in fragment 0 is not in its shortest form.",
-            FragmentError::Size => {
-                "The fragment holds more than the fragment size, or less and is not the last."
-            }
-            FragmentError::Stale => "The fragment's packet is older than the window of partial packets.",
-            FragmentError::Count => "The fragment's packet has another count of fragments.",
-            FragmentError::Duplicate => "The fragment was received before.",
-            FragmentError::Memory => "The partial packets already take all the memory they may.",
-        })
-    }
-}
-
-impl std::error::Error for FragmentError {}
 
 // Settings of `Reassembly`.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,8 +13,6 @@
 //!
 //! Nothing in a header is trusted here; sequence and acks are claims that `Acks` judges.
 
-use core::fmt;
-
 use crate::store::sequence::unwrap;
 use crate::transport::ledger::acks::FullHeader;
 
@@ -151,17 +149,6 @@ pub enum HeaderError {
     /// Bit 0 of the prefix is set: a fragment, not a packet.
     Fragment,
 }
-
-impl fmt::Display for HeaderError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            HeaderError::TooShort => "The packet ends inside its header.",
-            HeaderError::Fragment => "The prefix byte marks a fragment where a packet header is expected.",
-        })
-    }
-}
-
-impl std::error::Error for HeaderError {}
 
 #[cfg(test)]
 mod tests {

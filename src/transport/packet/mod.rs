@@ -5,6 +5,6 @@ pub mod fragment;
 pub mod header;
 pub mod numbered;
 
-pub use config::{AckEndpointConfig, AcksConfig, Estimation, HeaderKind, LossBound};
+pub use config::{AckEndpointConfig, AcksConfig, HeaderKind, LossBound};
 pub use fragment::{FRAGMENT_HEADER_SIZE, MAX_FRAGMENTS, ReassemblyConfig};
 pub use header::Header;

@@ -202,6 +202,25 @@ fn a_second_master_is_found_out() {
 }
 
 #[test]
+fn a_seat_of_a_player_that_was_not_elected_is_never_taken() {
+    let mut world = World::of(4);
+    let seat = || Message::Seat { pass: vec![3; 20] };
+    let (now, liar) = (world.now, link(&world, 2, 3));
+    assert_eq!(world.mesh(2).handle_message(now, liar, seat(), Duration::ZERO), Err(MeshFault::NotTheMaster));
+    // Without a master it might be of the next one. Another player is elected.
+    for peer in 1..4 {
+        world.lose(peer, 0);
+    }
+    assert_eq!(world.mesh(2).handle_message(now, liar, seat(), Duration::ZERO), Ok(()));
+    world.peers[0] = None;
+    world.settle();
+    assert_eq!(world.mesh(2).master(), Some(1));
+    let now = world.now;
+    assert_eq!(world.mesh(2).handle_message(now, liar, seat(), Duration::ZERO), Err(MeshFault::NotTheMaster));
+    assert!(world.seats.is_empty(), "{:?}", world.seats);
+}
+
+#[test]
 fn a_flood_of_hellos_takes_the_places_that_there_are_and_no_more() {
     let mut world = World::of(2);
     let now = world.now;

@@ -204,6 +204,27 @@ fn a_newcomer_that_was_sent_to_a_dead_master_is_answered_by_the_next_one() {
 }
 
 #[test]
+fn peers_that_ask_each_other_or_themselves_run_out_of_hops() {
+    for around in [1, 2, 3] {
+        let mut world = World::new();
+        let peers = world.join_around(around);
+        world.settle();
+        for peer in peers {
+            assert_eq!(world.mesh(peer).phase(), Phase::Ended(LeaveReason::NoAnswer), "{peer} of {around}");
+        }
+    }
+}
+
+#[test]
+fn a_newcomer_that_asks_another_newcomer_joins_too() {
+    let mut world = World::new();
+    let first = world.join(0);
+    let second = world.join(first);
+    world.settle();
+    assert_eq!([first, second].map(|peer| world.mesh(peer).phase()), [Phase::Member; 2]);
+}
+
+#[test]
 fn a_newcomer_whose_master_dies_before_it_is_proposed_asks_the_members() {
     let mut world = World::of(3);
     let newcomer = world.join(1);

@@ -89,6 +89,19 @@ impl World {
         peer
     }
 
+    /// This many peers in a circle, of which each asks the next one.
+    pub(crate) fn join_around(&mut self, count: usize) -> Vec<usize> {
+        let first = self.peers.len();
+        for place in 0..count {
+            let contact = address(first + (place + 1) % count);
+            self.peers.push(Some(Mesh::join(config(first + place, 8), vec![contact])));
+            self.happened.push(Vec::new());
+        }
+        let peers: Vec<usize> = (first..first + count).collect();
+        peers.iter().for_each(|peer| self.act(*peer));
+        peers
+    }
+
     /// A game of this many.
     pub(crate) fn of(count: usize) -> Self {
         let mut world = World::new();

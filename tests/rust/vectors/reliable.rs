@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 use std::sync::LazyLock;
+use tickwire::articles::StandardEstimate;
 use tickwire::time::{Duration, Instant};
+use tickwire::transport::PacketStats;
 use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig, DropReason};
 use tickwire::transport::acks::{Acked, RttSampling};
 use tickwire::transport::header::{Header, HeaderError};
@@ -136,19 +138,18 @@ fn packets_and_fragments_are_sent_and_received() {
 fn estimators_follow_the_reference() {
     let samples = vector("estimator_trace")["samples"].as_array().unwrap();
     let mut expected = samples.iter().peekable();
-    let mut a = AckEndpoint::new(AckEndpointConfig::standard()).unwrap();
-    let mut b = AckEndpoint::new(AckEndpointConfig::standard()).unwrap();
+    let (mut a, mut b) = (Estimated::new(), Estimated::new());
     for i in 0..400u64 {
         let now = Instant::from_millis(i * 50);
         a.update(now);
-        let packet = send_at(&mut a, now, &[0; 50]);
+        let packet = a.send(now, &[0; 50]);
         if i % 10 != 9 {
-            receive_at(&mut b, now, &packet);
+            b.receive(now, &packet);
         }
-        let packet = send_at(&mut b, now, &[0; 20]);
+        let packet = b.send(now, &[0; 20]);
         let now = now + Duration::from_millis(30 + 2 * (i % 5));
         a.update(now);
-        receive_at(&mut a, now, &packet);
+        a.receive(now, &packet);
         if let Some(sample) = expected.next_if(|sample| number(&sample["i"]) == i) {
             check_estimates(i, &a, sample);
         }
@@ -156,19 +157,45 @@ fn estimators_follow_the_reference() {
     assert!(expected.next().is_none());
 }
 
-fn send_at(endpoint: &mut AckEndpoint, now: Instant, payload: &[u8]) -> Vec<u8> {
-    let outgoing = endpoint.send(now, payload).unwrap();
-    let mut bytes = Vec::new();
-    outgoing.pieces().for_each(|piece| piece.write(&mut bytes));
-    bytes
+/// An endpoint with the standard's estimates.
+struct Estimated {
+    endpoint: AckEndpoint,
+    estimate: StandardEstimate,
 }
 
-fn receive_at(endpoint: &mut AckEndpoint, now: Instant, datagram: &[u8]) {
-    let incoming = endpoint.open(datagram).unwrap().unwrap();
-    endpoint.accept(now, incoming, RttSampling::EveryAck, &mut Vec::new());
+impl Estimated {
+    fn new() -> Self {
+        let config = AckEndpointConfig::standard();
+        Estimated { estimate: StandardEstimate::new(&config), endpoint: AckEndpoint::new(config).unwrap() }
+    }
+
+    fn send(&mut self, now: Instant, payload: &[u8]) -> Vec<u8> {
+        let outgoing = self.endpoint.send(now, payload).unwrap();
+        self.estimate.note_sent(now, outgoing.sequence(), payload.len());
+        let mut bytes = Vec::new();
+        outgoing.pieces().for_each(|piece| piece.write(&mut bytes));
+        bytes
+    }
+
+    fn receive(&mut self, now: Instant, datagram: &[u8]) {
+        let incoming = self.endpoint.open(datagram).unwrap().unwrap();
+        let mut acked = Vec::new();
+        self.estimate.note_received(now, &incoming);
+        self.endpoint.accept(now, incoming, RttSampling::EveryAck, &mut acked);
+        self.estimate.note_acked(&acked);
+    }
+
+    fn update(&mut self, now: Instant) {
+        self.endpoint.update(now);
+        self.estimate.update(self.endpoint.acks());
+    }
+
+    fn stats(&self) -> PacketStats {
+        self.estimate.in_place_of(self.endpoint.stats())
+    }
 }
 
-fn check_estimates(i: u64, endpoint: &AckEndpoint, sample: &Value) {
+fn check_estimates(i: u64, endpoint: &Estimated, sample: &Value) {
     let stats = endpoint.stats();
     let pairs = [
         ("rtt", stats.rtt),

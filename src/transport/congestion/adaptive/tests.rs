@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn of_silences_in_a_row_only_the_first_is_an_outage() {
-    let mut adaptive = Adaptive::new(AdaptiveConfig::default());
+    let mut adaptive = Adaptive::new(CongestionConfig::default());
     adaptive.startup = None;
     let round_trip = Some(RoundTrip { time: Duration::from_millis(50), received_at: None });
     let mut silence_until = |millis| {

@@ -8,7 +8,6 @@ use self::builder::Builder;
 use super::End;
 use super::conversation::{Conversation, Planned};
 use super::framing::{Framing, GRAIN};
-use super::outbound::PacketKind;
 use crate::store::Packets;
 use crate::time::Instant;
 use crate::transport::ack_endpoint::Incoming;
@@ -53,15 +52,13 @@ impl Framing for Native {
     }
 
     fn next_between(&self, parts: &mut Conversation, now: Instant) -> Instant {
-        let outbound = &mut parts.outbound;
-        let allowed = if outbound.allows(PacketKind::Control, now) { now } else { outbound.next_bulk() };
         let messages =
             parts.next_message().max(parts.outbound.tick_over()).max(parts.outbound.next_messages());
         let packets = messages
             .min(keep_alive_at(parts).unwrap_or(now))
             .min(parts.ledger.pending_ack.due_at())
             .min(next_chunk_item(parts));
-        packets.max(allowed).min(slices::next_at(parts)).max(now + GRAIN)
+        packets.min(slices::next_at(parts, now)).max(now + GRAIN)
     }
 
     fn handle(
@@ -90,20 +87,13 @@ impl Framing for Native {
     }
 }
 
-/// Appends acks, keep-alives and chunks. They take turns if so few packets are allowed that acks and keep-alives would
-/// take them all.
+/// Appends acks, keep-alives and chunks.
 fn transmit_others(parts: &mut Conversation, now: Instant, acks: bool, out: &mut dyn Outlet) {
-    let chunks_first = core::mem::take(&mut parts.outbound.turns.chunks_wait);
-    if chunks_first {
-        slices::transmit(parts, now, out);
-    }
     if acks {
         transmit_ack(parts, now, out);
     }
     transmit_keep_alive(parts, now, out);
-    if !chunks_first {
-        slices::transmit(parts, now, out);
-    }
+    slices::transmit(parts, now, out);
 }
 
 /// Appends the packets with messages that are due.
@@ -116,7 +106,7 @@ fn transmit_messages(
 ) {
     parts.outbound.end_tick();
     // Most often nothing is due after the first packet of a tick. Then nothing is computed.
-    while parts.can_send(PacketKind::Messages, now) && parts.streams.are_busy() {
+    while parts.outbound.budget_allows() && parts.streams.are_busy() {
         let context = SendContext { now, tick, resend: parts.resend_timer(), fills: fill.is_some() };
         // Asked first, because gathering ack ranges and credit costs more.
         if !parts.streams.poll_due(&context, &parts.protocol) || !parts.outbound.line_has_room() {
@@ -137,9 +127,6 @@ fn transmit_messages(
 
 /// Appends a packet that only acks, if it is no larger than the packets it acks.
 fn transmit_ack(parts: &mut Conversation, now: Instant, out: &mut dyn Outlet) {
-    if !parts.can_send(PacketKind::Control, now) {
-        return;
-    }
     let mut builder = Builder::begin(parts, now);
     if builder.try_spend() {
         let planned = builder.finish();
@@ -149,7 +136,7 @@ fn transmit_ack(parts: &mut Conversation, now: Instant, out: &mut dyn Outlet) {
 
 /// Appends a keep-alive if it is due.
 fn transmit_keep_alive(parts: &mut Conversation, now: Instant, out: &mut dyn Outlet) {
-    if keep_alive_at(parts).is_some_and(|at| now < at) || !parts.can_send(PacketKind::Control, now) {
+    if keep_alive_at(parts).is_some_and(|at| now < at) {
         return;
     }
     let mut builder = Builder::begin(parts, now);

@@ -13,7 +13,6 @@ mod send;
 
 use super::conversation::Conversation;
 use super::framing::{Framing, GRAIN};
-use super::scratch::FragmentCounts;
 use super::{Connection, End};
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::Incoming;
@@ -26,7 +25,6 @@ use crate::transport::ledger::acks::RttSampling;
 use crate::transport::message::Prefix;
 use crate::transport::outlet::Outlet;
 use crate::transport::parts::{Desync, Fragment};
-use crate::transport::peer_pace::PeerPace;
 use crate::transport::protocol::Protocol;
 use crate::transport::stream::WindowViolation;
 use crate::transport::stream::external::Fill;
@@ -41,10 +39,18 @@ const HELD_OVERHEAD_BYTES: usize = 64;
 /// An empty packet: no entries.
 const EMPTY: [u8; 1] = [0];
 
+/// Packets for each of the peer's: each is acked by four headers.
+const PACKETS_PER_PACKET: u32 = 8;
+
+/// A header that acks so many has room for some more.
+const MAX_PACKETS_AT_ONCE: u32 = 24;
+
 /// The framing of `YOJIMBO.md`.
 #[derive(Debug, Default)]
 pub(super) struct Yojimbo {
-    pace: PeerPace,
+    /// How many packets may go out beyond one a tick. The peer acks 32 at a time, in the packets that it sends, so each of
+    /// these allows some more.
+    allowed: u32,
     /// Fragments of the packet being composed, by channel.
     fragments: Vec<(usize, Fragment)>,
     items: Vec<Item>,
@@ -203,17 +209,8 @@ impl Yojimbo {
         parts.ledger.endpoint.accept(now, incoming, sampling, acked);
         let newest = acked.iter().find(|acked| acked.sequence == header.ack);
         let round_trip = newest.map(|newest| now - newest.sent_at);
-        self.pace.handle_packet(now, round_trip);
-        parts.scratch.get().fragments = FragmentCounts::default();
+        self.allowed = (self.allowed + PACKETS_PER_PACKET).min(MAX_PACKETS_AT_ONCE);
         parts.apply_acks(now, round_trip.map(|time| RoundTrip { time, received_at: None }));
-        self.pace_blocks(parts, now);
-    }
-
-    /// Paces blocks by the outcomes that the scratch memory has counted for their fragments.
-    fn pace_blocks(&mut self, parts: &mut Conversation, now: Instant) {
-        let counts = core::mem::take(&mut parts.scratch.get().fragments);
-        (0..counts.acked).for_each(|_| self.pace.handle_ack());
-        (0..counts.lost).for_each(|_| self.pace.handle_lost(now));
     }
 }
 

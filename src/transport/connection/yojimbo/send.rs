@@ -5,7 +5,7 @@ use crate::store::List;
 use crate::time::Instant;
 use crate::transport::connection::conversation::{Contents, Conversation, Planned};
 use crate::transport::connection::record::{Carried, runs};
-use crate::transport::connection::scratch::{FragmentCounts, Memory};
+use crate::transport::connection::scratch::Memory;
 use crate::transport::framing::yojimbo::{self, Entry};
 use crate::transport::outlet::Outlet;
 use crate::transport::parts::Fragment;
@@ -15,21 +15,18 @@ use crate::transport::stream::{Draft, Offer, SendContext};
 impl Yojimbo {
     /// Appends the packets of a tick to `out`.
     pub(super) fn transmit_tick(&mut self, parts: &mut Conversation, now: Instant, out: &mut dyn Outlet) {
-        parts.scratch.get().fragments = FragmentCounts::default();
         parts.begin_transmit(now);
-        self.pace_blocks(parts, now);
         parts.outbound.end_tick();
         self.compose(parts, now, false);
         self.send(parts, now, out);
         parts.outbound.last_sent = Some(now);
         // Messages and blocks take turns at going first, so that neither starves.
         let mut blocks_first = true;
-        while parts.outbound.budget_allows() && self.pace.allows() && self.compose(parts, now, blocks_first) {
-            self.pace.spend();
+        while self.allowed > 0 && parts.outbound.line_has_room() && self.compose(parts, now, blocks_first) {
+            self.allowed -= 1;
             self.send(parts, now, out);
             blocks_first = !blocks_first;
         }
-        self.pace_blocks(parts, now);
     }
 
     /// Selects the contents of the next packet; false if there are none.

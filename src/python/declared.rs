@@ -3,15 +3,15 @@
 //! Promises: their classes follow the protocol's messages, each once, so a protocol made of another's messages and
 //! calls is the same.
 
-use super::*;
+use crate::python::prelude::*;
 
+use super::codec::Class;
+use super::ghosts::Properties;
 use crate::calls::Rate;
-use crate::python::codec::Class;
-use crate::python::ghosts::Properties;
 
 /// The side that runs a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::python) enum Direction {
+pub(super) enum Direction {
     Server,
     Client,
     All,
@@ -44,11 +44,11 @@ struct Said<'py> {
 
 /// A call as the core knows it.
 #[derive(Debug)]
-pub(in crate::python) struct Declared {
+pub(super) struct Declared {
     /// The object that `tw.call` made of the function.
-    pub(in crate::python) call: Py<PyAny>,
+    pub(super) call: Py<PyAny>,
     pub(super) function: Py<PyAny>,
-    pub(in crate::python) name: String,
+    pub(super) name: String,
     pub(super) direction: Direction,
     /// The class of its arguments, whose constructor has the function's signature.
     pub(super) message: Py<PyType>,
@@ -67,7 +67,7 @@ pub(in crate::python) struct Declared {
 
 /// The role of a message type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::python) enum Role {
+pub(super) enum Role {
     /// The game's own.
     Message,
     /// A call, by index.
@@ -80,8 +80,8 @@ pub(in crate::python) enum Role {
 
 /// All calls of a protocol.
 #[derive(Debug, Default)]
-pub(in crate::python) struct Calls {
-    pub(in crate::python) declared: Vec<Declared>,
+pub(super) struct Calls {
+    pub(super) declared: Vec<Declared>,
     /// By message type; empty where all messages are the game's own.
     roles: Vec<Role>,
     /// The class of that notice.
@@ -89,7 +89,7 @@ pub(in crate::python) struct Calls {
 }
 
 impl Direction {
-    fn of(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn of(given: &Object<'_>) -> PyResult<Self> {
         Ok(match given.getattr("name")?.extract::<String>()?.as_str() {
             "TO_SERVER" => Direction::Server,
             "TO_CLIENT" => Direction::Client,
@@ -99,14 +99,14 @@ impl Direction {
 }
 
 /// The messages of a protocol, followed by the classes of its calls.
-pub(in crate::python) fn with_calls<'py>(
+pub(super) fn with_calls<'py>(
     py: Python<'py>,
-    mut messages: Vec<Bound<'py, PyAny>>,
-    calls: &[Bound<'py, PyAny>],
+    mut messages: Vec<Object<'py>>,
+    calls: &[Object<'py>],
     ghosts: &[(Py<PyType>, Py<Properties>)],
-) -> PyResult<(Vec<Bound<'py, PyAny>>, Calls)> {
+) -> PyResult<(Vec<Object<'py>>, Calls)> {
     let mut made = Calls::default();
-    let mut classes: Vec<(Bound<'py, PyAny>, Role)> = Vec::new();
+    let mut classes: Vec<(Object<'py>, Role)> = Vec::new();
     if !calls.is_empty() {
         let module = py.import("tickwire._calls")?;
         let base = module.getattr("Call")?;
@@ -148,7 +148,7 @@ pub(in crate::python) fn with_calls<'py>(
         }
     }
     if !classes.is_empty() {
-        let role = |message: &Bound<'py, PyAny>| {
+        let role = |message: &Object<'py>| {
             let found = classes.iter().find(|(class, _)| class.is(message));
             found.map_or(Role::Message, |(_, role)| *role)
         };
@@ -158,7 +158,7 @@ pub(in crate::python) fn with_calls<'py>(
 }
 
 impl Declared {
-    fn new(call: &Bound<'_, PyAny>, classes: &[(Py<PyType>, Py<Properties>)]) -> PyResult<Self> {
+    fn new(call: &Object<'_>, classes: &[(Py<PyType>, Py<Properties>)]) -> PyResult<Self> {
         let said: Said<'_> = call.getattr("_declared")?.extract()?;
         let name: String = said.message.name()?.extract()?;
         let mut ghosts = Vec::new();
@@ -189,6 +189,17 @@ impl Declared {
         })
     }
 
+    /// Refuses calls that are for one client only.
+    pub(super) fn check_for_all(&self) -> PyResult<()> {
+        if self.direction == Direction::All {
+            return Ok(());
+        }
+        Err(PyValueError::new_err(format!(
+            "{} is for one client at a time: declare it @tw.call(tw.to_all) to call it for several",
+            self.name
+        )))
+    }
+
     /// Whether a server runs it.
     pub(super) fn runs_on_server(&self) -> bool {
         self.direction == Direction::Server
@@ -196,13 +207,13 @@ impl Declared {
 }
 
 impl Calls {
-    pub(in crate::python) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.declared.is_empty()
     }
 
     /// The role of this message type.
     #[inline]
-    pub(in crate::python) fn role(&self, message_type: u16) -> Role {
+    pub(super) fn role(&self, message_type: u16) -> Role {
         self.roles.get(usize::from(message_type)).copied().unwrap_or(Role::Message)
     }
 
@@ -210,13 +221,13 @@ impl Calls {
     ///
     /// # Errors
     /// It is something else, or not a call of this protocol.
-    pub(super) fn place(&self, call: &Bound<'_, PyAny>) -> PyResult<u16> {
+    pub(super) fn place(&self, call: &Object<'_>) -> PyResult<u16> {
         let found = (0_u16..).zip(&self.declared).find(|(_, declared)| declared.call.is(call));
         found.map(|(place, _)| place).ok_or_else(|| self.unknown(call))
     }
 
     #[cold]
-    fn unknown(&self, call: &Bound<'_, PyAny>) -> PyErr {
+    fn unknown(&self, call: &Object<'_>) -> PyErr {
         // The repr of a function contains its address.
         let is_function = call.get_type().name().is_ok_and(|name| name == "function");
         let shown =
@@ -245,7 +256,7 @@ impl Calls {
     }
 
     /// Refuses channels that don't carry calls.
-    pub(in crate::python) fn check_channel(&self, class: &Class, kind: ChannelKind) -> PyResult<()> {
+    pub(super) fn check_channel(&self, class: &Class, kind: ChannelKind) -> PyResult<()> {
         let found = self.declared.iter().find(|declared| declared.message.is(class.class()));
         let has_none = kind.is_payload() || matches!(kind, ChannelKind::Latest { .. } | ChannelKind::Chunks);
         let Some(declared) = found.filter(|_| has_none) else { return Ok(()) };

@@ -1,40 +1,34 @@
 //! The development mode: no login backend, no key to hand out, and the same code path as with them. Not for
 //! production: anyone with the key can be any player, and this key is public.
 
-use core::net::SocketAddr;
+use crate::python::prelude::*;
 
-use super::clock::unix_now;
-use super::simulated::{VirtualNetwork, entropy};
+use crate::driver::unix_now;
 use crate::endpoint::{DEVELOPMENT_ADDRESS, Key};
-use crate::netcode::{ConnectToken, Spoken, TokenError, TokenParams, USER_DATA_BYTES, hash_address};
+use crate::netcode::{ConnectToken, TokenParams, USER_DATA_BYTES, hash_address};
 
 /// Seconds in which a token made on the spot must start its connection.
 const TOKEN_LIFETIME: u32 = 60;
 
 /// What a client's tokens are made of that it makes itself.
-#[derive(Debug)]
-pub struct Development {
-    pub address: SocketAddr,
-    pub key: Key,
-    pub client_id: u64,
-    pub timeout: u32,
+pub(super) struct Development {
+    pub(super) address: SocketAddr,
+    pub(super) key: Key,
+    pub(super) client_id: u64,
+    pub(super) timeout: u32,
 }
 
 impl Development {
     /// A fresh token.
-    ///
-    /// # Errors
-    /// A parameter can't be in a token.
-    pub fn token(
+    pub(super) fn token(
         &self,
-        protocol_id: u64,
-        spoken: Option<&Spoken>,
+        protocol: &Protocol,
         network: Option<&VirtualNetwork>,
-    ) -> Result<ConnectToken, TokenError> {
+    ) -> PyResult<ConnectToken> {
         let mut names = vec![DEVELOPMENT_ADDRESS];
-        names.extend(spoken.map(|spoken| hash_address(spoken.hash)));
+        names.extend(protocol.spoken().map(|spoken| hash_address(spoken.hash)));
         let params = TokenParams {
-            protocol_id,
+            protocol_id: protocol.id,
             private_key: &self.key,
             client_id: self.client_id,
             created: network.map_or_else(unix_now, VirtualNetwork::unix),
@@ -45,6 +39,6 @@ impl Development {
             user_data: &[0; USER_DATA_BYTES],
             dated: false,
         };
-        ConnectToken::generate(&params, &mut *entropy(network.cloned()))
+        ConnectToken::generate(&params, &mut *entropy(network.cloned())).map_err(value_error)
     }
 }

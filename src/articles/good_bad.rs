@@ -11,10 +11,10 @@
 //!
 //! Promises: the same updates give the same modes. Refuses: to guess between updates; nothing changes but in one.
 
-use super::error::ConfigError;
 use crate::time::{Duration, Instant};
+use crate::transport::acks::ConfigError;
 
-// Settings of `GoodBad`.
+/// The limits and times of [`GoodBad`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GoodBadConfig {
     /// Conditions are bad while the RTT is above this.

@@ -8,7 +8,7 @@ use crate::wire::{Node, Schema};
 
 /// The NumPy types and `struct` formats of a class's rows, made on demand: without heads, and with heads.
 #[derive(Debug, Default)]
-pub(in crate::python) struct RowTypes {
+pub(super) struct RowTypes {
     types: [OnceLock<Py<PyAny>>; 2],
     formats: [OnceLock<Arc<CStr>>; 2],
     /// The types of lists' items and unions' members.
@@ -16,7 +16,7 @@ pub(in crate::python) struct RowTypes {
 }
 
 /// A class of NumPy; None if NumPy is not installed.
-pub(in crate::python) fn numpy<'py>(py: Python<'py>, class: &str) -> PyResult<Option<Object<'py>>> {
+pub(super) fn numpy<'py>(py: Python<'py>, class: &str) -> PyResult<Option<Object<'py>>> {
     match py.import("numpy") {
         Ok(numpy) => numpy.getattr(class).map(Some),
         Err(error) if error.is_instance_of::<PyModuleNotFoundError>(py) => Ok(None),
@@ -66,14 +66,14 @@ impl RowTypes {
 
 /// A type as NumPy takes it: its name, or the fields of a record.
 #[derive(IntoPyObject)]
-pub(in crate::python) enum Format {
+pub(super) enum Format {
     Name(String),
     Record(RecordFields),
 }
 
 /// The fields of a record, as NumPy takes them.
 #[derive(Default, IntoPyObject)]
-pub(in crate::python) struct RecordFields {
+pub(super) struct RecordFields {
     names: Vec<String>,
     formats: Vec<Format>,
     offsets: Vec<usize>,
@@ -122,7 +122,7 @@ pub(super) fn head_names(schema: &Schema) -> impl Iterator<Item = String> {
 }
 
 /// The type of a node's cell.
-pub(in crate::python) fn format(node: &Node) -> Format {
+pub(super) fn format(node: &Node) -> Format {
     match node {
         Node::Leaf(leaf) => Format::Name(leaf.column().dtype().into_owned()),
         Node::Optional(optional) => {

@@ -1,13 +1,16 @@
 //! Calls and requests that the game makes.
 
-use super::*;
+use crate::python::prelude::*;
 
+use super::calls::Desk;
+use super::declared::Declared;
+use super::ghosts::number_for;
+use super::kind::Sent;
 use crate::calls::MAX_REQUESTS;
-use crate::python::sending::Sent;
 
 impl Endpoint {
     /// The desk of an endpoint whose protocol has calls, and the index of a call.
-    fn desk_of(&self, call: &Bound<'_, PyAny>) -> PyResult<(&Desk, u16)> {
+    fn desk_of(&self, call: &Object<'_>) -> PyResult<(&Desk, u16)> {
         let place = self.protocol.get().calls.place(call)?;
         // An endpoint whose protocol has calls has a desk.
         let desk = self.desk.as_deref().ok_or_else(|| PyValueError::new_err("the protocol has no calls"))?;
@@ -15,27 +18,27 @@ impl Endpoint {
     }
 
     /// The call, if this side makes it.
-    pub(in crate::python) fn outgoing(&self, call: &Bound<'_, PyAny>) -> PyResult<&Declared> {
+    pub(super) fn outgoing(&self, call: &Object<'_>) -> PyResult<&Declared> {
         let (_, place) = self.desk_of(call)?;
         self.protocol.get().calls.check(place, !self.kind.is_server)
     }
 
     /// The arguments of a call as an object of its class. Mistakes raise as in a call of the function itself.
-    pub(in crate::python) fn arguments<'py>(
+    pub(super) fn arguments<'py>(
         &self,
         py: Python<'py>,
         declared: &Declared,
         arguments: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         declared.message.bind(py).call(arguments, keywords)
     }
 
     /// Queues the message of a call for a peer; returns its channel too.
-    pub(in crate::python) fn send_call(
+    pub(super) fn send_call(
         &self,
         peer: PeerHandle,
-        object: &Bound<'_, PyAny>,
+        object: &Object<'_>,
     ) -> PyResult<(Result<(), SendError>, usize)> {
         let (message, channel) = self.call_message(object)?;
         let options = SendOptions::default();
@@ -44,13 +47,13 @@ impl Endpoint {
     }
 
     /// The arguments as a message for one peer, with its channel.
-    pub(in crate::python) fn call_message(&self, object: &Bound<'_, PyAny>) -> PyResult<(Message, usize)> {
+    pub(super) fn call_message(&self, object: &Object<'_>) -> PyResult<(Message, usize)> {
         let encoded = self.protocol.get().encode_message(object)?;
         let channel = self.protocol.get().channel(None, Some(encoded.message_type))?;
         Ok((encoded, channel))
     }
 
-    fn number_all(&self, declared: &Declared, peer: PeerHandle, object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    fn number_all(&self, declared: &Declared, peer: PeerHandle, object: &Object<'_>) -> PyResult<bool> {
         if declared.ghosts.is_empty() {
             return Ok(true);
         }
@@ -64,11 +67,11 @@ impl Endpoint {
     }
 
     /// Queues a call for a peer.
-    pub(in crate::python) fn call<'py>(
+    pub(super) fn call<'py>(
         &self,
         py: Python<'py>,
         peer: PeerHandle,
-        call: &Bound<'py, PyAny>,
+        call: &Object<'py>,
         arguments: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
@@ -82,14 +85,14 @@ impl Endpoint {
     }
 
     /// Queues a call for a peer that waits for its reply: the request.
-    pub(in crate::python) fn request<'py>(
+    pub(super) fn request<'py>(
         &self,
         py: Python<'py>,
         peer: PeerHandle,
-        call: &Bound<'py, PyAny>,
+        call: &Object<'py>,
         arguments: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let (desk, place) = self.desk_of(call)?;
         let declared = self.outgoing(call)?;
         let name = &declared.name;
@@ -135,11 +138,7 @@ impl Endpoint {
     }
 
     /// Registers the function that runs a call on this endpoint.
-    pub(in crate::python) fn implement(
-        &self,
-        call: &Bound<'_, PyAny>,
-        function: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
+    pub(super) fn implement(&self, call: &Object<'_>, function: &Object<'_>) -> PyResult<()> {
         let (desk, place) = self.desk_of(call)?;
         self.protocol.get().calls.check(place, self.kind.is_server)?;
         let py = call.py();
@@ -149,19 +148,53 @@ impl Endpoint {
     }
 }
 
-fn hidden_error(name: &str) -> PyErr {
-    GhostError::new_err(format!("{name}: a ghost in the arguments isn't relevant to the client"))
+impl Endpoint {
+    /// The ghosts that are among a call's arguments.
+    pub(super) fn ghost_arguments<'py>(
+        &self,
+        declared: &Declared,
+        object: &Object<'py>,
+    ) -> PyResult<Vec<Object<'py>>> {
+        let py = object.py();
+        declared.ghosts.iter().map(|parameter| object.getattr(parameter.name.bind(py))).collect()
+    }
+
+    /// Replaces ghosts by the numbers under which a peer knows them. False if the peer isn't sent one of
+    /// them.
+    ///
+    /// # Errors
+    /// An argument is no ghost of its class, or not in this world.
+    pub(super) fn number_ghosts<'py>(
+        &self,
+        declared: &Declared,
+        peer: PeerHandle,
+        object: &Object<'py>,
+        ghosts: &[Object<'py>],
+    ) -> PyResult<bool> {
+        let py = object.py();
+        for (parameter, given) in declared.ghosts.iter().zip(ghosts) {
+            if given.is_none() && parameter.optional {
+                continue;
+            }
+            let class = self.protocol.get().ghosts[parameter.class].0.bind(py);
+            let wrong = || {
+                let bound = class.name().map_or_else(|_| "a ghost".into(), |name| format!("a live {name}"));
+                let name = parameter.name.bind(py).to_string();
+                FieldTypeError::new_err((declared.name.clone(), name, given.clone().unbind(), bound))
+            };
+            let ghost = given.cast::<Ghost>().map_err(|_| wrong())?;
+            let live = self.population.live(ghost)?;
+            if live.class() != parameter.class {
+                return Err(wrong());
+            }
+            let client = self.kind.is_server.then_some(peer);
+            let Some(number) = number_for(&mut *self.state.lock()?, client, &live) else { return Ok(false) };
+            object.setattr(parameter.name.bind(py), number)?;
+        }
+        Ok(true)
+    }
 }
 
-impl Declared {
-    /// Refuses calls that are for one client only.
-    pub(in crate::python) fn check_for_all(&self) -> PyResult<()> {
-        if self.direction == Direction::All {
-            return Ok(());
-        }
-        Err(PyValueError::new_err(format!(
-            "{} is for one client at a time: declare it @tw.call(tw.to_all) to call it for several",
-            self.name
-        )))
-    }
+fn hidden_error(name: &str) -> PyErr {
+    GhostError::new_err(format!("{name}: a ghost in the arguments isn't relevant to the client"))
 }
