@@ -1100,12 +1100,14 @@ class Protocol(Generic[_P]):
         """The wire format of packets."""
     @property
     def hash(self) -> int:
-        """A 64-bit hash of the messages and channels. Both sides compare it when they connect, except with
-        yojimbo's framing.
+        """A 64-bit hash of the messages, channels, ghosts, calls and inputs. Both sides compare it when they connect,
+        except with yojimbo's framing.
         """
     @property
     def description(self) -> str:
-        """The text from which :attr:`hash` is computed. It lists each message with its fields, and each channel."""
+        """The text from which :attr:`hash` is computed. It lists each message, ghost, call and input with its fields,
+        and each channel.
+        """
     @property
     def messages(self) -> list[type[_P]]:
         """The message classes, in order."""
@@ -3007,16 +3009,10 @@ class Server(Generic[_P]):
         have enough space. Clients that left earlier are skipped.
 
         Args:
-            message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
+            message, channel, key, tag, notify: as for :meth:`send`.
             clients (Iterable[ClientHandle] | array | None, default None): the receivers, by handle or number; None: all
                 connected clients.
             exclude (ClientHandle | None, default None): a client that doesn't get the message.
-            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
-                buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
-                :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports the message as delivered or lost.
 
         Raises:
             Exception: as :meth:`send`, but never because a client has left or a channel is full.
@@ -3240,14 +3236,8 @@ class Room(Generic[_P]):
         once. Returns the clients whose channel didn't have enough space.
 
         Args:
-            message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
+            message, channel, key, tag, notify: as for :meth:`Server.send`.
             exclude (ClientHandle | None, default None): a client that doesn't get the message.
-            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
-                buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
-                :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports the message as delivered or lost.
 
         Raises:
             Exception: as :meth:`Server.broadcast`.
@@ -3513,13 +3503,7 @@ class Client(Generic[_P]):
         a batch, returns the indices of the rows that weren't queued.
 
         Args:
-            message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
-            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
-                buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
-                :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports the message as delivered or lost.
+            message, channel, key, tag, notify: as for :meth:`Server.send`.
 
         Raises:
             NotConnectedError, ChannelFullError: with ``strict=True``, instead of a false result.
@@ -3965,13 +3949,7 @@ class Peer(Generic[_P]):
 
         Args:
             player (Player): the receiver, any other player.
-            message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
-            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
-                buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
-                :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports the message as delivered or lost.
+            message, channel, key, tag, notify: as for :meth:`Server.send`.
 
         Raises:
             Exception: as :meth:`Server.send`.
@@ -4000,13 +3978,7 @@ class Peer(Generic[_P]):
         have enough space.
 
         Args:
-            message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
-            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
-                buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
-                :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports the message as delivered or lost.
+            message, channel, key, tag, notify: as for :meth:`Server.send`.
 
         Raises:
             Exception: as :meth:`Server.broadcast`.
@@ -5572,7 +5544,8 @@ class Desync:
         """The newest frame at which the compared states were equal; None: never."""
     @property
     def fields(self) -> list[str]:
-        """The names of the fields that differ; empty if they are unknown."""
+        """The names of this player's fields that the other player has otherwise, or lacks; empty if they are unknown,
+        or if only the other player has more fields."""
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -5858,8 +5831,9 @@ class SyncTest(Generic[_I, _Do]):
         players (int, default 2): the number of players, 1 to 16.
         back (int, default 7): frames that run again after each frame, 1 to 32.
         state (Any, default None): see :class:`Rollback`. The fields of the state are compared.
-        save (Callable[[], Any] | None, default None): a function that returns a copy of the state. Copies are
-            compared by ``==``; dicts, and objects with attributes, name by name.
+        save (Callable[[], Any] | None, default None): a function that returns a copy of the state. The copy must not
+            share anything with the game that the game changes. Copies are compared by ``==``; dicts, and objects with
+            attributes, name by name.
         load (Callable[[Any], object] | None, default None): a function that restores the state from a saved copy.
 
     Raises:
@@ -5923,6 +5897,7 @@ class SyncTest(Generic[_I, _Do]):
             RuntimeError: the last call's iterator still has requests.
             SyncTestError: during the iteration, if a frame had another result when it ran again; the error names
                 the frame and the fields.
+            ValueError: during the iteration, if a saved state changed; the error names its parts.
         """
     @property
     def frame(self) -> int:
@@ -5946,8 +5921,8 @@ class StateArrays:
     def finish_comparison(self) -> None:
         """Does nothing, because :meth:`compare` has already compared the arrays."""
 
-def state_sum(value: object) -> int:
-    """The checksum of an int, float, str, bytes or a buffer."""
+def state_sum(name: str | None, value: object) -> int:
+    """The checksum of an int, float, str, bytes or a buffer, and of its name in a mapping."""
 
 # --- lockstep ----------------------------------------------------------------------------------------
 

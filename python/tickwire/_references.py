@@ -50,7 +50,7 @@ else:
         """
 
         def __class_getitem__(cls, target: Any) -> Any:
-            if not isinstance(target, (str, type)):
+            if not (isinstance(target, type) or (isinstance(target, str) and target.isidentifier())):
                 raise TypeError(f"tw.Ref must name a ghost class, as tw.Ref['Tank'], not {target!r}")
             return Annotated[object, Reference(target)]
 

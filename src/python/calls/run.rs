@@ -16,7 +16,7 @@ impl Drop for Running<'_> {
 
 impl Desk {
     /// Registers the function that runs a call.
-    pub(in crate::python) fn implement(&self, place: u16, function: &Bound<'_, PyAny>) {
+    pub(in crate::python) fn implement(&self, place: u16, function: &Object<'_>) {
         let before =
             core::mem::replace(&mut lock(&self.handlers)[usize::from(place)], function.clone().unbind());
         drop(before);
@@ -100,8 +100,8 @@ impl Desk {
     fn given<'py>(
         &self,
         declared: &Declared,
-        client: Option<&Bound<'py, PyAny>>,
-        message: &Bound<'py, PyAny>,
+        client: Option<&Object<'py>>,
+        message: &Object<'py>,
     ) -> PyResult<(Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>)> {
         let py = message.py();
         let mut values = Vec::with_capacity(declared.positional.len() + 1);
@@ -144,7 +144,7 @@ impl Desk {
         &self,
         class: Option<&Py<PyType>>,
         (call, peer, request): (u16, PeerHandle, Option<u16>),
-        value: Bound<'py, PyAny>,
+        value: Object<'py>,
     ) -> PyResult<()> {
         let py = value.py();
         let (Some(request), Some(class)) = (request, class) else { return Ok(()) };
@@ -164,13 +164,7 @@ impl Desk {
     }
 
     /// Logs the traceback of a call that raised, at most once a second.
-    fn log_failure(
-        &self,
-        py: Python<'_>,
-        declared: &Declared,
-        client: Option<&Bound<'_, PyAny>>,
-        error: &PyErr,
-    ) {
+    fn log_failure(&self, py: Python<'_>, declared: &Declared, client: Option<&Object<'_>>, error: &PyErr) {
         if !lock(&self.log_pace).is_due(std::time::Instant::now()) {
             return;
         }

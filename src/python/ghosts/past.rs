@@ -8,7 +8,7 @@ impl World {
         slf: &Bound<'py, Self>,
         client: Option<&Bound<'py, ClientHandle>>,
         claim: Option<f64>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let (py, world) = (slf.py(), slf.get());
         if let Some(seen) = claim.filter(|seen| !seen.is_finite()) {
             let name = if client.is_some() { "seen" } else { "tick" };
