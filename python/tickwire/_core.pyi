@@ -2322,7 +2322,8 @@ class ClientWorld:
 
         Args:
             delay: seconds between arrival and display. It must be 1 to 62 ticks long, because states are kept for 64
-                ticks. None: chosen by measuring the connection.
+                ticks. The ticks are those of the protocol's tick rate, or 60 a second if it has none. None: chosen by
+                measuring the connection.
             extrapolation: seconds for which properties with a velocity continue to move beyond the newest tick.
             rest: if two states of a ghost are at most this many seconds apart, the view always interpolates between
                 them. Set it in worlds that exceed the budget, where a moving ghost isn't updated every tick.
@@ -2472,8 +2473,8 @@ class Inbox(Generic[_M, _W, _L, _V]):
     def run_calls(self, before: int | None = None) -> int:
         """Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival. Returns how many ran.
         Iterating over the inbox and :meth:`Handlers.dispatch` run calls automatically, in order with the messages.
-        The remaining calls run when the tick is flushed, or in the next tick if the body of its ``with`` raised.
-        The inbox of an earlier tick has no calls left.
+        The remaining calls run when this tick is flushed. If the body of this tick's ``with`` raised, they run in the
+        next tick. The inbox of an earlier tick has no calls left.
 
         Args:
             before (int | None, default None): only the calls that arrived before ``messages[before]``; None: all.
@@ -2857,7 +2858,7 @@ class Server(Generic[_P]):
         """The second half of a tick: sends everything queued.
 
         Raises:
-            Exception: the :class:`PriorityHook` raised it. The packets were sent anyway, in their usual order.
+            Exception: the :class:`PriorityHook` failed. The messages were sent anyway, in their usual order.
         """
     def pump(self) -> None:
         """Keeps connections alive without delivering messages, for example while the game loads. Messages wait for
@@ -3044,7 +3045,7 @@ class Server(Generic[_P]):
             UnregisteredMessageError: the protocol doesn't have this call.
             ValueError: servers run this call, or the call is for one client but ``client`` names several.
             GhostError: a ghost in the arguments isn't in this world.
-            StaleClientError, ChannelFullError: with :class:`Debugging` ``(strict=True)``, instead of a false result.
+            StaleClientError, ChannelFullError: with :class:`Debugging` ``(strict=True)``, instead of a false result for one client.
         """
     def call_all(
         self, call: ClientCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs
@@ -3371,9 +3372,9 @@ class Client(Generic[_P]):
         """
     @property
     def quality(self) -> int:
-        """The quality of the connection for an icon, 0 to 4. The worst of round trip, jitter and loss decides. 4:
-        up to 100 ms, 20 ms and 1 %. 3: up to 180 ms, 45 ms and 4 %. 2: up to 300 ms, 100 ms and 10 %. 1: worse. 0:
-        nothing has arrived for a second, or there is no connection.
+        """The quality of the connection from 0 to 4, for example to show as an icon. The worst of round trip, jitter
+        and loss decides. 4: up to 100 ms, 20 ms and 1 %. 3: up to 180 ms, 45 ms and 4 %. 2: up to 300 ms, 100 ms and 10
+        %. 1: worse. 0: nothing has arrived for a second, or there is no connection.
         """
     @property
     def latency(self) -> Latency:
@@ -3471,7 +3472,7 @@ class Client(Generic[_P]):
         """The second half of a tick: sends everything queued.
 
         Raises:
-            Exception: the :class:`PriorityHook` raised it. The packets were sent anyway, in their usual order.
+            Exception: the :class:`PriorityHook` failed. The messages were sent anyway, in their usual order.
         """
     def pump(self) -> None:
         """Keeps the connection alive without delivering messages, like :meth:`Server.pump`."""
@@ -3890,7 +3891,7 @@ class Peer(Generic[_P]):
         """The second half of a tick: sends everything queued.
 
         Raises:
-            Exception: the :class:`PriorityHook` raised it. The packets were sent anyway, in their usual order.
+            Exception: the :class:`PriorityHook` failed. The messages were sent anyway, in their usual order.
         """
     def pump(self) -> None:
         """Keeps connections alive without delivering messages, like :meth:`Server.pump`."""
@@ -4441,10 +4442,10 @@ class AckEndpoint:
 @final
 class PacketStats:
     """Statistics of a packet exchange. Times are in milliseconds, rates in kilobits per second with UDP/IP headers.
-    Values are 0 until measured. Minimum, maximum and mean RTT cover the last 128 round trips (512 in the standard
-    profile). Loss and bandwidth cover about the last three seconds; in the standard profile, as in reliable 1.0,
-    they cover the older half of the remembered packets instead. ``jitter_ms`` is smoothed as in RFC
-    3550.
+    Values are 0 until measured. Minimum, maximum and mean RTT cover the last 128 round trips, or 512 if the
+    :class:`AckEndpoint` has the profile ``"standard"``. Loss and bandwidth cover about the last three seconds. With the
+    profile ``"standard"``, they cover the older half of the ``sent_window`` packets instead, as in the C library
+    ``reliable``. ``jitter_ms`` is smoothed as in RFC 3550.
     """
 
     @property
@@ -5958,7 +5959,7 @@ class Random:
     @state.setter
     def state(self, state: bytes) -> None: ...
     def bits(self, count: int = 64, /) -> int:
-        """A number of ``count`` random bits, 1 to 64."""
+        """A whole number of ``count`` random bits; ``count`` is 1 to 64."""
     def below(self, bound: int, /) -> int:
         """A whole number from 0 to ``bound - 1``. All numbers are equally likely.
 
@@ -6168,6 +6169,6 @@ def replayed_crc(
     arrays: list[tuple[str, Any]] | None = None,
     /,
 ) -> int:
-    """Returns the CRC of a turn in a replay, over the world after the turn and the players' commands. It equals the
-    CRC from :meth:`LockstepCore.check`.
+    """Returns the CRC of a turn in a replay. It covers the players' commands and the world after the turn. It equals
+    the CRC from :meth:`LockstepCore.check`.
     """

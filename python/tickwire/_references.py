@@ -91,7 +91,7 @@ def checked(where: str, target: type | str, cls: type, made: type) -> type | str
 
 
 def shown(target: type | str) -> str:
-    """What errors call a target."""
+    """The name of a reference's target, for error messages."""
     return target if isinstance(target, str) else "ghost" if target is Ghost else target.__name__
 
 

@@ -46,7 +46,7 @@ impl Tally {
 
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentPacket {
     at: Instant,
     bytes: u32,
     arrived: bool,
@@ -56,7 +56,7 @@ struct Sent {
 #[derive(Clone, Debug)]
 pub struct StandardEstimate {
     overhead: u32,
-    sent: SequenceBuffer<Sent>,
+    sent: SequenceBuffer<SentPacket>,
     received: SequenceBuffer<(Instant, u32)>,
     packet_loss: f64,
     sent_kbps: f64,
@@ -82,7 +82,7 @@ impl StandardEstimate {
     pub fn note_sent(&mut self, now: Instant, sequence: u64, payload_bytes: usize) {
         let bytes = self.on_the_wire(payload_bytes);
         // Numbers rise: none is older than the window.
-        let _ = self.sent.insert(sequence, Sent { at: now, bytes, arrived: false });
+        let _ = self.sent.insert(sequence, SentPacket { at: now, bytes, arrived: false });
     }
 
     /// The endpoint is about to accept this packet.

@@ -30,7 +30,7 @@ mod scan;
 pub mod table;
 mod wordless;
 
-pub use class::{ClassError, Classes, Condition, GhostClass, HISTORY};
+pub use class::{ACKED_AFTER, ClassError, Classes, Condition, GhostClass, HISTORY, LONG_LOSS, MAX_IN_FLIGHT};
 pub use copies::{Copies, Copying};
 pub use frames::Frames;
 pub use interests::Interests;

@@ -66,7 +66,13 @@ impl ClientWorld {
         Ok(view.clone())
     }
 
-    fn set_playout(&self, py: Python<'_>, delay: Option<f64>, extrapolation: f64, rest: f64) -> PyResult<()> {
+    fn set_playout(
+        &self,
+        py: Python<'_>,
+        #[number] delay: Option<f64>,
+        #[span(0.0, 10.0)] extrapolation: f64,
+        #[span(0.0, 10.0)] rest: f64,
+    ) -> PyResult<()> {
         let shared = self.state.upgrade().ok_or_else(|| closed_error("client"))?;
         if shared.lock()?.is_closed() {
             return Err(closed_error("client"));

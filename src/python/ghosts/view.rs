@@ -72,7 +72,7 @@ impl WorldView {
         rows.object(py, row).map(Some)
     }
 
-    fn at<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Bound<'py, Self>> {
+    fn at<'py>(slf: &Bound<'py, Self>, #[number] tick: f64) -> PyResult<Bound<'py, Self>> {
         if !(0.0..f64::from(u32::MAX - 1)).contains(&tick) {
             refuse!(PyValueError, "tick must be 0 to {}, not {tick}", u32::MAX - 2);
         }
@@ -161,17 +161,17 @@ impl WorldView {
     }
 
     pub(super) fn set_playing(&self, playing: Playing) -> PyResult<()> {
-        let Playing { delay, extrapolation, rest } = playing;
-        for (name, value) in
-            [("delay", delay.unwrap_or(0.0)), ("extrapolation", extrapolation), ("rest", rest)]
+        let View::Client(view) = &mut lock(&self.shown).view else { return Ok(()) };
+        if let (Some(delay), (least, most)) = (playing.delay, view.delay_bounds())
+            && !(least..=most + 1e-9).contains(&delay)
         {
-            if !(0.0..=10.0).contains(&value) {
-                refuse!(PyValueError, "{name} must be 0 to 10 seconds, not {value}");
-            }
+            let (ticks, rate) = (most / least, 1.0 / least);
+            refuse!(
+                PyValueError,
+                "delay must be {least:.4} to {most:.4} seconds, 1 to {ticks:.0} ticks at {rate:.0} a second, not {delay}"
+            );
         }
-        if let View::Client(view) = &mut lock(&self.shown).view {
-            view.set_playing(playing);
-        }
+        view.set_playing(playing);
         Ok(())
     }
 

@@ -157,7 +157,7 @@ impl World {
         self.publish(|it| it.peer_bits(client))
     }
 
-    fn remember(&self, seconds: f64) -> PyResult<()> {
+    fn remember(&self, #[number] seconds: f64) -> PyResult<()> {
         let own = self.with(|state| state.carrier.session.timing().inputs().map(|timing| timing.rate()))?;
         let rate = own.unwrap_or(DEFAULT_RATE);
         let ticks = (seconds * rate).ceil();
@@ -179,7 +179,7 @@ impl World {
     fn rewind<'py>(
         slf: &Bound<'py, Self>,
         client: &Bound<'py, ClientHandle>,
-        seen: Option<f64>,
+        #[number] seen: Option<f64>,
     ) -> PyResult<Object<'py>> {
         let said = match seen {
             None => slf.get().with(|state| seen_by(state, client.get().core))??,
@@ -188,7 +188,7 @@ impl World {
         Self::past(slf, Some(client), said)
     }
 
-    fn rewind_to<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Object<'py>> {
+    fn rewind_to<'py>(slf: &Bound<'py, Self>, #[number] tick: f64) -> PyResult<Object<'py>> {
         Self::past(slf, None, Some(tick))
     }
 

@@ -42,7 +42,7 @@ const EMPTY: [u8; 1] = [0];
 /// Packets for each of the peer's: each is acked by four headers.
 const PACKETS_PER_PACKET: u32 = 8;
 
-/// A header that acks so many has room for some more.
+/// Packets at once: a header that acks them all has room for some more.
 const MAX_PACKETS_AT_ONCE: u32 = 24;
 
 /// The framing of `YOJIMBO.md`.
