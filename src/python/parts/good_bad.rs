@@ -5,7 +5,7 @@ use crate::python::prelude::*;
 use crate::articles::good_bad::{self, GoodBadConfig, Mode};
 
 /// A day: a longer time is a mistake.
-pub(in crate::python) const MAX_SECONDS: f64 = 86_400.0;
+const MAX_SECONDS: f64 = 86_400.0;
 
 #[pyclass(frozen, module = "tickwire.articles")]
 #[derive(Debug)]

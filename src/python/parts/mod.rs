@@ -24,7 +24,7 @@ pub(super) use bit_writer::{BitMeasure, BitWriter};
 pub(super) use chunk_receiver::ChunkReceiver;
 pub(super) use chunk_sender::{ChunkProgress, ChunkSender};
 pub(super) use fragments::Fragments;
-pub(super) use good_bad::{GoodBad, MAX_SECONDS};
+pub(super) use good_bad::GoodBad;
 pub(super) use link::Link;
 pub(super) use socket::Socket;
 pub(super) use virtual_connection::VirtualConnection;
