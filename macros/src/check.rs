@@ -96,6 +96,9 @@ fn of_type(kind: &Type) -> Option<Path> {
     let check = match found {
         None if is_object("& Bound < ") => "instance",
         None if is_object("Py < ") => "object",
+        None if text.strip_prefix("& ").is_some_and(|class| syn::parse_str::<syn::Ident>(class).is_ok()) => {
+            "frozen"
+        }
         found => found?,
     };
     let check = format_ident!("{check}");

@@ -5,7 +5,7 @@
 //! a `#[pyo3(signature = ...)]` in Rust wins over the stub.
 //!
 //! In `#[pymethods]`, a block `properties! { name: Type = expression; }` declares getters, and special methods
-//! by their names, and `one, other(): Type of object;` those of an object's fields or methods; the expressions may use `self` and `py`. A block `aliases! { name = method(last arguments); }` declares other names of methods,
+//! by their names, and `one, other(): Type of object;` those of an object's fields or methods; the expressions may use `self` and `py`. A block `methods! { name(parameters) -> Type = expression; }` declares methods of one expression, `aliases! { name = method(last arguments); }` declares other names of methods,
 //! `closes!()` a context manager that closes, `replaces!()` a method that changes some of the constructor's arguments, `traverses!(self.field)` what the garbage collector visits, and `endpoint!()` the
 //! methods of all endpoints. Parameters may name their check: `#[within(low, high)]`, `#[whole(low, high)]`,
 //! `#[count]`, `#[seconds(high)]`, `#[instant]`, `#[number]` or `#[truth]`; an `Option` takes None as well.
@@ -159,7 +159,9 @@ fn default_of(default: &str, given: Option<&Type>) -> (String, bool) {
         "None" => return ("None".into(), true),
         "True" => ("true".into(), true),
         "False" => ("false".into(), true),
-        _ if text.starts_with("Option < & Bound") => return ("None".into(), false),
+        _ if ["Option < & Bound", "Option < & Object"].iter().any(|it| text.starts_with(it)) => {
+            return ("None".into(), false);
+        }
         "()" => ("vec![]".into(), false),
         string if text == "String" => (format!("{string}.into()"), false),
         time if text.contains("Duration") => (format!("crate::time::Duration::from_secs_f64({time})"), false),

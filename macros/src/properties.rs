@@ -1,4 +1,4 @@
-//! `properties! { name: Type = expression; one, other(): Type of expression; }`, `aliases! { name = method; }`, `closes!()`, `replaces!()` and `traverses!(self.field)` in `#[pymethods]`.
+//! `properties! { name: Type = expression; one, other(): Type of expression; }`, `methods! { name(parameters) -> Type = expression; }`, `aliases! { name = method; }`, `closes!()`, `replaces!()` and `traverses!(self.field)` in `#[pymethods]`.
 
 use crate::{endpoint, stub};
 use proc_macro2::{TokenStream as Tokens, TokenTree};
@@ -6,8 +6,8 @@ use quote::quote;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{
-    Attribute, Expr, FnArg, Ident, ImplItem, ImplItemFn, Token, Type, Visibility, parenthesized, parse_quote,
-    token,
+    Attribute, Expr, FnArg, Ident, ImplItem, ImplItemFn, ReturnType, Token, Type, Visibility, parenthesized,
+    parse_quote, token,
 };
 
 struct Property {
@@ -61,6 +61,37 @@ impl Parse for Properties {
     }
 }
 
+/// A method of one expression.
+struct Method {
+    attributes: Vec<Attribute>,
+    visibility: Visibility,
+    name: Ident,
+    parameters: Punctuated<FnArg, Token![,]>,
+    output: ReturnType,
+    value: Expr,
+}
+
+struct Methods(Vec<Method>);
+
+impl Parse for Methods {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let mut methods = Vec::new();
+        while !input.is_empty() {
+            let attributes = input.call(Attribute::parse_outer)?;
+            let (visibility, name) = (input.parse()?, input.parse()?);
+            let inside;
+            parenthesized!(inside in input);
+            let parameters = Punctuated::parse_terminated(&inside)?;
+            let output = input.parse()?;
+            input.parse::<Token![=]>()?;
+            let value = input.parse()?;
+            input.parse::<Token![;]>()?;
+            methods.push(Method { attributes, visibility, name, parameters, output, value });
+        }
+        Ok(Methods(methods))
+    }
+}
+
 struct Alias {
     name: Ident,
     method: Ident,
@@ -105,6 +136,10 @@ pub(crate) fn expand(class: &str, items: &mut Vec<ImplItem>) -> syn::Result<()> 
                 let Properties(properties) = block.mac.parse_body()?;
                 expanded.extend(properties.into_iter().map(getter));
             }
+            ImplItem::Macro(block) if block.mac.path.is_ident("methods") => {
+                let Methods(methods) = block.mac.parse_body()?;
+                expanded.extend(methods.into_iter().map(method));
+            }
             ImplItem::Macro(block) if block.mac.path.is_ident("closes") => expanded.extend(context()),
             ImplItem::Macro(block) if block.mac.path.is_ident("replaces") => expanded.push(replace(class)),
             ImplItem::Macro(block) if block.mac.path.is_ident("traverses") => {
@@ -128,16 +163,31 @@ pub(crate) fn expand(class: &str, items: &mut Vec<ImplItem>) -> syn::Result<()> 
 
 fn getter(property: Property) -> ImplItem {
     let Property { attributes, visibility, name, kind, value } = property;
-    let says_py = |token| matches!(token, TokenTree::Ident(name) if name == "py");
-    let needs_py = flat(quote!(#kind #value)).into_iter().any(says_py);
-    let (generics, py) =
-        if needs_py { (quote!(<'py>), quote!(, py: Python<'py>)) } else { Default::default() };
+    let (generics, py) = if says("py", quote!(#kind #value)) {
+        (quote!(<'py>), quote!(, py: Python<'py>))
+    } else {
+        Default::default()
+    };
     let getter = (!name.to_string().starts_with("__")).then(|| quote!(#[getter]));
     parse_quote! {
         #(#attributes)*
         #getter
         #[allow(clippy::needless_lifetimes)]
         #visibility fn #name #generics(&self #py) -> #kind {
+            #value
+        }
+    }
+}
+
+fn method(method: Method) -> ImplItem {
+    let Method { attributes, visibility, name, parameters, output, value } = method;
+    let is_static = attributes.iter().any(|it| it.path().is_ident("staticmethod"));
+    let receiver = (!is_static).then(|| quote!(&self,));
+    let generics = says("py", quote!(#parameters #output)).then(|| quote!(<'py>));
+    parse_quote! {
+        #(#attributes)*
+        #[allow(clippy::needless_lifetimes, clippy::extra_unused_lifetimes)]
+        #visibility fn #name #generics(#receiver #parameters) #output {
             #value
         }
     }
@@ -217,6 +267,11 @@ fn alias(class: &str, alias: Alias, methods: &[ImplItemFn]) -> syn::Result<ImplI
             Self::#method(self, #(#names,)* #given)
         }
     })
+}
+
+/// Whether a name is among the tokens.
+fn says(name: &str, tokens: Tokens) -> bool {
+    flat(tokens).iter().any(|token| matches!(token, TokenTree::Ident(found) if found == name))
 }
 
 /// Returns the tokens, those in brackets as well.

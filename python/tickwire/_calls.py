@@ -146,8 +146,8 @@ def call(
         owned (bool, default True): if the first argument is a ghost, whether only the ghost's owner may
             make the call. Other clients' calls are dropped and counted as ``calls.refused``.
         abuse (Literal["drop", "disconnect"], default "drop"): the reaction to a client that exceeds
-            ``rate`` or makes a call for another client's ghost. The call is dropped and counted. With
-            ``"disconnect"``, the connection ends too, with :attr:`DisconnectReason.PROTOCOL_VIOLATION`.
+            ``rate``. The call is dropped and counted. With ``"disconnect"``, the connection ends too, with
+            :attr:`DisconnectReason.PROTOCOL_VIOLATION`.
         timeout (float, default 10.0): seconds, above 0 to 86,400, after which a request without a reply
             fails.
 

@@ -25,6 +25,12 @@ def check_within(name: str, value: object, low: float, high: float, kind: type =
         raise ValueError(f"{name} must be {low} to {high}, not {value!r}")
 
 
+def check_truth(name: str, value: object) -> None:
+    """Refuses values that aren't True or False."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, not {value!r}")
+
+
 def check_seconds(name: str, value: float) -> None:
     """Refuses values that aren't a number of seconds."""
     check_number(name, value)

@@ -13,6 +13,10 @@ from tickwire._interrupts import exit_code
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line, by default that of this process. Returns the exit code."""
+    return exit_code(lambda: _run(arguments))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = Parser(prog="tickwire", description="Real-time game networking for Python.")
     parser.add_argument("--version", action="version", version=f"tickwire {tickwire.__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
@@ -20,7 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         command.fill = fill
     parsed = parser.parse_args(arguments)
-    return exit_code(lambda: parsed.run(parsed))
+    code: int = parsed.run(parsed)
+    return code
 
 
 def _demo(parser: Parser) -> None:

@@ -1100,12 +1100,14 @@ class Protocol(Generic[_P]):
         """The wire format of packets."""
     @property
     def hash(self) -> int:
-        """A 64-bit hash of the messages and channels. Both sides compare it when they connect, except with
-        yojimbo's framing.
+        """A 64-bit hash of the messages, channels, ghosts, calls and inputs. Both sides compare it when they connect,
+        except with yojimbo's framing.
         """
     @property
     def description(self) -> str:
-        """The text from which :attr:`hash` is computed. It lists each message with its fields, and each channel."""
+        """The text from which :attr:`hash` is computed. It lists each message, ghost, call and input with its fields,
+        and each channel.
+        """
     @property
     def messages(self) -> list[type[_P]]:
         """The message classes, in order."""
@@ -2320,7 +2322,8 @@ class ClientWorld:
 
         Args:
             delay: seconds between arrival and display. It must be 1 to 62 ticks long, because states are kept for 64
-                ticks. None: chosen by measuring the connection.
+                ticks. The ticks are those of the protocol's tick rate, or 60 a second if it has none. None: chosen by
+                measuring the connection.
             extrapolation: seconds for which properties with a velocity continue to move beyond the newest tick.
             rest: if two states of a ghost are at most this many seconds apart, the view always interpolates between
                 them. Set it in worlds that exceed the budget, where a moving ghost isn't updated every tick.
@@ -2470,8 +2473,8 @@ class Inbox(Generic[_M, _W, _L, _V]):
     def run_calls(self, before: int | None = None) -> int:
         """Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival. Returns how many ran.
         Iterating over the inbox and :meth:`Handlers.dispatch` run calls automatically, in order with the messages.
-        The remaining calls run when the tick is flushed, or in the next tick if the body of its ``with`` raised.
-        The inbox of an earlier tick has no calls left.
+        The remaining calls run when this tick is flushed. If the body of this tick's ``with`` raised, they run in the
+        next tick. The inbox of an earlier tick has no calls left.
 
         Args:
             before (int | None, default None): only the calls that arrived before ``messages[before]``; None: all.
@@ -2855,7 +2858,7 @@ class Server(Generic[_P]):
         """The second half of a tick: sends everything queued.
 
         Raises:
-            Exception: the :class:`PriorityHook` raised it. The packets were sent anyway, in their usual order.
+            Exception: the :class:`PriorityHook` failed. The messages were sent anyway, in their usual order.
         """
     def pump(self) -> None:
         """Keeps connections alive without delivering messages, for example while the game loads. Messages wait for
@@ -3006,16 +3009,10 @@ class Server(Generic[_P]):
         have enough space. Clients that left earlier are skipped.
 
         Args:
-            message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
+            message, channel, key, tag, notify: as for :meth:`send`.
             clients (Iterable[ClientHandle] | array | None, default None): the receivers, by handle or number; None: all
                 connected clients.
             exclude (ClientHandle | None, default None): a client that doesn't get the message.
-            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
-                buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
-                :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports the message as delivered or lost.
 
         Raises:
             Exception: as :meth:`send`, but never because a client has left or a channel is full.
@@ -3048,7 +3045,7 @@ class Server(Generic[_P]):
             UnregisteredMessageError: the protocol doesn't have this call.
             ValueError: servers run this call, or the call is for one client but ``client`` names several.
             GhostError: a ghost in the arguments isn't in this world.
-            StaleClientError, ChannelFullError: with :class:`Debugging` ``(strict=True)``, instead of a false result.
+            StaleClientError, ChannelFullError: with :class:`Debugging` ``(strict=True)``, instead of a false result for one client.
         """
     def call_all(
         self, call: ClientCall[_A, Any], /, *args: _A.args, **kwargs: _A.kwargs
@@ -3239,14 +3236,8 @@ class Room(Generic[_P]):
         once. Returns the clients whose channel didn't have enough space.
 
         Args:
-            message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
+            message, channel, key, tag, notify: as for :meth:`Server.send`.
             exclude (ClientHandle | None, default None): a client that doesn't get the message.
-            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
-                buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
-                :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports the message as delivered or lost.
 
         Raises:
             Exception: as :meth:`Server.broadcast`.
@@ -3381,9 +3372,9 @@ class Client(Generic[_P]):
         """
     @property
     def quality(self) -> int:
-        """The quality of the connection for an icon, 0 to 4. The worst of round trip, jitter and loss decides. 4:
-        up to 100 ms, 20 ms and 1 %. 3: up to 180 ms, 45 ms and 4 %. 2: up to 300 ms, 100 ms and 10 %. 1: worse. 0:
-        nothing has arrived for a second, or there is no connection.
+        """The quality of the connection from 0 to 4, for example to show as an icon. The worst of round trip, jitter
+        and loss decides. 4: up to 100 ms, 20 ms and 1 %. 3: up to 180 ms, 45 ms and 4 %. 2: up to 300 ms, 100 ms and 10
+        %. 1: worse. 0: nothing has arrived for a second, or there is no connection.
         """
     @property
     def latency(self) -> Latency:
@@ -3481,7 +3472,7 @@ class Client(Generic[_P]):
         """The second half of a tick: sends everything queued.
 
         Raises:
-            Exception: the :class:`PriorityHook` raised it. The packets were sent anyway, in their usual order.
+            Exception: the :class:`PriorityHook` failed. The messages were sent anyway, in their usual order.
         """
     def pump(self) -> None:
         """Keeps the connection alive without delivering messages, like :meth:`Server.pump`."""
@@ -3512,13 +3503,7 @@ class Client(Generic[_P]):
         a batch, returns the indices of the rows that weren't queued.
 
         Args:
-            message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
-            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
-                buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
-                :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports the message as delivered or lost.
+            message, channel, key, tag, notify: as for :meth:`Server.send`.
 
         Raises:
             NotConnectedError, ChannelFullError: with ``strict=True``, instead of a false result.
@@ -3906,7 +3891,7 @@ class Peer(Generic[_P]):
         """The second half of a tick: sends everything queued.
 
         Raises:
-            Exception: the :class:`PriorityHook` raised it. The packets were sent anyway, in their usual order.
+            Exception: the :class:`PriorityHook` failed. The messages were sent anyway, in their usual order.
         """
     def pump(self) -> None:
         """Keeps connections alive without delivering messages, like :meth:`Server.pump`."""
@@ -3964,13 +3949,7 @@ class Peer(Generic[_P]):
 
         Args:
             player (Player): the receiver, any other player.
-            message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
-            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
-                buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
-                :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports the message as delivered or lost.
+            message, channel, key, tag, notify: as for :meth:`Server.send`.
 
         Raises:
             Exception: as :meth:`Server.send`.
@@ -3999,13 +3978,7 @@ class Peer(Generic[_P]):
         have enough space.
 
         Args:
-            message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
-            key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
-                buffer of uint32, one per row.
-            tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
-                :class:`Candidates`. For a batch, like ``key``.
-            notify (bool, default False): whether ``inbox.notifications`` reports the message as delivered or lost.
+            message, channel, key, tag, notify: as for :meth:`Server.send`.
 
         Raises:
             Exception: as :meth:`Server.broadcast`.
@@ -4469,10 +4442,10 @@ class AckEndpoint:
 @final
 class PacketStats:
     """Statistics of a packet exchange. Times are in milliseconds, rates in kilobits per second with UDP/IP headers.
-    Values are 0 until measured. Minimum, maximum and mean RTT cover the last 128 round trips (512 in the standard
-    profile). Loss and bandwidth cover about the last three seconds; in the standard profile, as in reliable 1.0,
-    they cover the older half of the remembered packets instead. ``jitter_ms`` is smoothed as in RFC
-    3550.
+    Values are 0 until measured. Minimum, maximum and mean RTT cover the last 128 round trips, or 512 if the
+    :class:`AckEndpoint` has the profile ``"standard"``. Loss and bandwidth cover about the last three seconds. With the
+    profile ``"standard"``, they cover the older half of the ``sent_window`` packets instead, as in the C library
+    ``reliable``. ``jitter_ms`` is smoothed as in RFC 3550.
     """
 
     @property
@@ -5571,7 +5544,8 @@ class Desync:
         """The newest frame at which the compared states were equal; None: never."""
     @property
     def fields(self) -> list[str]:
-        """The names of the fields that differ; empty if they are unknown."""
+        """The names of this player's fields that the other player has otherwise, or lacks; empty if they are unknown,
+        or if only the other player has more fields."""
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -5857,8 +5831,9 @@ class SyncTest(Generic[_I, _Do]):
         players (int, default 2): the number of players, 1 to 16.
         back (int, default 7): frames that run again after each frame, 1 to 32.
         state (Any, default None): see :class:`Rollback`. The fields of the state are compared.
-        save (Callable[[], Any] | None, default None): a function that returns a copy of the state. Copies are
-            compared by ``==``; dicts, and objects with attributes, name by name.
+        save (Callable[[], Any] | None, default None): a function that returns a copy of the state. The copy must not
+            share anything with the game that the game changes. Copies are compared by ``==``; dicts, and objects with
+            attributes, name by name.
         load (Callable[[Any], object] | None, default None): a function that restores the state from a saved copy.
 
     Raises:
@@ -5922,6 +5897,7 @@ class SyncTest(Generic[_I, _Do]):
             RuntimeError: the last call's iterator still has requests.
             SyncTestError: during the iteration, if a frame had another result when it ran again; the error names
                 the frame and the fields.
+            ValueError: during the iteration, if a saved state changed; the error names its parts.
         """
     @property
     def frame(self) -> int:
@@ -5945,8 +5921,8 @@ class StateArrays:
     def finish_comparison(self) -> None:
         """Does nothing, because :meth:`compare` has already compared the arrays."""
 
-def state_sum(value: object) -> int:
-    """The checksum of an int, float, str, bytes or a buffer."""
+def state_sum(name: str | None, value: object) -> int:
+    """The checksum of an int, float, str, bytes or a buffer, and of its name in a mapping."""
 
 # --- lockstep ----------------------------------------------------------------------------------------
 
@@ -5983,7 +5959,7 @@ class Random:
     @state.setter
     def state(self, state: bytes) -> None: ...
     def bits(self, count: int = 64, /) -> int:
-        """A number of ``count`` random bits, 1 to 64."""
+        """A whole number of ``count`` random bits; ``count`` is 1 to 64."""
     def below(self, bound: int, /) -> int:
         """A whole number from 0 to ``bound - 1``. All numbers are equally likely.
 
@@ -6193,6 +6169,6 @@ def replayed_crc(
     arrays: list[tuple[str, Any]] | None = None,
     /,
 ) -> int:
-    """Returns the CRC of a turn in a replay, over the world after the turn and the players' commands. It equals the
-    CRC from :meth:`LockstepCore.check`.
+    """Returns the CRC of a turn in a replay. It covers the players' commands and the world after the turn. It equals
+    the CRC from :meth:`LockstepCore.check`.
     """

@@ -25,7 +25,7 @@ import dis
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, NoReturn, TypeAlias, TypeVar
 
 from tickwire._core import (
     FieldType,
@@ -198,6 +198,15 @@ class _Natural:
 NATURAL: Final = _Natural()
 
 
+class _Constant:
+    """A part of ``Annotated`` that is used without a call."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(self, *_: object, **__: object) -> NoReturn:
+            raise TypeError(f"{self} must be used as it is, without arguments")
+
+
 def default() -> Any:
     """Gives a field its type's natural default, such as zero, an empty text or an enum's first member:
     ``stance: Stance = tw.default()``.
@@ -208,7 +217,7 @@ def default() -> Any:
     return NATURAL
 
 
-class Condition(Bound):
+class Condition(_Constant, Bound):
     """A condition in ``Annotated`` that decides which clients get a property of a ghost: :data:`initial`,
     :data:`owner_only` or :data:`except_owner`.
     """
@@ -257,7 +266,7 @@ def when(name: str, /) -> When:
     return When(name)
 
 
-class ShownAs(Bound):
+class ShownAs(_Constant, Bound):
     """A rule in ``Annotated`` for showing a property between two states of a ghost: :data:`step`,
     :data:`linear`, :data:`slerp`, :data:`angular`, :func:`hermite` or :func:`threshold`. Only
     :func:`threshold` changes what is sent.
@@ -281,7 +290,10 @@ class Angular(ShownAs):
         """Returns the rule for a plain number from ``lo`` to ``hi`` on a circle. ``hi`` is the same angle
         as ``lo``.
         """
-        return ShownAs("angular", numbers=(_number("lo", lo), _number("hi", hi)))
+        lo, hi = _number("lo", lo), _number("hi", hi)
+        if not lo < hi:
+            raise ValueError(f"hi must be above lo ({lo:g}), not {hi:g}")
+        return ShownAs("angular", numbers=(lo, hi))
 
 
 step: Final = ShownAs("step")

@@ -14,10 +14,18 @@ import types
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, dataclass_transform, overload
 
-from tickwire._checks import check_number, check_within
+from tickwire._checks import check_number, check_truth, check_within
 from tickwire._core import ClientHandle, FieldType, Ghost, GhostArrays, Properties, Property, Schema
 from tickwire._fields import NATURAL, Condition, ShownAs, When, initial
-from tickwire._message import check_bases, default_of, own_fields, rebind_class_cell, resolve_hints, unwrapped
+from tickwire._message import (
+    check_bases,
+    check_called,
+    default_of,
+    own_fields,
+    rebind_class_cell,
+    resolve_hints,
+    unwrapped,
+)
 from tickwire._references import Reference, checked, number_type, quote_later, shown
 
 __all__ = ["DEFAULT_CAPACITY", "Always", "Chosen", "Grid", "Hook", "Owner", "ghost"]
@@ -77,8 +85,8 @@ def _declared(cls: type[_T], names: dict[str, Any], capacity: int, coded: bool, 
         raise TypeError(f"@tickwire.ghost must decorate a class, not {cls!r}")
     if any("__tickwire_schema__" in base.__dict__ for base in cls.__mro__):
         raise TypeError(f"{cls.__name__} is a message: a class is either a message or a ghost")
-    if not isinstance(coded, bool):
-        raise TypeError(f"{cls.__name__}: coded must be True or False, not {coded!r}")
+    check_truth(f"{cls.__name__}: coded", coded)
+    check_truth(f"{cls.__name__}: kw_only", kw_only)
     quote_later(cls, names)
     hints = resolve_hints(cls, names)
     declared = inspect.get_annotations(cls)
@@ -182,6 +190,7 @@ def _references(cls: type, hints: dict[str, Any], declared: dict[str, Any]) -> d
         found = [extra for extra in metadata if isinstance(extra, Reference)]
         if not found:
             continue
+        check_called(f"{cls.__name__}.{name}", metadata)
         others = [extra for extra in metadata if not isinstance(extra, (Reference, Condition, ShownAs))]
         if len(found) > 1 or others or plain is not object:
             marks = [mark for extra in found + others for mark in unwrapped(extra)[1] or (extra,)]
@@ -310,6 +319,8 @@ def relevancy_of(rule: object) -> tuple[str, object]:
                 raise TypeError(f"Hook's function must be callable, not {type(function).__name__}")
             return "Hook", function
         case Grid(name, radius, cell, leave_radius, linger, far_weight):
+            if not isinstance(name, str):
+                raise TypeError(f"grid's property must be the name of a property, not {type(name).__name__}")
             check_number("grid's radius", radius)
             numbers = {
                 "cell": (radius * CELLS if radius > 0 else 1.0) if cell is None else cell,

@@ -14,10 +14,11 @@ import inspect
 import sys
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, ClassVar, Literal, NewType, TypeVar, dataclass_transform, overload
 
 from tickwire import _composed
+from tickwire._checks import check_truth
 from tickwire._core import FieldType, Schema, Stream
 from tickwire._fields import (
     BARE,
@@ -113,6 +114,8 @@ def _declared(
             f"{cls.__name__}: derive from Message to write serialize() yourself, "
             "or use @message to declare fields, not both"
         )
+    for name, value in {"block": block, **options}.items():
+        check_truth(f"{cls.__name__}: {name}", value)
     _check_channel(cls.__name__, channel)
     hints = resolve_hints(cls, names)
     block_inherited = getattr(cls, BLOCK, False)
@@ -264,6 +267,7 @@ def declared_type(cls: type, where: str, hint: Any) -> FieldType:
     plain, metadata = unwrapped(hint)
     # Also Annotated[PlayerId, tw.u16], whose second part is an Annotated of its own.
     said = [extra for part in metadata for extra in (unwrapped(part)[1] or (part,))]
+    check_called(where, said)
     extras = [extra for extra in said if isinstance(extra, FieldType | Bound | Converter)]
     common = next((extra for extra in extras if isinstance(extra, Bound) and extra.name == "common"), None)
     found = [extra for extra in extras if not isinstance(extra, Bound)]
@@ -280,6 +284,13 @@ def declared_type(cls: type, where: str, hint: Any) -> FieldType:
         if str(error).startswith(where):
             raise
         raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{where}: {error}") from error
+
+
+def check_called(where: str, extras: Iterable[object]) -> None:
+    """Refuses functions of Tickwire that were not called, which Python would ignore."""
+    for extra in extras:
+        if inspect.isroutine(extra) and (extra.__module__ or "").startswith("tickwire."):
+            raise TypeError(f"{where}: {extra.__name__} must be called, as in {extra.__name__}(...)")
 
 
 def _bounded_type(

@@ -50,7 +50,7 @@ else:
         """
 
         def __class_getitem__(cls, target: Any) -> Any:
-            if not isinstance(target, (str, type)):
+            if not (isinstance(target, type) or (isinstance(target, str) and target.isidentifier())):
                 raise TypeError(f"tw.Ref must name a ghost class, as tw.Ref['Tank'], not {target!r}")
             return Annotated[object, Reference(target)]
 
@@ -91,7 +91,7 @@ def checked(where: str, target: type | str, cls: type, made: type) -> type | str
 
 
 def shown(target: type | str) -> str:
-    """What errors call a target."""
+    """The name of a reference's target, for error messages."""
     return target if isinstance(target, str) else "ghost" if target is Ghost else target.__name__
 
 

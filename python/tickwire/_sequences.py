@@ -18,9 +18,9 @@ _LAST = (1 << 16) - 1
 
 
 def sequence_greater(a: int, b: int, /) -> bool:
-    """Whether ``a`` is more recent than ``b``, as in reliable 1.0. This is true if counting up from ``b``,
-    with 0 after 65,535, reaches ``a`` in 1 to 32,767 steps. At a distance of 32,768, the larger number is
-    more recent.
+    """Whether ``a`` is more recent than ``b``, by the rule of the C library ``reliable``. This is true if
+    counting up from ``b``, with 0 after 65,535, reaches ``a`` in 1 to 32,767 steps. At a distance of 32,768,
+    the larger number is more recent.
 
     Args:
         a, b: sequence numbers, 0 to 65,535.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, final
 
@@ -44,10 +45,13 @@ class Save:
 
     @checksum.setter
     def checksum(self, value: object) -> None:
-        values = value if isinstance(value, Mapping) else {} if value is None else {"state": value}
-        if not all(isinstance(name, str) for name in values):
-            raise TypeError("checksum's names must be str")
-        self.sums = {name: state_sum(each) for name, each in values.items()}
+        if isinstance(value, Mapping):
+            if not all(isinstance(name, str) for name in value):
+                raise TypeError("checksum's names must be str")
+            # Players may have added the names in different orders.
+            self.sums = {name: state_sum(name, value[name]) for name in sorted(value)}
+        else:
+            self.sums = {} if value is None else {"state": state_sum(None, value)}
         self._checksum = value
 
     def __repr__(self) -> str:
@@ -77,9 +81,10 @@ def states_of(
     state: Any,
     functions: tuple[Callable[[], Any] | None, Callable[[Any], object] | None, Callable[[], Any] | None],
     count: int,
+    is_test: bool,
 ) -> StateArrays | Copies:
     """Returns the storage of states for a number of frames, by the arguments of
-    :class:`tickwire.rollback.Rollback`.
+    :class:`tickwire.rollback.Rollback` or :class:`tickwire.rollback.SyncTest`.
     """
     save, load, check = functions
     if state is None:
@@ -87,7 +92,7 @@ def states_of(
             raise ValueError("save and load must be given together")
         if save is None and check is not None:
             raise ValueError("check must be None if save and load aren't given")
-        return Copies(save, load, check, count)
+        return (TestedCopies if is_test else Copies)(save, load, check, count)
     if save is not None or load is not None:
         raise ValueError("state must be None if save and load are given")
     if check is not None:
@@ -162,6 +167,51 @@ class Copies:
                 f"state must be set for each Save, which frame {frame} misses: request.state = copy"
             )
         return save.state
+
+
+@final
+class TestedCopies(Copies):
+    """Copies of a sync test, which finds copies that the game changes. A copy that shares a list with the
+    game is always equal to the game's state.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._seals: list[tuple[int, dict[Any, bytes | None]] | None] = [None] * len(self._saved)
+
+    def save(self, frame: int, checked: bool) -> Save | None:
+        self._check_seal(frame % len(self._saved))
+        return super().save(frame, checked)
+
+    def load(self, frame: int) -> Load | None:
+        self._check_seal(frame % len(self._saved))
+        return super().load(frame)
+
+    def finish_comparison(self) -> None:
+        for place, saved in enumerate(self._saved):
+            seal = self._seals[place]
+            if saved and saved.state is not None and (seal is None or seal[0] != saved.frame):
+                self._seals[place] = (saved.frame, _pickled(saved.state))
+        super().finish_comparison()
+
+    def _check_seal(self, place: int) -> None:
+        saved, seal = self._saved[place], self._seals[place]
+        if saved and seal and (fields := differing(seal[1], _pickled(saved.state))):
+            raise ValueError(
+                f"save must return a copy that shares nothing with the game, but {', '.join(fields)} of the "
+                f"state before frame {saved.frame} changed later: save, and load, a copy.deepcopy()"
+            )
+
+
+def _pickled(state: Any) -> dict[Any, bytes | None]:
+    """The parts of a state as bytes; None for those that can't be pickled."""
+    pickled: dict[Any, bytes | None] = {}
+    for name, part in (_attributes(state) or {"state": state}).items():
+        try:
+            pickled[name] = pickle.dumps(part)
+        except Exception:  # Whatever the game's own types raise.
+            pickled[name] = None
+    return pickled
 
 
 def arrays_of(state: Any) -> Iterator[tuple[str, Any, list[tuple[str, str | None, int, int]]]]:

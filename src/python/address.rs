@@ -24,11 +24,11 @@ impl Address {
         __repr__: String = format!("Address('{}')", self.0);
     }
 
-    fn with_port(&self, port: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn with_port(&self, port: &Object<'_>) -> PyResult<Self> {
         Ok(Address(SocketAddr::new(self.0.ip(), extract_port(port)?)))
     }
 
-    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Bound<'py, PyAny>, (String,)) {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> (Object<'py>, (String,)) {
         (slf.get_type().into_any(), (slf.get().__str__(),))
     }
 }
@@ -52,7 +52,7 @@ impl<'py> FromPyObject<'_, 'py> for Address {
             };
         }
         if let Ok(pair) = object.cast::<PyTuple>()
-            && let Ok((host, port)) = pair.extract::<(String, Bound<'py, PyAny>)>()
+            && let Ok((host, port)) = pair.extract::<(String, Object<'py>)>()
         {
             let Ok(host) = host.parse::<IpAddr>() else {
                 return Err(PyValueError::new_err(format!(
@@ -98,6 +98,6 @@ impl<'py> FromPyObject<'_, 'py> for AddressList {
     }
 }
 
-fn extract_port(port: &Bound<'_, PyAny>) -> PyResult<u16> {
+fn extract_port(port: &Object<'_>) -> PyResult<u16> {
     bounded("port", port, 0, u16::MAX)
 }

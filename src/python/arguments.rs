@@ -8,7 +8,7 @@ use pyo3::exceptions::PyUnicodeEncodeError;
 /// Extracts an argument; `what` says in words what it must be.
 pub(super) fn argument<'py, T: FromPyObjectOwned<'py>>(
     name: &str,
-    given: &Bound<'py, PyAny>,
+    given: &Object<'py>,
     what: &str,
 ) -> PyResult<T> {
     given.extract().map_err(|error: T::Error| wrong(name, given, what, error.into()))
@@ -17,7 +17,7 @@ pub(super) fn argument<'py, T: FromPyObjectOwned<'py>>(
 /// [`argument`] for numbers, which refuses True and False.
 pub(super) fn number<'py, T: FromPyObjectOwned<'py>>(
     name: &str,
-    given: &Bound<'py, PyAny>,
+    given: &Object<'py>,
     what: &str,
 ) -> PyResult<T> {
     if given.is_instance_of::<PyBool>() {
@@ -28,7 +28,7 @@ pub(super) fn number<'py, T: FromPyObjectOwned<'py>>(
 
 /// Replaces the error that an argument's conversion raised.
 #[cold]
-pub(super) fn wrong(name: &str, given: &Bound<'_, PyAny>, what: &str, error: PyErr) -> PyErr {
+pub(super) fn wrong(name: &str, given: &Object<'_>, what: &str, error: PyErr) -> PyErr {
     let py = given.py();
     match () {
         () if error.is_instance_of::<PyUnicodeEncodeError>(py) => {
@@ -47,7 +47,7 @@ pub(super) fn wrong(name: &str, given: &Bound<'_, PyAny>, what: &str, error: PyE
 }
 
 /// The name of an object's class, for errors.
-pub(super) fn class_name(object: &Bound<'_, PyAny>) -> String {
+pub(super) fn class_name(object: &Object<'_>) -> String {
     object.get_type().name().map_or_else(|_| "it".into(), |name| name.to_string())
 }
 
@@ -55,9 +55,9 @@ pub(super) fn class_name(object: &Bound<'_, PyAny>) -> String {
 #[derive(Clone, Copy)]
 pub(super) struct Sending<'a, 'py> {
     /// A message or a batch.
-    pub(super) message: &'a Bound<'py, PyAny>,
-    pub(super) channel: Option<&'a Bound<'py, PyAny>>,
-    pub(super) key: Option<&'a Bound<'py, PyAny>>,
-    pub(super) tag: Option<&'a Bound<'py, PyAny>>,
+    pub(super) message: &'a Object<'py>,
+    pub(super) channel: Option<&'a Object<'py>>,
+    pub(super) key: Option<&'a Object<'py>>,
+    pub(super) tag: Option<&'a Object<'py>>,
     pub(super) notify: bool,
 }

@@ -12,7 +12,7 @@ pub(super) struct Raw(Box<ffi::Py_buffer>);
 impl Raw {
     /// # Errors
     /// The object has no buffer of this kind.
-    pub(super) fn get(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<Self> {
+    pub(super) fn get(object: &Object<'_>, flags: c_int) -> PyResult<Self> {
         let mut raw = Raw(Box::new(ffi::Py_buffer::new()));
         // SAFETY: the interpreter fills in the Py_buffer, which stays where it is until it is released on drop; when
         // it fails, it leaves `obj` null, and releasing does nothing.
@@ -67,6 +67,11 @@ impl Raw {
         unsafe { CStr::from_ptr(self.0.format) }
     }
 
+    /// Whether its bytes are addresses of Python objects. Names of fields stand between colons in the format.
+    pub(super) fn has_objects(&self) -> bool {
+        self.format().to_bytes().split(|byte| *byte == b':').step_by(2).any(|codes| codes.contains(&b'O'))
+    }
+
     /// Appends a copy of its bytes, item by item if they have gaps. The interpreter copies: if other threads write
     /// meanwhile, the copy is a mixture of old and new bytes.
     pub(super) fn append_to(&self, py: Python<'_>, out: &mut Vec<u8>) -> PyResult<()> {
@@ -114,7 +119,7 @@ impl Drop for Raw {
 }
 
 /// Copies the numbers of a buffer of one dimension. `what` says in errors what else `name` may be.
-pub(super) fn column<T: Number>(name: &str, given: &Bound<'_, PyAny>, what: &str) -> PyResult<Vec<T>> {
+pub(super) fn column<T: Number>(name: &str, given: &Object<'_>, what: &str) -> PyResult<Vec<T>> {
     let other = match Raw::get(given, ffi::PyBUF_FULL_RO) {
         Err(_) => class_name(given),
         Ok(raw) => match raw.numbers(given.py())? {

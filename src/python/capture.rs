@@ -2,18 +2,12 @@
 //!
 //! Promises: no key is written unless a key file is asked for, which only its owner may read.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
-use std::net::SocketAddr;
-use std::path::Path;
-
 use crate::python::prelude::*;
 
 use super::token::ConnectToken;
-use crate::driver::capture::{self, Captured, Way};
-use crate::driver::files::hex;
+pub(super) use crate::driver::capture::Secrets;
+use crate::driver::capture::{self, Captured, KeyFile, Way};
 use crate::netcode::opener::Opener;
-use crate::netcode::{self, Key};
 
 /// The default maximum of a file: 1 GiB.
 pub(super) const DEFAULT_MAX_BYTES: u64 = 1 << 30;
@@ -28,7 +22,7 @@ const MAX_BYTES_BOUND: u64 = 1 << 40;
 #[derive(Debug)]
 pub(crate) struct Capture {
     core: capture::Capture,
-    keys: Option<Mutex<(PathBuf, File)>>,
+    keys: Option<KeyFile>,
 }
 
 #[pymethods]
@@ -45,10 +39,8 @@ impl Capture {
         }
         let core =
             capture::Capture::create(&path, max_bytes).map_err(|error| file_error(py, &error, &path))?;
-        let keys = keys.map(|path| match private_file(&path) {
-            Ok(file) => Ok(Mutex::new((path, file))),
-            Err(error) => Err(file_error(py, &error, &path)),
-        });
+        let keys =
+            keys.map(|path| KeyFile::create(path.clone()).map_err(|error| file_error(py, &error, &path)));
         Ok(Capture { core, keys: keys.transpose()? })
     }
 
@@ -106,54 +98,13 @@ impl Capture {
     /// Captures a driver's datagrams. `secrets` are the keys of its connections, as the fields of a line of JSON.
     pub(super) fn attach(&self, py: Python<'_>, driver: &mut Driver, secrets: &Secrets<'_>) -> PyResult<()> {
         if let Some(keys) = &self.keys {
-            let mut keys = lock(keys);
             let started = driver.origin().saturating_add(driver.now().as_nanos());
-            let line = secrets.line(driver.local_address(), started);
-            let (path, file) = &mut *keys;
-            file.write_all(line.as_bytes()).map_err(|error| file_error(py, &error, path))?;
+            let noted = keys.note(driver.local_address(), started, secrets);
+            noted.map_err(|error| file_error(py, &error, keys.path()))?;
         }
         driver.set_capture(self.core.clone());
         Ok(())
     }
-}
-
-/// The secrets that decrypt and replay an endpoint's connections.
-pub(super) enum Secrets<'a> {
-    /// A server's: the key it shares with its backend, and the random bytes drawn at its start.
-    Server {
-        key: &'a Key,
-        entropy: &'a [u8],
-    },
-    // A client's.
-    Client {
-        token: &'a netcode::ConnectToken,
-    },
-}
-
-impl Secrets<'_> {
-    /// A line of JSON; nothing in it needs quoting.
-    fn line(&self, address: SocketAddr, started: u64) -> String {
-        let (role, secrets) = match self {
-            Secrets::Server { key, entropy } => {
-                ("server", format!("\"key\":\"{}\",\"entropy\":\"{}\"", hex(&key[..]), hex(entropy)))
-            }
-            Secrets::Client { token } => ("client", format!("\"token\":\"{}\"", hex(&token.to_bytes()))),
-        };
-        format!("{{\"role\":\"{role}\",\"address\":\"{address}\",\"started\":{started},{secrets}}}\n")
-    }
-}
-
-/// A new file that only its owner may read.
-fn private_file(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path)?;
-    // Applies to an existing file too.
-    #[cfg(unix)]
-    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    Ok(file)
 }
 
 /// A capture, or the path of a new one.
@@ -187,7 +138,7 @@ pub(crate) struct PacketOpener(Mutex<Opener>);
 #[pymethods]
 impl PacketOpener {
     #[new]
-    fn new(keys: Vec<Bound<'_, PyAny>>, tokens: Vec<PyRef<'_, ConnectToken>>) -> PyResult<Self> {
+    fn new(keys: Vec<Object<'_>>, tokens: Vec<PyRef<'_, ConnectToken>>) -> PyResult<Self> {
         let mut opener = Opener::new();
         for key in &keys {
             opener.add_private_key(extract_key(key)?);

@@ -3,7 +3,8 @@
 //! Each takes the parameter's name, the argument, and what else the parameter may be (" or None").
 
 use crate::python::prelude::*;
-use pyo3::{PyTypeCheck, PyTypeInfo};
+use pyo3::pyclass::boolean_struct::True;
+use pyo3::{PyClass, PyTypeCheck, PyTypeInfo};
 
 use super::arguments::{number as not_bool, wrong};
 use crate::wire::MAX_LENGTH;
@@ -12,7 +13,7 @@ use crate::wire::MAX_LENGTH;
 pub(super) const LATEST: f64 = 200.0 * 366.0 * 86_400.0;
 
 /// An int from `low` to `high`.
-pub(super) fn within<T>(name: &str, given: &Bound<'_, PyAny>, or: &str, low: T, high: T) -> PyResult<T>
+pub(super) fn within<T>(name: &str, given: &Object<'_>, or: &str, low: T, high: T) -> PyResult<T>
 where
     T: TryFrom<i128> + PartialOrd + Display,
 {
@@ -37,7 +38,7 @@ where
 }
 
 /// [`within`] for parameters that have other types too.
-pub(super) fn bounded<T>(name: &str, value: &Bound<'_, PyAny>, low: T, high: T) -> PyResult<T>
+pub(super) fn bounded<T>(name: &str, value: &Object<'_>, low: T, high: T) -> PyResult<T>
 where
     T: TryFrom<i128> + PartialOrd + Display,
 {
@@ -45,7 +46,7 @@ where
 }
 
 /// [`within`] for a field that is being declared.
-pub(super) fn declared<T>(name: &str, value: &Bound<'_, PyAny>, or: &str, low: T, high: T) -> PyResult<T>
+pub(super) fn declared<T>(name: &str, value: &Object<'_>, or: &str, low: T, high: T) -> PyResult<T>
 where
     T: TryFrom<i128> + PartialOrd + Display,
 {
@@ -53,7 +54,7 @@ where
 }
 
 /// The greatest length of a field that is being declared: longer data belongs in chunks.
-pub(super) fn length(name: &str, value: &Bound<'_, PyAny>, or: &str) -> PyResult<u32> {
+pub(super) fn length(name: &str, value: &Object<'_>, or: &str) -> PyResult<u32> {
     if let Ok(given) = value.extract::<i128>()
         && given > MAX_LENGTH.into()
     {
@@ -82,7 +83,7 @@ pub(super) fn placed(py: Python<'_>, error: PyErr) -> PyErr {
 }
 
 /// [`within`] that also accepts a float with an integral value, such as 1e6.
-pub(super) fn whole<T>(name: &str, given: &Bound<'_, PyAny>, or: &str, low: T, high: T) -> PyResult<T>
+pub(super) fn whole<T>(name: &str, given: &Object<'_>, or: &str, low: T, high: T) -> PyResult<T>
 where
     T: TryFrom<i128> + PartialOrd + Display,
 {
@@ -103,7 +104,7 @@ fn outside(name: &str, value: impl Display, low: impl Display, high: impl Displa
 }
 
 /// A count; the core knows its bounds.
-pub(super) fn count(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<usize> {
+pub(super) fn count(name: &str, given: &Object<'_>, or: &str) -> PyResult<usize> {
     if let Ok(count) = given.extract::<usize>()
         && !given.is_instance_of::<PyBool>()
     {
@@ -114,7 +115,7 @@ pub(super) fn count(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<
 }
 
 /// Seconds from 0 to `high`.
-pub(super) fn seconds(name: &str, given: &Bound<'_, PyAny>, or: &str, high: f64) -> PyResult<Duration> {
+pub(super) fn seconds(name: &str, given: &Object<'_>, or: &str, high: f64) -> PyResult<Duration> {
     duration(name, number(name, given, or)?, high)
 }
 
@@ -128,12 +129,12 @@ pub(super) fn duration(name: &str, value: f64, high: f64) -> PyResult<Duration> 
 }
 
 /// Seconds of a clock of the caller's.
-pub(super) fn instant(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<Instant> {
+pub(super) fn instant(name: &str, given: &Object<'_>, or: &str) -> PyResult<Instant> {
     seconds(name, given, or, LATEST).map(|since| Instant::ZERO + since)
 }
 
 /// A number; the caller checks its bounds. An int beyond all floats is infinite.
-pub(super) fn number(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<f64> {
+pub(super) fn number(name: &str, given: &Object<'_>, or: &str) -> PyResult<f64> {
     match given.extract() {
         Ok(number) => Ok(number),
         Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => {
@@ -144,7 +145,7 @@ pub(super) fn number(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult
 }
 
 /// Seconds from `low` to `high`.
-pub(super) fn span(name: &str, given: &Bound<'_, PyAny>, or: &str, low: f64, high: f64) -> PyResult<f64> {
+pub(super) fn span(name: &str, given: &Object<'_>, or: &str, low: f64, high: f64) -> PyResult<f64> {
     let seconds = number(name, given, or)?;
     if (low..=high).contains(&seconds) {
         return Ok(seconds);
@@ -153,7 +154,7 @@ pub(super) fn span(name: &str, given: &Bound<'_, PyAny>, or: &str, low: f64, hig
 }
 
 /// A latency, or its variation: a larger number is one of milliseconds by mistake.
-pub(super) fn latency(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<f64> {
+pub(super) fn latency(name: &str, given: &Object<'_>, or: &str) -> PyResult<f64> {
     let value = number(name, given, or)?;
     if value > 10.0 {
         refuse!(PyValueError, "{name} must be 0 to 10 seconds, not {value}: 50 milliseconds are {name}=0.05");
@@ -161,23 +162,24 @@ pub(super) fn latency(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResul
     span(name, given, or, 0.0, 10.0)
 }
 
+/// An object of a class, as Rust has it.
+pub(super) fn frozen<'a, T>(name: &str, given: &'a Object<'_>, or: &str) -> PyResult<&'a T>
+where
+    T: PyClass<Frozen = True> + PyTypeInfo + Sync,
+{
+    instance::<T>(name, given, or).map(|given| given.get())
+}
+
 /// A copy of settings that another object has.
-pub(super) fn copied<T: pyo3::PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Copy + Sync>(
-    name: &str,
-    given: &Bound<'_, PyAny>,
-    or: &str,
-) -> PyResult<T> {
-    instance::<T>(name, given, or).map(|given| *given.get())
+pub(super) fn copied<T>(name: &str, given: &Object<'_>, or: &str) -> PyResult<T>
+where
+    T: PyClass<Frozen = True> + PyTypeInfo + Sync + Copy,
+{
+    frozen(name, given, or).copied()
 }
 
 /// One of two words.
-pub(super) fn either(
-    name: &str,
-    given: &Bound<'_, PyAny>,
-    or: &str,
-    one: &str,
-    other: &str,
-) -> PyResult<String> {
+pub(super) fn either(name: &str, given: &Object<'_>, or: &str, one: &str, other: &str) -> PyResult<String> {
     let word: String = argument(name, given, &format!("'{one}' or '{other}'{or}"))?;
     if word == one || word == other {
         return Ok(word);
@@ -186,7 +188,7 @@ pub(super) fn either(
 }
 
 /// A function, or another object that can be called.
-pub(super) fn callable(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<Py<PyAny>> {
+pub(super) fn callable(name: &str, given: &Object<'_>, or: &str) -> PyResult<Py<PyAny>> {
     if given.is_callable() {
         return Ok(given.clone().unbind());
     }
@@ -194,43 +196,43 @@ pub(super) fn callable(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResu
 }
 
 /// A list of message classes, or None for none.
-pub(super) fn classes(name: &str, given: &Bound<'_, PyAny>, _: &str) -> PyResult<Vec<Py<PyAny>>> {
+pub(super) fn classes(name: &str, given: &Object<'_>, _: &str) -> PyResult<Vec<Py<PyAny>>> {
     let classes: Option<_> = argument(name, given, "a list of message classes or None")?;
     Ok(classes.unwrap_or_default())
 }
 
 /// Conditions of a single direction.
-pub(super) fn one_way(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<Py<Conditions>> {
+pub(super) fn one_way(name: &str, given: &Object<'_>, or: &str) -> PyResult<Conditions> {
     if !given.is_instance_of::<PyTuple>() {
-        return object(name, given, or);
+        return copied(name, given, or);
     }
     let hint = "as up, down = Conditions.preset(...) gives one for each direction";
     refuse!(PyTypeError, "{name} must be one Conditions, {hint}, not tuple")
 }
 
 /// A path.
-pub(super) fn path(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<PathBuf> {
+pub(super) fn path(name: &str, given: &Object<'_>, or: &str) -> PyResult<PathBuf> {
     argument(name, given, &format!("a path{or}"))
 }
 
 /// A bool.
-pub(super) fn truth(name: &str, given: &Bound<'_, PyAny>, or: &str) -> PyResult<bool> {
+pub(super) fn truth(name: &str, given: &Object<'_>, or: &str) -> PyResult<bool> {
     argument(name, given, &format!("True or False{or}"))
 }
 
 /// A text.
-pub(super) fn text<'a, T: From<&'a str>>(name: &str, given: &'a Bound<'_, PyAny>, or: &str) -> PyResult<T> {
+pub(super) fn text<'a, T: From<&'a str>>(name: &str, given: &'a Object<'_>, or: &str) -> PyResult<T> {
     let text: PyResult<&'a str> = given.extract();
     text.map(T::from).map_err(|error| wrong(name, given, &format!("a str{or}"), error))
 }
 
 /// Bytes.
-pub(super) fn bytes<'a>(name: &str, given: &'a Bound<'_, PyAny>, or: &str) -> PyResult<&'a [u8]> {
+pub(super) fn bytes<'a>(name: &str, given: &'a Object<'_>, or: &str) -> PyResult<&'a [u8]> {
     instance::<PyBytes>(name, given, or).map(|bytes| bytes.as_bytes())
 }
 
 /// An address, or several in a list, or a code.
-pub(super) fn address<'py, T>(name: &str, given: &Bound<'py, PyAny>, _: &str) -> PyResult<T>
+pub(super) fn address<'py, T>(name: &str, given: &Object<'py>, _: &str) -> PyResult<T>
 where
     T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
 {
@@ -247,7 +249,7 @@ where
 /// An object of a class.
 pub(super) fn instance<'a, 'py, T: PyTypeCheck + PyTypeInfo>(
     name: &str,
-    given: &'a Bound<'py, PyAny>,
+    given: &'a Object<'py>,
     or: &str,
 ) -> PyResult<&'a Bound<'py, T>> {
     given.cast().map_err(|_| {
@@ -264,7 +266,7 @@ pub(super) fn instance<'a, 'py, T: PyTypeCheck + PyTypeInfo>(
 /// [`instance`], to be kept.
 pub(super) fn object<T: PyTypeCheck + PyTypeInfo>(
     name: &str,
-    given: &Bound<'_, PyAny>,
+    given: &Object<'_>,
     or: &str,
 ) -> PyResult<Py<T>> {
     instance(name, given, or).map(|object| object.clone().unbind())

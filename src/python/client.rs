@@ -52,8 +52,8 @@ impl Client {
         py: Python<'py>,
         protocol: Py<Protocol>,
         token: &Bound<'py, ConnectToken>,
-        reconnect: Option<&Bound<'py, PyAny>>,
-        ghosts: Option<&Bound<'py, PyAny>>,
+        reconnect: Option<&Object<'py>>,
+        ghosts: Option<&Object<'py>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let settings = Self::settings(Given::new(py, "Client.__new__", settings)?, ghosts, &protocol)?;
@@ -67,10 +67,10 @@ impl Client {
         py: Python<'py>,
         address: Destination,
         protocol: Py<Protocol>,
-        key: Option<&Bound<'py, PyAny>>,
+        key: Option<&Object<'py>>,
         #[within(0, u64::MAX)] client_id: Option<u64>,
-        reconnect: Option<&Bound<'py, PyAny>>,
-        ghosts: Option<&Bound<'py, PyAny>>,
+        reconnect: Option<&Object<'py>>,
+        ghosts: Option<&Object<'py>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let (destination, address) = (address, address.address);
@@ -120,7 +120,7 @@ impl Client {
         py: Python<'py>,
         server: &Bound<'py, Server>,
         #[within(0, u64::MAX)] client_id: Option<u64>,
-        ghosts: Option<&Bound<'py, PyAny>>,
+        ghosts: Option<&Object<'py>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let server = &server.get().endpoint;
@@ -141,7 +141,7 @@ impl Client {
     }
 
     #[getter]
-    fn state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<Object<'py>> {
         if self.is_reconnecting() {
             return state_to_python(py, None);
         }
@@ -191,7 +191,7 @@ impl Client {
     fn call<'py>(
         &self,
         py: Python<'py>,
-        call: &Bound<'py, PyAny>,
+        call: &Object<'py>,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
@@ -281,7 +281,7 @@ impl Client {
     /// Reads the arguments that all endpoints have; `ghosts` are the classes that it makes of the protocol's.
     fn settings<'py>(
         given: Given<'py>,
-        ghosts: Option<&Bound<'py, PyAny>>,
+        ghosts: Option<&Object<'py>>,
         protocol: &Py<Protocol>,
     ) -> PyResult<Settings<'py>> {
         let made = made_classes(ghosts, &protocol.get().ghosts)?;

@@ -43,7 +43,7 @@ enum Kind {
 
 impl Class {
     /// A class of inputs, with its name and schema; `or` says what else may be given.
-    pub(super) fn of_inputs(inputs: &Bound<'_, PyAny>, or: &str) -> PyResult<(Self, String, wire::Schema)> {
+    pub(super) fn of_inputs(inputs: &Object<'_>, or: &str) -> PyResult<(Self, String, wire::Schema)> {
         let class = Class::new(inputs, 0).map_err(|error| {
             let sentence = error.value(inputs.py()).to_string().replace("messages[0]", "inputs");
             PyTypeError::new_err(sentence)
@@ -62,7 +62,7 @@ impl Class {
     }
 
     /// A class made by `@message` or derived from `Message`; `position` is its index in the list of messages.
-    pub(super) fn new(class: &Bound<'_, PyAny>, position: usize) -> PyResult<Self> {
+    pub(super) fn new(class: &Object<'_>, position: usize) -> PyResult<Self> {
         let py = class.py();
         let refuse = |why: &str| {
             let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
@@ -113,7 +113,7 @@ impl Class {
     }
 
     /// The object's block, if it has one.
-    pub(super) fn block(&self, message: &Bound<'_, PyAny>) -> PyResult<Option<Block>> {
+    pub(super) fn block(&self, message: &Object<'_>) -> PyResult<Option<Block>> {
         if !self.block {
             return Ok(None);
         }
@@ -136,7 +136,7 @@ impl Class {
     }
 
     /// The object's body, ready for any packet.
-    pub(super) fn encode(&self, message: &Bound<'_, PyAny>) -> PyResult<Encoded> {
+    pub(super) fn encode(&self, message: &Object<'_>) -> PyResult<Encoded> {
         match &self.kind {
             Kind::Declared(schema) => {
                 // A message that the object's own code writes meanwhile gets another writer.
@@ -167,7 +167,7 @@ impl Class {
     }
 
     /// Appends the fields of a declared class's object.
-    pub(super) fn write(&self, message: &Bound<'_, PyAny>, writer: &mut BitWriter) -> PyResult<()> {
+    pub(super) fn write(&self, message: &Object<'_>, writer: &mut BitWriter) -> PyResult<()> {
         match &self.kind {
             Kind::Declared(schema) => schema.get().write(message, Some(&self.slots), writer),
             Kind::Own { .. } => Err(PyValueError::new_err("the class declares no fields")),
@@ -175,7 +175,7 @@ impl Class {
     }
 
     /// An upper bound of the bits of the object's body.
-    pub(super) fn measure(&self, message: &Bound<'_, PyAny>) -> PyResult<usize> {
+    pub(super) fn measure(&self, message: &Object<'_>) -> PyResult<usize> {
         match &self.kind {
             Kind::Declared(schema) => {
                 let mut measure = wire::Measure::new();
@@ -196,7 +196,7 @@ impl Class {
         body: &[u8],
         block: Option<&[u8]>,
         factory: Option<&Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let message = match factory {
             None => self.slots.make(py)?,
             Some(factory) => factory.bind(py).call_method1(intern!(py, "create"), (self.class(),))?,
@@ -216,7 +216,7 @@ impl Class {
     }
 
     /// Lets the object's own `serialize` read the body, which it must use up.
-    fn read(&self, message: &Bound<'_, PyAny>, body: OpaqueBody<'_>) -> PyResult<()> {
+    fn read(&self, message: &Object<'_>, body: OpaqueBody<'_>) -> PyResult<()> {
         let start = body.start_bit as usize;
         let source = self.run_reading(message, wire::Stream::reading(body.bytes, start, body.bits))?;
         if source.position() == start + body.bits {
@@ -244,12 +244,12 @@ impl Class {
     }
 
     /// [`Class::run`] for a reading stream; attributes that the object hasn't got yet are None meanwhile.
-    fn run_reading(&self, message: &Bound<'_, PyAny>, source: wire::Stream) -> PyResult<wire::Stream> {
+    fn run_reading(&self, message: &Object<'_>, source: wire::Stream) -> PyResult<wire::Stream> {
         while_reading(message, || self.run(message, source))
     }
 
     /// Calls the object's own `serialize` with a stream, and returns the stream.
-    fn run(&self, message: &Bound<'_, PyAny>, core: wire::Stream) -> PyResult<wire::Stream> {
+    fn run(&self, message: &Object<'_>, core: wire::Stream) -> PyResult<wire::Stream> {
         let py = message.py();
         let stream = Bound::new(py, Stream::new(self.name.clone(), core))?;
         let result = message.call_method1(intern!(py, "serialize"), (&stream,));

@@ -73,7 +73,7 @@ impl Layout {
     #[allow(unsafe_code)] // The buffer protocol hands over addresses.
     pub(super) unsafe fn fill(
         &self,
-        owner: Bound<'_, PyAny>,
+        owner: Object<'_>,
         writable: bool,
         view: *mut ffi::Py_buffer,
         flags: c_int,

@@ -9,7 +9,7 @@ use crate::wire::{Kind, MAX_LENGTH};
 #[pyfunction]
 pub(crate) fn common_of(
     item: &Bound<'_, FieldType>,
-    values: Vec<Bound<'_, PyAny>>,
+    values: Vec<Object<'_>>,
     about: About,
 ) -> PyResult<FieldType> {
     let FieldType { kind, shape, label, .. } = item.get();
@@ -33,7 +33,7 @@ pub(crate) fn common_of(
 pub(crate) fn composed(
     form: &str,
     parts: Vec<Bound<'_, FieldType>>,
-    count: &Bound<'_, PyAny>,
+    count: &Object<'_>,
     about: About,
 ) -> PyResult<FieldType> {
     let kind = |part: usize| Box::new(parts[part].get().kind.clone());

@@ -19,7 +19,7 @@ const MAX_OF_ONE_HASH: usize = 16;
 /// The Python form of a node's value.
 pub(super) trait Form {
     /// Checks the object and writes it.
-    fn write<S: BitSink>(&self, node: &Node, object: &Bound<'_, PyAny>, sink: &mut S) -> Result<(), Refusal>;
+    fn write<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal>;
 
     /// The object for the value at `at` in a body that the core read. Without `CONVERT`, the game's own types
     /// stay what is on the wire.
@@ -29,7 +29,7 @@ pub(super) trait Form {
         node: &Node,
         body: &[u8],
         at: usize,
-    ) -> PyResult<Bound<'py, PyAny>>;
+    ) -> PyResult<Object<'py>>;
 }
 
 /// A type of the game's own, with its conversions to and from a type that a field takes.
@@ -49,7 +49,7 @@ impl<F: Form> Converted<F> {
     pub(super) fn write<S: BitSink>(
         &self,
         node: &Node,
-        object: &Bound<'_, PyAny>,
+        object: &Object<'_>,
         sink: &mut S,
     ) -> Result<(), Refusal> {
         let (item, converted) = self.to_wire(object)?;
@@ -61,10 +61,7 @@ impl<F: Form> Converted<F> {
     }
 
     /// The shape on the wire, and how an object is converted to it.
-    pub(super) fn to_wire<'py>(
-        &self,
-        object: &Bound<'py, PyAny>,
-    ) -> Result<(&F, Bound<'py, PyAny>), Refusal> {
+    pub(super) fn to_wire<'py>(&self, object: &Object<'py>) -> Result<(&F, Object<'py>), Refusal> {
         let py = object.py();
         check_instance(object, &self.class)?;
         let converted =
@@ -78,7 +75,7 @@ impl<F: Form> Converted<F> {
         node: &Node,
         body: &[u8],
         at: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let value = self.item.load::<CONVERT>(py, node, body, at)?;
         if CONVERT { self.from_wire.bind(py).call1((value,)) } else { Ok(value) }
     }
@@ -88,7 +85,7 @@ impl<F: Form> Converted<F> {
 pub(super) fn write_tuple<S: BitSink, F: Form>(
     shapes: &[Arc<F>],
     schema: &Schema,
-    object: &Bound<'_, PyAny>,
+    object: &Object<'_>,
     sink: &mut S,
 ) -> Result<(), Refusal> {
     let parts = parts(object, shapes.len())?;
@@ -105,7 +102,7 @@ pub(super) fn load_tuple<'py, const CONVERT: bool, F: Form>(
     schema: &Schema,
     body: &[u8],
     at: usize,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Object<'py>> {
     let parts = shapes.iter().zip(schema.fields());
     let parts =
         parts.map(|(shape, field)| shape.load::<CONVERT>(py, field.node(), body, at + field.offset()));
@@ -116,10 +113,10 @@ pub(super) fn load_tuple<'py, const CONVERT: bool, F: Form>(
 pub(super) fn write_set<S: BitSink, F: Form>(
     shape: &Arc<F>,
     list: &List,
-    object: &Bound<'_, PyAny>,
+    object: &Object<'_>,
     sink: &mut S,
 ) -> Result<(), Refusal> {
-    let parts: Vec<Bound<'_, PyAny>> = if let Ok(set) = object.cast::<PySet>() {
+    let parts: Vec<Object<'_>> = if let Ok(set) = object.cast::<PySet>() {
         set.iter().collect()
     } else if let Ok(set) = object.cast::<PyFrozenSet>() {
         set.iter().collect()
@@ -143,7 +140,7 @@ pub(super) fn load_set<'py, const CONVERT: bool, F: Form>(
     list: &List,
     body: &[u8],
     at: usize,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Object<'py>> {
     let (from, count) = list.items(body, at).ok_or_else(broken)?;
     let load = |i| shape.load::<CONVERT>(py, list.item(), body, from + i * list.stride());
     let objects = (0..count).map(load).collect::<PyResult<Vec<_>>>()?;
@@ -160,7 +157,7 @@ pub(super) fn load_set<'py, const CONVERT: bool, F: Form>(
 pub(super) fn write_map<S: BitSink, F: Form>(
     shapes: &(Arc<F>, Arc<F>),
     list: &List,
-    object: &Bound<'_, PyAny>,
+    object: &Object<'_>,
     sink: &mut S,
 ) -> Result<(), Refusal> {
     let Ok(dict) = object.cast::<PyDict>() else { return Err(Refusal::of_type("a dict")) };
@@ -169,7 +166,7 @@ pub(super) fn write_map<S: BitSink, F: Form>(
     let (mut keys, mut written) = (Vec::with_capacity(dict.len()), Vec::with_capacity(dict.len()));
     // A copy: the objects' own code may change the dict.
     for entry in dict.items() {
-        let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = entry.extract().map_err(Refusal::Raised)?;
+        let (key, value): (Object<'_>, Object<'_>) = entry.extract().map_err(Refusal::Raised)?;
         let mut writer = BitWriter::new();
         let wrote = shapes.0.write(key_field.node(), &key, &mut writer);
         wrote.map_err(|refusal| refusal.within(" (key)", &key))?;
@@ -190,7 +187,7 @@ pub(super) fn load_map<'py, const CONVERT: bool, F: Form>(
     list: &List,
     body: &[u8],
     at: usize,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Object<'py>> {
     let Node::Nested(entry) = list.item() else { return Err(broken()) };
     let [key_field, value_field] = entry.fields() else { return Err(broken()) };
     let (from, count) = list.items(body, at).ok_or_else(broken)?;
@@ -210,7 +207,7 @@ pub(super) fn load_map<'py, const CONVERT: bool, F: Form>(
 
 /// Refuses items that share a hash, more than a few of them: hashes of Python's numbers, and of tuples of
 /// them, are predictable.
-fn check_hashes(objects: &[Bound<'_, PyAny>]) -> PyResult<()> {
+fn check_hashes(objects: &[Object<'_>]) -> PyResult<()> {
     if objects.len() <= MAX_OF_ONE_HASH {
         return Ok(());
     }
@@ -222,7 +219,7 @@ fn check_hashes(objects: &[Bound<'_, PyAny>]) -> PyResult<()> {
     Ok(())
 }
 
-fn same(error: ItemsError, parts: &[Bound<'_, PyAny>]) -> Refusal {
+fn same(error: ItemsError, parts: &[Object<'_>]) -> Refusal {
     match error {
         ItemsError::Value(error) => error.into(),
         ItemsError::Same(a, b) => {
@@ -263,13 +260,13 @@ pub(super) fn instance_of(class: &Py<PyType>, py: Python<'_>) -> Refusal {
     Refusal::of_type(format!("a {name}"))
 }
 
-pub(super) fn check_instance(object: &Bound<'_, PyAny>, class: &Py<PyType>) -> Result<(), Refusal> {
+pub(super) fn check_instance(object: &Object<'_>, class: &Py<PyType>) -> Result<(), Refusal> {
     let is_instance = object.is_instance(class.bind(object.py())).map_err(Refusal::Raised)?;
     if is_instance { Ok(()) } else { Err(instance_of(class, object.py())) }
 }
 
 /// The parts of a tuple of fixed length.
-pub(super) fn parts<'py>(object: &Bound<'py, PyAny>, count: usize) -> Result<Bound<'py, PyTuple>, Refusal> {
+pub(super) fn parts<'py>(object: &Object<'py>, count: usize) -> Result<Bound<'py, PyTuple>, Refusal> {
     let parts = items(object, "a tuple")?;
     if parts.len() != count {
         let bound = format!("a tuple of {count}, not {}", parts.len());
@@ -280,7 +277,7 @@ pub(super) fn parts<'py>(object: &Bound<'py, PyAny>, count: usize) -> Result<Bou
 
 /// A copy of a list's or tuple's objects: their own code may change the list.
 pub(super) fn items<'py>(
-    object: &Bound<'py, PyAny>,
+    object: &Object<'py>,
     expected: &'static str,
 ) -> Result<Bound<'py, PyTuple>, Refusal> {
     if let Ok(tuple) = object.cast::<PyTuple>() {

@@ -37,10 +37,6 @@ impl Bursts {
         let Bursts { to_bad, to_good, good_loss, bad_loss } = self;
         conditions::Bursts { to_bad, to_good, good_loss, bad_loss }
     }
-
-    fn check(self, _: Python<'_>) -> PyResult<()> {
-        self.core().check().map_err(value_error)
-    }
 }
 
 impl From<conditions::Bursts> for Bursts {
@@ -63,10 +59,6 @@ impl Outages {
     fn core(self) -> conditions::Outages {
         conditions::Outages { duration: Duration::from_secs_f64(self.duration), fraction: self.fraction }
     }
-
-    fn check(self, _: Python<'_>) -> PyResult<()> {
-        self.core().check().map_err(value_error)
-    }
 }
 
 #[record(checked, eq, from_py_object, module = "tickwire.testing")]
@@ -82,10 +74,6 @@ impl RandomWalk {
     fn core(self) -> conditions::RandomWalk {
         let [range, memory] = [self.delay, self.time].map(Duration::from_secs_f64);
         conditions::RandomWalk { range, memory }
-    }
-
-    fn check(self, _: Python<'_>) -> PyResult<()> {
-        self.core().check().map_err(value_error)
     }
 }
 
@@ -154,10 +142,6 @@ impl Conditions {
             None => core,
         }
     }
-
-    fn check(self, _: Python<'_>) -> PyResult<()> {
-        self.core().check().map_err(value_error)
-    }
 }
 
 /// Conditions that hold no packets back, which is what presets are.
@@ -183,3 +167,16 @@ impl From<conditions::Conditions> for Conditions {
         }
     }
 }
+
+/// The core checks what is made.
+macro_rules! checked {
+    ($($Class:ident),*) => {
+        $(impl $Class {
+            fn check(self, _: Python<'_>) -> PyResult<()> {
+                self.core().check().map_err(value_error)
+            }
+        })*
+    };
+}
+
+checked!(Bursts, Outages, RandomWalk, Conditions);

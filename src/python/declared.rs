@@ -89,7 +89,7 @@ pub(super) struct Calls {
 }
 
 impl Direction {
-    fn of(given: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn of(given: &Object<'_>) -> PyResult<Self> {
         Ok(match given.getattr("name")?.extract::<String>()?.as_str() {
             "TO_SERVER" => Direction::Server,
             "TO_CLIENT" => Direction::Client,
@@ -101,12 +101,12 @@ impl Direction {
 /// The messages of a protocol, followed by the classes of its calls.
 pub(super) fn with_calls<'py>(
     py: Python<'py>,
-    mut messages: Vec<Bound<'py, PyAny>>,
-    calls: &[Bound<'py, PyAny>],
+    mut messages: Vec<Object<'py>>,
+    calls: &[Object<'py>],
     ghosts: &[(Py<PyType>, Py<Properties>)],
-) -> PyResult<(Vec<Bound<'py, PyAny>>, Calls)> {
+) -> PyResult<(Vec<Object<'py>>, Calls)> {
     let mut made = Calls::default();
-    let mut classes: Vec<(Bound<'py, PyAny>, Role)> = Vec::new();
+    let mut classes: Vec<(Object<'py>, Role)> = Vec::new();
     if !calls.is_empty() {
         let module = py.import("tickwire._calls")?;
         let base = module.getattr("Call")?;
@@ -148,7 +148,7 @@ pub(super) fn with_calls<'py>(
         }
     }
     if !classes.is_empty() {
-        let role = |message: &Bound<'py, PyAny>| {
+        let role = |message: &Object<'py>| {
             let found = classes.iter().find(|(class, _)| class.is(message));
             found.map_or(Role::Message, |(_, role)| *role)
         };
@@ -158,7 +158,7 @@ pub(super) fn with_calls<'py>(
 }
 
 impl Declared {
-    fn new(call: &Bound<'_, PyAny>, classes: &[(Py<PyType>, Py<Properties>)]) -> PyResult<Self> {
+    fn new(call: &Object<'_>, classes: &[(Py<PyType>, Py<Properties>)]) -> PyResult<Self> {
         let said: Said<'_> = call.getattr("_declared")?.extract()?;
         let name: String = said.message.name()?.extract()?;
         let mut ghosts = Vec::new();
@@ -221,13 +221,13 @@ impl Calls {
     ///
     /// # Errors
     /// It is something else, or not a call of this protocol.
-    pub(super) fn place(&self, call: &Bound<'_, PyAny>) -> PyResult<u16> {
+    pub(super) fn place(&self, call: &Object<'_>) -> PyResult<u16> {
         let found = (0_u16..).zip(&self.declared).find(|(_, declared)| declared.call.is(call));
         found.map(|(place, _)| place).ok_or_else(|| self.unknown(call))
     }
 
     #[cold]
-    fn unknown(&self, call: &Bound<'_, PyAny>) -> PyErr {
+    fn unknown(&self, call: &Object<'_>) -> PyErr {
         // The repr of a function contains its address.
         let is_function = call.get_type().name().is_ok_and(|name| name == "function");
         let shown =

@@ -10,14 +10,14 @@ use crate::python::prelude::*;
 
 use super::calls::Desk;
 use super::forks::Process;
-use super::ghosts::{self, Copies, Population};
+use super::ghosts::{self, Population};
 use super::kind::EndpointKind;
 use super::randomness::{network_id_key, visit_seed};
 use super::rendezvous;
 use crate::driver::udp::UdpSocket;
 use crate::driver::{Carrier, Poller};
 use crate::endpoint::PeerStats;
-use crate::replication::Interests;
+use crate::replication::{Copies, Interests};
 use crate::session::Ghosts;
 
 /// Replaces the count once it has sent, or a thread does.

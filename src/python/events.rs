@@ -11,7 +11,7 @@ use crate::netcode::USER_DATA_BYTES;
 
 /// Shows an object by these attributes, like a dataclass; the first ones are shown without their names. A member of an
 /// enumeration is shown by its name.
-pub(super) fn shown(object: &Bound<'_, PyAny>, attributes: &[&str], positional: usize) -> PyResult<String> {
+pub(super) fn shown(object: &Object<'_>, attributes: &[&str], positional: usize) -> PyResult<String> {
     static ENUM: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let py = object.py();
     let shown = |(place, name): (usize, &&str)| -> PyResult<String> {
@@ -36,10 +36,10 @@ macro_rules! members {
     ($($Type:ty => $class:literal),*) => {
         $(impl<'py> IntoPyObject<'py> for $Type {
             type Target = PyAny;
-            type Output = Bound<'py, PyAny>;
+            type Output = Object<'py>;
             type Error = PyErr;
 
-            fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+            fn into_pyobject(self, py: Python<'py>) -> PyResult<Object<'py>> {
                 static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
                 let class = CLASS.import(py, "tickwire._connection", $class)?;
                 class.getattr(constant_name(&format!("{self:?}")))
@@ -100,7 +100,7 @@ impl ClientHandle {
         self.data.set(None);
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+    fn __eq__(&self, other: &Object<'_>) -> bool {
         other.cast::<ClientHandle>().is_ok_and(|other| self.is(other.get()))
     }
 
@@ -148,10 +148,7 @@ impl Disconnected {
 }
 
 /// The state of a client; None: it waits for its next attempt.
-pub(super) fn state_to_python(
-    py: Python<'_>,
-    state: Option<endpoint::ClientState>,
-) -> PyResult<Bound<'_, PyAny>> {
+pub(super) fn state_to_python(py: Python<'_>, state: Option<endpoint::ClientState>) -> PyResult<Object<'_>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let class = CLASS.import(py, "tickwire._connection", "ClientState")?;
     state.map_or_else(|| class.getattr("RECONNECTING"), |state| class.call1((state.number(),)))

@@ -6,7 +6,7 @@ use super::value::float;
 use crate::wire::FixedPoint;
 
 /// The raw integer nearest to an int, a float, a `Fraction` or a `Decimal`, ties away from zero.
-pub(super) fn raw(object: &Bound<'_, PyAny>, format: &FixedPoint) -> Result<i128, Refusal> {
+pub(super) fn raw(object: &Object<'_>, format: &FixedPoint) -> Result<i128, Refusal> {
     let py = object.py();
     let ratio = match object.call_method0(intern!(py, "as_integer_ratio")) {
         Ok(ratio) => ratio,
@@ -31,8 +31,8 @@ pub(super) fn raw(object: &Bound<'_, PyAny>, format: &FixedPoint) -> Result<i128
 }
 
 /// A ratio of integers times two to the power of `fraction_bits`, rounded.
-fn scaled<'py>(ratio: &Bound<'py, PyAny>, fraction_bits: u32) -> PyResult<Bound<'py, PyAny>> {
-    let (numerator, denominator): (Bound<'py, PyAny>, Bound<'py, PyAny>) = ratio.extract()?;
+fn scaled<'py>(ratio: &Object<'py>, fraction_bits: u32) -> PyResult<Object<'py>> {
+    let (numerator, denominator): (Object<'py>, Object<'py>) = ratio.extract()?;
     let twice = numerator.abs()?.lshift(fraction_bits + 1)?.add(&denominator)?;
     let rounded = twice.floor_div(denominator.lshift(1)?)?;
     if numerator.lt(0)? { rounded.neg() } else { Ok(rounded) }
@@ -44,7 +44,7 @@ fn beyond(value: f64, format: &FixedPoint) -> Refusal {
 }
 
 /// The number that a raw integer represents.
-pub(super) fn number(py: Python<'_>, raw: i128, fraction_bits: u32) -> PyResult<Bound<'_, PyAny>> {
+pub(super) fn number(py: Python<'_>, raw: i128, fraction_bits: u32) -> PyResult<Object<'_>> {
     static FRACTION: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     FRACTION.import(py, "fractions", "Fraction")?.call1((raw, 1u128 << fraction_bits))
 }

@@ -96,10 +96,10 @@ impl Drop for Park {
 /// PyO3, so the thread stops here for good, as it does in later versions of CPython.
 #[allow(unsafe_code)]
 pub(super) fn call<'py, A>(
-    function: &Bound<'py, PyAny>,
+    function: &Object<'py>,
     args: A,
     keywords: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>>
+) -> PyResult<Object<'py>>
 where
     A: IntoPyObject<'py, Target = PyTuple>,
     PyErr: From<A::Error>,

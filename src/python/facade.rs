@@ -59,7 +59,7 @@ pub(super) trait Facade: Send + Sync {
         &self,
         py: Python<'_>,
         linger: f64,
-        reason: Option<&Bound<'_, PyAny>>,
+        reason: Option<&Object<'_>>,
         wait: bool,
     ) -> PyResult<()> {
         self.prepare_close(py)?;

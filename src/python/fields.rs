@@ -64,7 +64,7 @@ fn without_field(error: &SchemaError) -> String {
 }
 
 /// The natural default and type of fields that are one builtin object.
-fn natural<'py>(py: Python<'py>, kind: &Kind) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyType>)> {
+fn natural<'py>(py: Python<'py>, kind: &Kind) -> PyResult<(Object<'py>, Bound<'py, PyType>)> {
     let int = py.get_type::<PyInt>();
     let float = |value: f64| (PyFloat::new(py, value).into_any(), py.get_type::<PyFloat>());
     Ok(match *kind {

@@ -44,6 +44,12 @@ impl<A: Traverse, B: Traverse, C: Traverse> Traverse for (A, B, C) {
     }
 }
 
+impl<T: Traverse, const N: usize> Traverse for [T; N] {
+    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.iter().try_for_each(|held| held.traverse(visit))
+    }
+}
+
 impl<K, V: Traverse> Traverse for HashMap<K, V> {
     fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.values().try_for_each(|held| held.traverse(visit))
@@ -71,7 +77,6 @@ inside! {
     Option<T> => it it.iter(),
     Vec<T> => it it.iter(),
     VecDeque<T> => it it.iter(),
-    [T; 8] => it it.iter(),
     OnceLock<T> => it it.get().into_iter(),
     Arc<T> => it core::iter::once(&**it),
 }

@@ -16,11 +16,7 @@ use crate::endpoint::{Detail, Goodbye, MAX_LINGER};
 const POLL: Duration = Duration::from_millis(2);
 
 /// Reads the arguments `linger` and `reason`.
-pub(super) fn goodbye(
-    protocol: &Protocol,
-    linger: f64,
-    reason: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Goodbye> {
+pub(super) fn goodbye(protocol: &Protocol, linger: f64, reason: Option<&Object<'_>>) -> PyResult<Goodbye> {
     let linger = duration("linger", linger, MAX_LINGER.as_secs_f64())?;
     let text = |reason| argument::<String>("reason", reason, "a str or None");
     let reason = reason.map(text).transpose()?;
@@ -40,7 +36,7 @@ impl Endpoint {
         &self,
         py: Python<'_>,
         linger: f64,
-        reason: Option<&Bound<'_, PyAny>>,
+        reason: Option<&Object<'_>>,
         wait: bool,
     ) -> PyResult<()> {
         let goodbye = goodbye(self.protocol.get(), linger, reason)?;

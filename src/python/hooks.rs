@@ -84,7 +84,7 @@ impl Candidates {
 }
 
 /// Asks a priority hook for scores; None when it leaves the order as it is.
-pub(super) fn ask_priority(hook: &Bound<'_, PyAny>, candidates: Candidates) -> PyResult<Option<Vec<f32>>> {
+pub(super) fn ask_priority(hook: &Object<'_>, candidates: Candidates) -> PyResult<Option<Vec<f32>>> {
     let given = exit::call(hook, (candidates,), None)?;
     if given.is_none() {
         return Ok(None);
@@ -98,7 +98,7 @@ pub(super) fn ask_priority(hook: &Bound<'_, PyAny>, candidates: Candidates) -> P
 /// Asks an admission hook about the newcomers of a tick; returns the refused ones with their texts. A hook without a
 /// valid answer refuses all.
 pub(super) fn refused_by(
-    hook: &Bound<'_, PyAny>,
+    hook: &Object<'_>,
     newcomers: &[Py<ClientHandle>],
     protocol: &Protocol,
 ) -> (Vec<(endpoint::PeerHandle, Goodbye)>, PyResult<()>) {
@@ -112,7 +112,7 @@ pub(super) fn refused_by(
 }
 
 fn ask_admission(
-    hook: &Bound<'_, PyAny>,
+    hook: &Object<'_>,
     newcomers: &[Py<ClientHandle>],
     protocol: &Protocol,
 ) -> PyResult<Vec<(endpoint::PeerHandle, Goodbye)>> {
@@ -123,14 +123,14 @@ fn ask_admission(
     if answer.is_none() {
         return Ok(refused);
     }
-    let wrong = |what: &Bound<'_, PyAny>| {
+    let wrong = |what: &Object<'_>| {
         let class = class_name(what);
         PyTypeError::new_err(format!(
             "the admission hook must return None or the clients to refuse, as handles or ids, not {class}"
         ))
     };
     let reasons = answer.cast::<PyMapping>().ok();
-    let goodbye_to = |item: &Bound<'_, PyAny>| -> PyResult<Goodbye> {
+    let goodbye_to = |item: &Object<'_>| -> PyResult<Goodbye> {
         let Some(reasons) = reasons else { return Ok(Goodbye::default()) };
         let reason: Option<Bound<'_, PyString>> = reasons.get_item(item)?.extract().map_err(|_| {
             PyTypeError::new_err(

@@ -50,7 +50,7 @@ impl Calls {
     }
 
     /// Runs the calls that arrived before a message, or all of them; returns how many.
-    fn run(&self, before: Option<&Bound<'_, PyAny>>, py: Python<'_>) -> PyResult<usize> {
+    fn run(&self, before: Option<&Object<'_>>, py: Python<'_>) -> PyResult<usize> {
         let before = match before.map(|message| self.order.get(&(message.as_ptr() as usize))) {
             None => None,
             Some(Some((arrived, _))) => Some(*arrived),
@@ -116,7 +116,7 @@ impl Inbox {
         notifications: Notifications = Notifications(self.notifications.clone().unwrap_or_default());
     }
 
-    fn columns<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn columns<'py>(&self, class_: &Object<'py>) -> PyResult<Object<'py>> {
         let found = self.columns.iter().find(|columns| columns.class.is(class_));
         match found {
             Some(Columns { schema, rows, .. }) => Received::array(rows, schema.bind(class_.py())),
@@ -169,7 +169,7 @@ impl Everything {
         slf
     }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Object<'py>>> {
         let inbox = self.inbox.get();
         let (list, item) = loop {
             let place = *lock(&self.place);

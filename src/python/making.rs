@@ -26,7 +26,7 @@ impl Pending {
         self.make_chunks(py, &sender)?;
         let mut refused = Vec::new();
         // Messages of one peer are adjacent.
-        let mut last: Option<(PeerHandle, Option<Option<Bound<'py, PyAny>>>)> = None;
+        let mut last: Option<(PeerHandle, Option<Option<Object<'py>>>)> = None;
         let made = self.make_messages(py, endpoint, &mut refused, |peer, what| {
             if last.as_ref().is_none_or(|(of, _)| *of != peer) {
                 last = Some((peer, sender(peer).map(|it| it.map(|it| it.into_bound(py)))));
@@ -56,7 +56,7 @@ impl Pending {
         py: Python<'py>,
         endpoint: &Endpoint,
         refused: &mut Vec<(PeerHandle, String)>,
-        mut wrap: impl FnMut(PeerHandle, &[Bound<'py, PyAny>]) -> PyResult<Option<Py<PyAny>>>,
+        mut wrap: impl FnMut(PeerHandle, &[Object<'py>]) -> PyResult<Option<Py<PyAny>>>,
     ) -> PyResult<()> {
         let Pending { lists, tick, next, calls, .. } = self;
         let [_, messages, latest, payloads, missed, ..] = lists;
@@ -175,7 +175,7 @@ impl Endpoint {
         role: Role,
         record: &endpoint::Record,
         (body, block): (&[u8], Option<&[u8]>),
-    ) -> PyResult<Result<Option<Bound<'py, PyAny>>, String>> {
+    ) -> PyResult<Result<Option<Object<'py>>, String>> {
         if let (Role::Call(place), Some(desk)) = (role, &self.desk) {
             match desk.admit(record.peer, place, record.received_at) {
                 Ok(true) => {}

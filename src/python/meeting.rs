@@ -36,7 +36,7 @@ impl RendezvousServer {
         listen: Address,
         #[within(0, u16::MAX)] second_port: Option<u16>,
         relay: Option<Address>,
-        relay_key: Option<&Bound<'_, PyAny>>,
+        relay_key: Option<&Object<'_>>,
         #[within(1000, u32::MAX)] relay_bytes_per_second: u32,
         #[within(1, MAX_PLACES)] max_games: usize,
         network: Option<&Bound<'_, SimulatedNetwork>>,
@@ -80,7 +80,7 @@ impl Relay {
     fn new(
         py: Python<'_>,
         listen: Address,
-        key: &Bound<'_, PyAny>,
+        key: &Object<'_>,
         #[within(1, MAX_PLACES)] max_channels: usize,
         #[number] max_bytes_per_second: f64,
         network: Option<&Bound<'_, SimulatedNetwork>>,

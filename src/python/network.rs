@@ -21,11 +21,8 @@ pub(crate) struct SimulatedNetwork(pub(super) VirtualNetwork);
 #[pymethods]
 impl SimulatedNetwork {
     #[new]
-    fn new(
-        #[within(0, u64::MAX)] seed: u64,
-        #[one_way] conditions: Option<Py<Conditions>>,
-    ) -> PyResult<Self> {
-        let conditions = conditions.map(|conditions| conditions.get().core()).unwrap_or_default();
+    fn new(#[within(0, u64::MAX)] seed: u64, #[one_way] conditions: Option<Conditions>) -> PyResult<Self> {
+        let conditions = conditions.map(Conditions::core).unwrap_or_default();
         VirtualNetwork::new(conditions, seed).map(SimulatedNetwork).map_err(value_error)
     }
 
@@ -34,16 +31,13 @@ impl SimulatedNetwork {
         SimulatedNetwork(VirtualNetwork::replaying(drawn, UnixSeconds(epoch)))
     }
 
-    fn _advance_to(&self, nanoseconds: u64) {
-        self.0.advance(Instant::from_nanos(nanoseconds) - self.0.now());
-    }
-
-    fn _deliver(&self, sender: Address, receiver: Address, datagram: &[u8]) {
-        self.0.deliver(sender.0, receiver.0, datagram);
-    }
-
-    fn _random(&self) -> u64 {
-        random(&mut self.0.clone())
+    methods! {
+        _advance_to(nanoseconds: u64) = self.0.advance(Instant::from_nanos(nanoseconds) - self.0.now());
+        _deliver(sender: Address, receiver: Address, datagram: &[u8]) =
+            self.0.deliver(sender.0, receiver.0, datagram);
+        _random() -> u64 = random(&mut self.0.clone());
+        advance(#[seconds(MAX_STEP)] seconds: Duration) = self.0.advance(seconds);
+        heal() = self.0.partition(&[]);
     }
 
     properties! {
@@ -53,42 +47,34 @@ impl SimulatedNetwork {
         counters: PyResult<Bound<'py, PyDict>> = counts(py, self.0.counters().iter());
     }
 
-    fn advance(&self, #[seconds(MAX_STEP)] seconds: Duration) {
-        self.0.advance(seconds);
-    }
-
     fn set_conditions(
         &self,
-        #[one_way] conditions: Py<Conditions>,
+        #[one_way] conditions: Conditions,
         sender: Option<Address>,
         receiver: Option<Address>,
     ) -> PyResult<()> {
         let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
-        self.0.set_conditions(from, to, conditions.get().core()).map_err(value_error)
+        self.0.set_conditions(from, to, conditions.core()).map_err(value_error)
     }
 
     fn schedule(
         &self,
         #[seconds(MAX_STEP)] at: Duration,
-        #[one_way] conditions: Py<Conditions>,
+        #[one_way] conditions: Conditions,
         sender: Option<Address>,
         receiver: Option<Address>,
     ) -> PyResult<()> {
         let (from, to) = (sender.map(|address| address.0), receiver.map(|address| address.0));
-        self.0.schedule(Instant::ZERO + at, from, to, conditions.get().core()).map_err(value_error)
+        self.0.schedule(Instant::ZERO + at, from, to, conditions.core()).map_err(value_error)
     }
 
     fn partition(&self, parts: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let hosts = |part: Bound<'_, PyAny>| -> PyResult<Vec<_>> {
+        let hosts = |part: Object<'_>| -> PyResult<Vec<_>> {
             part.try_iter()?.map(|host| Ok(host?.extract::<Address>()?.0)).collect()
         };
         let parts: Vec<_> = parts.iter().map(hosts).collect::<PyResult<_>>()?;
         self.0.partition(&parts);
         Ok(())
-    }
-
-    fn heal(&self) {
-        self.0.partition(&[]);
     }
 
     fn move_host(&self, py: Python<'_>, address: Address, to: Address) -> PyResult<Address> {

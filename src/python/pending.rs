@@ -26,7 +26,7 @@ pub(super) struct Pending {
 
 impl Pending {
     /// Empty; messages of `columns` will come as columns.
-    pub(super) fn new(protocol: &Protocol, columns: &[Bound<'_, PyAny>]) -> PyResult<Self> {
+    pub(super) fn new(protocol: &Protocol, columns: &[Object<'_>]) -> PyResult<Self> {
         let mut pending = Pending::default();
         let mut types = Vec::new();
         for class in columns {

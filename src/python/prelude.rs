@@ -64,5 +64,8 @@ pub(super) use crate::time::{Duration, Instant};
 pub(super) use crate::transport::{ChannelKind, Message, SendOptions};
 pub(super) use crate::wire::{BitReader, BitSink, BitWriter, ValueError};
 
+/// A Python object of any class.
+pub(super) type Object<'py> = Bound<'py, PyAny>;
+
 /// Compiles the bindings again after an edit of the stub.
 const _: &str = include_str!("../../python/tickwire/_core.pyi");

@@ -43,14 +43,14 @@ impl Protocol {
     fn new(
         py: Python<'_>,
         #[within(0, u64::MAX)] id: u64,
-        messages: Option<&Bound<'_, PyAny>>,
-        channels: Option<&Bound<'_, PyAny>>,
-        ghosts: Option<&Bound<'_, PyAny>>,
-        calls: Option<&Bound<'_, PyAny>>,
-        inputs: Option<&Bound<'_, PyAny>>,
+        messages: Option<&Object<'_>>,
+        channels: Option<&Object<'_>>,
+        ghosts: Option<&Object<'_>>,
+        calls: Option<&Object<'_>>,
+        inputs: Option<&Object<'_>>,
         #[within(1, MAX_RATE)] tick_rate: Option<u32>,
         #[truth] peers: bool,
-        yojimbo: Option<&Bound<'_, PyAny>>,
+        yojimbo: Option<&Object<'_>>,
     ) -> PyResult<Self> {
         if let Some(Ok(class)) = messages.map(|given| given.cast::<PyType>()) {
             let class = class.name()?;
@@ -124,7 +124,7 @@ impl Protocol {
         named(&self.channels, name).ok_or_else(|| self.no_channel(name))
     }
 
-    fn encode<'py>(&self, message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    fn encode<'py>(&self, message: &Object<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let py = message.py();
         let number = self.number_of(message)?;
         let class = &self.classes[usize::from(number)];
@@ -136,7 +136,7 @@ impl Protocol {
         Ok(PyBytes::new(py, &transport::write_alone(&self.core, &message)))
     }
 
-    fn decode<'py>(&self, data: &Bound<'py, PyBytes>) -> PyResult<Bound<'py, PyAny>> {
+    fn decode<'py>(&self, data: &Bound<'py, PyBytes>) -> PyResult<Object<'py>> {
         let mut raised = None;
         let mut extent = |number, bytes: &[u8], start| {
             self.extent(data.py(), number, bytes, start).map_err(|error| {
@@ -150,7 +150,7 @@ impl Protocol {
         self.decode_message(data.py(), number, &body, None, None)
     }
 
-    fn measure(&self, message: &Bound<'_, PyAny>) -> PyResult<usize> {
+    fn measure(&self, message: &Object<'_>) -> PyResult<usize> {
         let number = self.number_of(message)?;
         let body = self.classes[usize::from(number)].measure(message)?;
         Ok(transport::alone_bits(&self.core, number, body))
@@ -161,7 +161,7 @@ impl Protocol {
 
 impl Protocol {
     /// Encodes the object, with its type.
-    pub(super) fn encode_message(&self, message: &Bound<'_, PyAny>) -> PyResult<Message> {
+    pub(super) fn encode_message(&self, message: &Object<'_>) -> PyResult<Message> {
         let message_type = self.number_of(message)?;
         let class = &self.classes[usize::from(message_type)];
         Ok(Message { message_type, encoded: class.encode(message)?, block: class.block(message)? })
@@ -175,7 +175,7 @@ impl Protocol {
         body: &[u8],
         block: Option<&[u8]>,
         factory: Option<&Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         self.classes[usize::from(message_type)].decode(py, body, block, factory)
     }
 
@@ -194,11 +194,7 @@ impl Protocol {
     }
 
     /// The index of a channel given by index or name; without one, the default of messages of this type.
-    pub(super) fn channel(
-        &self,
-        given: Option<&Bound<'_, PyAny>>,
-        message_type: Option<u16>,
-    ) -> PyResult<usize> {
+    pub(super) fn channel(&self, given: Option<&Object<'_>>, message_type: Option<u16>) -> PyResult<usize> {
         let Some(given) = given else {
             let own = message_type.and_then(|number| self.own_channels.get(usize::from(number)));
             return Ok(own.copied().unwrap_or_default());
@@ -248,7 +244,7 @@ impl Protocol {
     }
 
     /// The number of a class made by `@tickwire.message`.
-    pub(super) fn number_of_class(&self, class: &Bound<'_, PyAny>) -> PyResult<u16> {
+    pub(super) fn number_of_class(&self, class: &Object<'_>) -> PyResult<u16> {
         self.number_at(class.as_ptr() as usize).ok_or_else(|| {
             let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
             self.not_registered(&shown)
@@ -265,7 +261,7 @@ impl Protocol {
         names.join(", ")
     }
 
-    fn number_of(&self, message: &Bound<'_, PyAny>) -> PyResult<u16> {
+    fn number_of(&self, message: &Object<'_>) -> PyResult<u16> {
         self.number_at(message.get_type_ptr() as usize).ok_or_else(|| self.unregistered(message))
     }
 
@@ -276,7 +272,7 @@ impl Protocol {
     }
 
     #[cold]
-    fn unregistered(&self, message: &Bound<'_, PyAny>) -> PyErr {
+    fn unregistered(&self, message: &Object<'_>) -> PyErr {
         if let Ok(class) = message.cast::<PyType>() {
             let shown = class.name().unwrap_or_else(|_| PyString::new(message.py(), "it"));
             return UnregisteredMessageError::new_err(format!(
@@ -310,7 +306,7 @@ impl Protocol {
 /// # Errors
 /// Names the argument that is wrong.
 fn server_time(
-    inputs: Option<&Bound<'_, PyAny>>,
+    inputs: Option<&Object<'_>>,
     rate: Option<u32>,
 ) -> PyResult<Option<(ServerTime, Option<Class>)>> {
     let Some(rate) = rate else {
@@ -335,16 +331,12 @@ fn server_time(
     Ok(Some((ServerTime { rate, input }, Some(class))))
 }
 
-fn listed<'py>(
-    name: &str,
-    given: Option<&Bound<'py, PyAny>>,
-    what: &str,
-) -> PyResult<Vec<Bound<'py, PyAny>>> {
+fn listed<'py>(name: &str, given: Option<&Object<'py>>, what: &str) -> PyResult<Vec<Object<'py>>> {
     given.map_or(Ok(Vec::new()), |given| argument(name, given, what))
 }
 
 /// The given channels, or a reliable and an unreliable one.
-fn channels_of(py: Python<'_>, given: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Py<Channel>>> {
+fn channels_of(py: Python<'_>, given: Option<&Object<'_>>) -> PyResult<Vec<Py<Channel>>> {
     let usual = || [ChannelConfig::reliable_ordered(), ChannelConfig::unreliable()];
     match given {
         Some(channels) => argument("channels", channels, "a list of channels"),
@@ -365,7 +357,7 @@ fn check_names(channels: &[Py<Channel>]) -> PyResult<()> {
 }
 
 /// The framing, and whether the id depends on the protocol's hash.
-fn framing_of(profile: Option<&Bound<'_, PyAny>>, classes: &[Class]) -> PyResult<(Framing, bool)> {
+fn framing_of(profile: Option<&Object<'_>>, classes: &[Class]) -> PyResult<(Framing, bool)> {
     let mut blocks = (0..=u16::MAX).zip(classes).filter(|(_, class)| class.has_block());
     let Some(profile) = profile else {
         return match blocks.next() {
@@ -413,7 +405,7 @@ fn numbers_of(classes: &[Class]) -> PyResult<Vec<(usize, u16)>> {
 }
 
 /// Classes made by `@tickwire.ghost`, without repeats.
-fn ghost_classes(given: &[Bound<'_, PyAny>]) -> PyResult<Vec<(Py<PyType>, Py<Properties>)>> {
+fn ghost_classes(given: &[Object<'_>]) -> PyResult<Vec<(Py<PyType>, Py<Properties>)>> {
     let mut classes: Vec<(Py<PyType>, Py<Properties>)> = Vec::new();
     for (position, class) in given.iter().enumerate() {
         let Some(properties) = Properties::of(class) else {

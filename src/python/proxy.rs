@@ -39,9 +39,9 @@ impl Proxy {
         py: Python<'_>,
         listen: Address,
         to: Address,
-        conditions: Option<&Bound<'_, Conditions>>,
-        up: Option<&Bound<'_, Conditions>>,
-        down: Option<&Bound<'_, Conditions>>,
+        conditions: Option<&Conditions>,
+        up: Option<&Conditions>,
+        down: Option<&Conditions>,
         #[within(0, u64::MAX)] seed: u64,
         #[within(1, MAX_CLIENTS)] max_clients: usize,
         #[span(1.0, 86_400.0)] idle_timeout: f64,
@@ -88,9 +88,9 @@ impl Proxy {
     fn set_conditions(
         &self,
         py: Python<'_>,
-        conditions: Option<&Bound<'_, Conditions>>,
-        up: Option<&Bound<'_, Conditions>>,
-        down: Option<&Bound<'_, Conditions>>,
+        conditions: Option<&Conditions>,
+        up: Option<&Conditions>,
+        down: Option<&Conditions>,
     ) -> PyResult<()> {
         let Both { up, down } = chosen(conditions, up, down);
         self.running.with(py, |state| {
@@ -118,11 +118,11 @@ impl Proxy {
 
 /// The conditions given for each direction, if any.
 fn chosen(
-    conditions: Option<&Bound<'_, Conditions>>,
-    up: Option<&Bound<'_, Conditions>>,
-    down: Option<&Bound<'_, Conditions>>,
+    conditions: Option<&Conditions>,
+    up: Option<&Conditions>,
+    down: Option<&Conditions>,
 ) -> Both<Option<conditions::Conditions>> {
-    let of = |own: Option<&Bound<'_, Conditions>>| own.or(conditions).map(|given| given.get().core());
+    let of = |own: Option<&Conditions>| own.or(conditions).map(|given| given.core());
     Both { up: of(up), down: of(down) }
 }
 

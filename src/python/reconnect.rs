@@ -31,7 +31,7 @@ pub(super) struct Reconnecting {
 
 /// Reads the argument `reconnect`; a client in development mode makes its own tokens.
 pub(super) fn tokens(
-    reconnect: &Bound<'_, PyAny>,
+    reconnect: &Object<'_>,
     development: Option<Development>,
 ) -> PyResult<(Tokens, ReconnectConfig)> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -180,7 +180,7 @@ impl Reconnecting {
             Tokens::Seat(seat) => return Ok(lock(seat).take().map(Some)),
             Tokens::Game(request) => request.bind(py),
         };
-        let (answered, token): (bool, Bound<'_, PyAny>) = request.call_method0("poll")?.extract()?;
+        let (answered, token): (bool, Object<'_>) = request.call_method0("poll")?.extract()?;
         if !answered {
             return Ok(None);
         }

@@ -26,7 +26,7 @@ impl Hash for Code {
 #[pymethods]
 impl Code {
     #[new]
-    fn new(code: &Bound<'_, PyAny>, rendezvous: Address) -> PyResult<Self> {
+    fn new(code: &Object<'_>, rendezvous: Address) -> PyResult<Self> {
         Ok(Code { code: parse(code, "code")?, rendezvous: sendable(rendezvous.0, "rendezvous")? })
     }
 
@@ -67,11 +67,11 @@ impl<'py> FromPyObject<'_, 'py> for Destination {
 }
 
 /// The address that stands for a code, as a caller passes the code.
-pub(super) fn code_address(code: &Bound<'_, PyAny>, name: &'static str) -> PyResult<SocketAddr> {
+pub(super) fn code_address(code: &Object<'_>, name: &'static str) -> PyResult<SocketAddr> {
     parse(code, name).map(lobby_address)
 }
 
-fn parse(code: &Bound<'_, PyAny>, name: &'static str) -> PyResult<LobbyCode> {
+fn parse(code: &Object<'_>, name: &'static str) -> PyResult<LobbyCode> {
     argument::<String>(name, code, "a code")?.parse().map_err(value_error)
 }
 

@@ -10,7 +10,7 @@ use crate::calls::MAX_REQUESTS;
 
 impl Endpoint {
     /// The desk of an endpoint whose protocol has calls, and the index of a call.
-    fn desk_of(&self, call: &Bound<'_, PyAny>) -> PyResult<(&Desk, u16)> {
+    fn desk_of(&self, call: &Object<'_>) -> PyResult<(&Desk, u16)> {
         let place = self.protocol.get().calls.place(call)?;
         // An endpoint whose protocol has calls has a desk.
         let desk = self.desk.as_deref().ok_or_else(|| PyValueError::new_err("the protocol has no calls"))?;
@@ -18,7 +18,7 @@ impl Endpoint {
     }
 
     /// The call, if this side makes it.
-    pub(super) fn outgoing(&self, call: &Bound<'_, PyAny>) -> PyResult<&Declared> {
+    pub(super) fn outgoing(&self, call: &Object<'_>) -> PyResult<&Declared> {
         let (_, place) = self.desk_of(call)?;
         self.protocol.get().calls.check(place, !self.kind.is_server)
     }
@@ -30,7 +30,7 @@ impl Endpoint {
         declared: &Declared,
         arguments: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         declared.message.bind(py).call(arguments, keywords)
     }
 
@@ -38,7 +38,7 @@ impl Endpoint {
     pub(super) fn send_call(
         &self,
         peer: PeerHandle,
-        object: &Bound<'_, PyAny>,
+        object: &Object<'_>,
     ) -> PyResult<(Result<(), SendError>, usize)> {
         let (message, channel) = self.call_message(object)?;
         let options = SendOptions::default();
@@ -47,13 +47,13 @@ impl Endpoint {
     }
 
     /// The arguments as a message for one peer, with its channel.
-    pub(super) fn call_message(&self, object: &Bound<'_, PyAny>) -> PyResult<(Message, usize)> {
+    pub(super) fn call_message(&self, object: &Object<'_>) -> PyResult<(Message, usize)> {
         let encoded = self.protocol.get().encode_message(object)?;
         let channel = self.protocol.get().channel(None, Some(encoded.message_type))?;
         Ok((encoded, channel))
     }
 
-    fn number_all(&self, declared: &Declared, peer: PeerHandle, object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    fn number_all(&self, declared: &Declared, peer: PeerHandle, object: &Object<'_>) -> PyResult<bool> {
         if declared.ghosts.is_empty() {
             return Ok(true);
         }
@@ -71,7 +71,7 @@ impl Endpoint {
         &self,
         py: Python<'py>,
         peer: PeerHandle,
-        call: &Bound<'py, PyAny>,
+        call: &Object<'py>,
         arguments: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
@@ -89,10 +89,10 @@ impl Endpoint {
         &self,
         py: Python<'py>,
         peer: PeerHandle,
-        call: &Bound<'py, PyAny>,
+        call: &Object<'py>,
         arguments: &Bound<'py, PyTuple>,
         keywords: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let (desk, place) = self.desk_of(call)?;
         let declared = self.outgoing(call)?;
         let name = &declared.name;
@@ -138,7 +138,7 @@ impl Endpoint {
     }
 
     /// Registers the function that runs a call on this endpoint.
-    pub(super) fn implement(&self, call: &Bound<'_, PyAny>, function: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(super) fn implement(&self, call: &Object<'_>, function: &Object<'_>) -> PyResult<()> {
         let (desk, place) = self.desk_of(call)?;
         self.protocol.get().calls.check(place, self.kind.is_server)?;
         let py = call.py();
@@ -153,8 +153,8 @@ impl Endpoint {
     pub(super) fn ghost_arguments<'py>(
         &self,
         declared: &Declared,
-        object: &Bound<'py, PyAny>,
-    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        object: &Object<'py>,
+    ) -> PyResult<Vec<Object<'py>>> {
         let py = object.py();
         declared.ghosts.iter().map(|parameter| object.getattr(parameter.name.bind(py))).collect()
     }
@@ -168,8 +168,8 @@ impl Endpoint {
         &self,
         declared: &Declared,
         peer: PeerHandle,
-        object: &Bound<'py, PyAny>,
-        ghosts: &[Bound<'py, PyAny>],
+        object: &Object<'py>,
+        ghosts: &[Object<'py>],
     ) -> PyResult<bool> {
         let py = object.py();
         for (parameter, given) in declared.ghosts.iter().zip(ghosts) {

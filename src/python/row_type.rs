@@ -16,7 +16,7 @@ pub(super) struct RowTypes {
 }
 
 /// A class of NumPy; None if NumPy is not installed.
-pub(super) fn numpy<'py>(py: Python<'py>, class: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub(super) fn numpy<'py>(py: Python<'py>, class: &str) -> PyResult<Option<Object<'py>>> {
     match py.import("numpy") {
         Ok(numpy) => numpy.getattr(class).map(Some),
         Err(error) if error.is_instance_of::<PyModuleNotFoundError>(py) => Ok(None),
@@ -26,12 +26,7 @@ pub(super) fn numpy<'py>(py: Python<'py>, class: &str) -> PyResult<Option<Bound<
 
 impl RowTypes {
     /// The type of rows.
-    pub(super) fn dtype<'py>(
-        &self,
-        py: Python<'py>,
-        schema: &Schema,
-        headed: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    pub(super) fn dtype<'py>(&self, py: Python<'py>, schema: &Schema, headed: bool) -> PyResult<Object<'py>> {
         let made = &self.types[usize::from(headed)];
         if let Some(dtype) = made.get() {
             return Ok(dtype.bind(py).clone());
@@ -48,7 +43,7 @@ impl RowTypes {
     }
 
     /// The types of the arena's contents, except strings and bytes.
-    pub(super) fn parts<'py>(&self, py: Python<'py>, schema: &Schema) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    pub(super) fn parts<'py>(&self, py: Python<'py>, schema: &Schema) -> PyResult<Vec<Object<'py>>> {
         if self.parts.get().is_none() {
             let Some(dtype) = numpy(py, "dtype")? else { return Ok(Vec::new()) };
             let mut formats = Vec::new();

@@ -51,7 +51,7 @@ impl Schema {
         pairs.map(|(name, field_type)| (name.clone_ref(py), field_type.clone_ref(py))).collect()
     }
 
-    fn check(&self, message: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn check(&self, message: &Object<'_>) -> PyResult<()> {
         self.write(message, None, &mut Measure::new())
     }
 }

@@ -36,7 +36,7 @@ impl Endpoint {
         if let Ok(batch) = message.cast_exact::<Batch>() {
             return Rows::new(protocol, batch, sending).map(EncodedMessages::Rows);
         }
-        let number = |name, given: Option<&Bound<'_, PyAny>>| {
+        let number = |name, given: Option<&Object<'_>>| {
             given.map_or(Ok(0), |given| checks::within(name, given, "", 0, u32::MAX))
         };
         let options = SendOptions { key: number("key", key)?, tag: number("tag", tag)?, notify };
@@ -73,7 +73,7 @@ impl Endpoint {
         py: Python<'_>,
         peer: PeerHandle,
         data: &[u8],
-        channel: &Bound<'_, PyAny>,
+        channel: &Object<'_>,
         tag: u32,
     ) -> PyResult<Py<PyAny>> {
         let channel = self.protocol.get().channel(Some(channel), None)?;

@@ -18,8 +18,8 @@ pub(super) fn open_driver(py: Python<'_>, address: SocketAddr, settings: &Settin
     let mut driver = driver.map_err(|error| os_error(py, &error, address))?;
     let debugging = settings.debugging.get();
     let seed = debugging.seed.unwrap_or_else(|| random(&mut *entropy(settings.network.clone())));
-    if let Some(conditions) = &debugging.conditions {
-        driver.set_link(conditions.get().core(), seed).map_err(value_error)?;
+    if let Some(conditions) = debugging.conditions {
+        driver.set_link(conditions.core(), seed).map_err(value_error)?;
     }
     Ok(driver)
 }

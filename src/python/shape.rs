@@ -92,7 +92,7 @@ impl Numbered {
         Numbered { class: class.map(|class| class.clone().unbind()), values, places, by_object }
     }
 
-    fn number(&self, object: &Bound<'_, PyAny>) -> Result<i64, Refusal> {
+    fn number(&self, object: &Object<'_>) -> Result<i64, Refusal> {
         let py = object.py();
         if let Some(number) = self.by_object.get(&(object.as_ptr() as usize)) {
             return Ok(*number);
@@ -112,7 +112,7 @@ impl Numbered {
         Err(Refusal::of_bound(format!("one of {}", shown.join(", "))))
     }
 
-    fn object<'py>(&self, py: Python<'py>, number: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+    fn object<'py>(&self, py: Python<'py>, number: Value<'_>) -> PyResult<Object<'py>> {
         let number = match number {
             Value::Int(number) => Some(number),
             Value::Uint(number) => i64::try_from(number).ok(),
@@ -131,14 +131,14 @@ impl FlagClass {
         Ok(FlagClass { class: class.clone().unbind(), known })
     }
 
-    fn value(&self, object: &Bound<'_, PyAny>) -> Result<Value<'static>, Refusal> {
+    fn value(&self, object: &Object<'_>) -> Result<Value<'static>, Refusal> {
         let py = object.py();
         check_instance(object, &self.class)?;
         let value = object.getattr(intern!(py, "value")).map_err(Refusal::Raised)?;
         integer(&value).map(Value::Int128)
     }
 
-    fn flags<'py>(&self, py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+    fn flags<'py>(&self, py: Python<'py>, value: Value<'_>) -> PyResult<Object<'py>> {
         let Value::Uint(bits) = value else { return Err(broken()) };
         match usize::try_from(bits).ok().and_then(|bits| self.known.get(bits)) {
             Some(flags) => Ok(flags.bind(py).clone()),
@@ -196,7 +196,7 @@ impl Fields {
     #[inline]
     pub(super) fn write(
         &self,
-        message: &Bound<'_, PyAny>,
+        message: &Object<'_>,
         slots: Option<&Slots>,
         sink: &mut impl BitSink,
     ) -> PyResult<()> {
@@ -207,10 +207,10 @@ impl Fields {
     /// [`Schema::write`] whose refusal comes with the field's index and value.
     pub(super) fn write_fields<'py>(
         &self,
-        message: &Bound<'py, PyAny>,
+        message: &Object<'py>,
         slots: Option<&Slots>,
         sink: &mut impl BitSink,
-    ) -> Result<(), (usize, Bound<'py, PyAny>, Refusal)> {
+    ) -> Result<(), (usize, Object<'py>, Refusal)> {
         let slots = slots.and_then(|slots| slots.of(message));
         for (i, (field, (name, shape))) in self.core.fields().iter().zip(&self.attributes).enumerate() {
             let object = match slots {
@@ -233,7 +233,7 @@ impl Fields {
         &self,
         body: &[u8],
         row: usize,
-        message: &Bound<'_, PyAny>,
+        message: &Object<'_>,
         slots: Option<&Slots>,
     ) -> PyResult<()> {
         let py = message.py();
@@ -267,7 +267,7 @@ impl Nested {
         &self.fields
     }
 
-    pub(super) fn write<S: BitSink>(&self, object: &Bound<'_, PyAny>, sink: &mut S) -> Result<(), Refusal> {
+    pub(super) fn write<S: BitSink>(&self, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
         self.fields.write_fields(object, Some(&self.slots), sink).map_err(|(field, object, refusal)| {
             refusal.within(&format!(".{}", self.fields.field_name(field)), &object)
         })
@@ -278,7 +278,7 @@ impl Nested {
         py: Python<'py>,
         body: &[u8],
         at: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let object = self.slots.make(py)?;
         self.fields.load::<CONVERT>(body, at, &object, Some(&self.slots))?;
         Ok(object)
@@ -287,7 +287,7 @@ impl Nested {
 
 impl Form for Shape {
     #[inline]
-    fn write<S: BitSink>(&self, node: &Node, object: &Bound<'_, PyAny>, sink: &mut S) -> Result<(), Refusal> {
+    fn write<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
         match (self, node) {
             (Shape::Plain(takes), Node::Leaf(leaf)) => Ok(leaf.write(takes.value(object)?, sink)?),
             (Shape::Optional(shape), Node::Optional(optional)) => {
@@ -307,7 +307,7 @@ impl Form for Shape {
         node: &Node,
         body: &[u8],
         at: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         match (self, node) {
             (Shape::Plain(_) | Shape::Floats(_), Node::Leaf(leaf)) => to_python(py, value(leaf, body, at)?),
             (Shape::Optional(shape), Node::Optional(optional)) => {
@@ -331,12 +331,7 @@ impl Shape {
         matches!(self, Shape::Plain(_))
     }
 
-    fn write_leaf<S: BitSink>(
-        &self,
-        leaf: &Leaf,
-        object: &Bound<'_, PyAny>,
-        sink: &mut S,
-    ) -> Result<(), Refusal> {
+    fn write_leaf<S: BitSink>(&self, leaf: &Leaf, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
         let mut floats = [0.0; NUMBERS];
         let value = self.leaf_value(object, &mut floats)?;
         Ok(leaf.write(value, sink)?)
@@ -345,7 +340,7 @@ impl Shape {
     /// The value of a single object, not yet checked against any bound; a vector's numbers go into `floats`.
     pub(super) fn leaf_value<'a>(
         &self,
-        object: &'a Bound<'_, PyAny>,
+        object: &'a Object<'_>,
         floats: &'a mut [f64; NUMBERS],
     ) -> Result<Value<'a>, Refusal> {
         Ok(match self {
@@ -365,12 +360,7 @@ impl Shape {
         })
     }
 
-    fn write_parts<S: BitSink>(
-        &self,
-        node: &Node,
-        object: &Bound<'_, PyAny>,
-        sink: &mut S,
-    ) -> Result<(), Refusal> {
+    fn write_parts<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
         match (self, node) {
             (Shape::List(shape) | Shape::Items(shape), Node::List(list)) => {
                 let expected = if let Shape::List(_) = self { "a list" } else { "a tuple" };
@@ -415,7 +405,7 @@ impl Shape {
         node: &Node,
         body: &[u8],
         at: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         match (self, node) {
             (Shape::Converted(converted), node) => converted.load::<CONVERT>(py, node, body, at),
             (Shape::List(shape), Node::List(list)) => {
@@ -454,7 +444,7 @@ impl Shape {
 fn write_union<S: BitSink>(
     classes: &[Nested],
     union: &Union,
-    object: &Bound<'_, PyAny>,
+    object: &Object<'_>,
     sink: &mut S,
 ) -> Result<(), Refusal> {
     let found = classes.iter().position(|nested| nested.class().is(object.get_type()));
@@ -471,7 +461,7 @@ fn load_union<'py, const CONVERT: bool>(
     union: &Union,
     body: &[u8],
     at: usize,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Object<'py>> {
     let (number, _, row) = union.load(body, at).ok_or_else(broken)?;
     classes.get(number).ok_or_else(broken)?.load::<CONVERT>(py, body, row)
 }
@@ -489,7 +479,7 @@ fn value<'a>(leaf: &Leaf, body: &'a [u8], at: usize) -> PyResult<Value<'a>> {
 }
 
 /// The slots of a dict with their objects, in slot order.
-fn entries<'py>(object: &Bound<'py, PyAny>) -> Result<Vec<(i128, Bound<'py, PyAny>)>, Refusal> {
+fn entries<'py>(object: &Object<'py>) -> Result<Vec<(i128, Object<'py>)>, Refusal> {
     let Ok(dict) = object.cast::<PyDict>() else { return Err(Refusal::of_type("a dict")) };
     let mut entries = Vec::with_capacity(dict.len());
     for entry in dict.items() {
@@ -504,7 +494,7 @@ fn entries<'py>(object: &Bound<'py, PyAny>) -> Result<Vec<(i128, Bound<'py, PyAn
 }
 
 /// Takes exactly `floats.len()` floats from a tuple, a list or another sequence.
-fn fill(floats: &mut [f64], object: &Bound<'_, PyAny>) -> Result<(), Refusal> {
+fn fill(floats: &mut [f64], object: &Object<'_>) -> Result<(), Refusal> {
     let count = floats.len();
     let wrong = |length| wrong_count(length, count);
     if let Ok(tuple) = object.cast::<PyTuple>() {
@@ -533,12 +523,12 @@ fn wrong_count(length: Option<usize>, count: usize) -> Refusal {
     }
 }
 
-fn component(object: &Bound<'_, PyAny>, i: usize) -> Result<f64, Refusal> {
+fn component(object: &Object<'_>, i: usize) -> Result<f64, Refusal> {
     float(object).map_err(|refusal| refusal.within(&format!("[{i}]"), object))
 }
 
 /// Takes translation, rotation and scale of a `Transform`.
-fn fill_transform(numbers: &mut [f64; NUMBERS], object: &Bound<'_, PyAny>) -> Result<(), Refusal> {
+fn fill_transform(numbers: &mut [f64; NUMBERS], object: &Object<'_>) -> Result<(), Refusal> {
     let expected = "a Transform";
     let parts = items(object, expected)?;
     if parts.len() != 3 {
@@ -554,7 +544,7 @@ fn fill_transform(numbers: &mut [f64; NUMBERS], object: &Bound<'_, PyAny>) -> Re
 }
 
 /// Makes a `Transform` of a row's numbers.
-fn transform<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+fn transform<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Object<'py>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
     let Value::Cells(cells) = value else { return Err(broken()) };
     let part =

@@ -56,7 +56,7 @@ impl Slots {
     /// An object whose `__init__` didn't run.
     #[inline]
     #[allow(unsafe_code)] // A call of the interpreter's allocator.
-    pub(super) fn make<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    pub(super) fn make<'py>(&self, py: Python<'py>) -> PyResult<Object<'py>> {
         if let Some(new) = &self.new {
             return new.bind(py).call1((&self.class,));
         }
@@ -67,14 +67,14 @@ impl Slots {
 
     /// These slots, if the object has them.
     #[inline]
-    pub(super) fn of(&self, object: &Bound<'_, PyAny>) -> Option<&Self> {
+    pub(super) fn of(&self, object: &Object<'_>) -> Option<&Self> {
         (!self.members.is_empty() && object.get_type_ptr().cast() == self.class.as_ptr()).then_some(self)
     }
 
     /// The value of the field at `index` of an object that [`Slots::of`] accepted.
     #[inline]
     #[allow(unsafe_code)] // The slot's own function.
-    pub(super) fn get<'py>(&self, index: usize, object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    pub(super) fn get<'py>(&self, index: usize, object: &Object<'py>) -> PyResult<Object<'py>> {
         let (Some(get), Some(member)) = (self.get, self.members.get(index)) else { return Err(missing()) };
         // SAFETY: `get` is the getter of the type of `member`, which is alive, as the object is; it checks that the
         // object is one of its class. The result is a new reference or null with an exception set.
@@ -87,12 +87,7 @@ impl Slots {
     /// Sets the field at `index` of an object that [`Slots::of`] accepted.
     #[inline]
     #[allow(unsafe_code)] // The slot's own function.
-    pub(super) fn set(
-        &self,
-        index: usize,
-        object: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
+    pub(super) fn set(&self, index: usize, object: &Object<'_>, value: &Object<'_>) -> PyResult<()> {
         let (Some(set), Some(member)) = (self.set, self.members.get(index)) else { return Err(missing()) };
         // SAFETY: as for the getter; the setter takes its own reference, and -1 says that an exception is
         // set.

@@ -65,7 +65,7 @@ macro_rules! primitives {
                 #[within(i64::MIN, i64::MAX)] low: i64,
                 #[within(i64::MIN, i64::MAX)] high: i64,
                 #[within(0, 64)] fraction_bits: u32
-            ) -> Bound<'py, PyAny> = |stream, value| stream.pass_fixed(value, low, high, fraction_bits);
+            ) -> Object<'py> = |stream, value| stream.pass_fixed(value, low, high, fraction_bits);
             text(#[within(0, MAX_LENGTH)] max_bytes: u32) -> String = |stream, value| {
                 stream.pass("text", value, text, |core, it| core.text(&it, max_bytes).map(str::to_owned))
             };
@@ -111,8 +111,8 @@ impl Stream {
     pub(super) fn pass<T: Default, U>(
         &self,
         method: &str,
-        object: &Bound<'_, PyAny>,
-        convert: impl FnOnce(&Bound<'_, PyAny>) -> Result<T, Refusal>,
+        object: &Object<'_>,
+        convert: impl FnOnce(&Object<'_>) -> Result<T, Refusal>,
         operation: impl FnOnce(&mut wire::Stream, T) -> Result<U, wire::StreamError>,
     ) -> PyResult<U> {
         let input = match self.mode {
@@ -126,14 +126,14 @@ impl Stream {
 
     fn pass_fixed<'py>(
         &self,
-        value: &Bound<'py, PyAny>,
+        value: &Object<'py>,
         low: i64,
         high: i64,
         fraction_bits: u32,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         match FixedPoint::new(fraction_bits, low, high) {
             Ok(format) if !format.fits_f64() => {
-                let convert = |object: &Bound<'_, PyAny>| exact::raw(object, &format);
+                let convert = |object: &Object<'_>| exact::raw(object, &format);
                 let raw = self.pass("fixed", value, convert, |core, raw| core.fixed_raw(raw, &format))?;
                 exact::number(value.py(), raw, fraction_bits)
             }
@@ -153,7 +153,7 @@ impl Stream {
     pub(super) fn run<T>(
         &self,
         method: &str,
-        object: &Bound<'_, PyAny>,
+        object: &Object<'_>,
         operation: impl FnOnce(&mut wire::Stream) -> Result<T, wire::StreamError>,
     ) -> PyResult<T> {
         self.ask(operation)?.map_err(|error| match error {
@@ -180,7 +180,7 @@ macro_rules! passing {
         impl Stream {
             $(pub(super) fn $name<'py>(
                 &self,
-                $value: &Bound<'py, PyAny>,
+                $value: &Object<'py>,
                 $($(#[$check])* $parameter: $Type),*
             ) -> PyResult<$Read> {
                 let $stream = self;
@@ -189,7 +189,7 @@ macro_rules! passing {
 
             pub(super) fn bytes(
                 &self,
-                value: &Bound<'_, PyAny>,
+                value: &Object<'_>,
                 #[within(0, MAX_LENGTH)] count: u32,
             ) -> PyResult<Cow<'static, [u8]>> {
                 self.pass("bytes", value, data, |core, it| Ok(core.bytes(&it, count)?.to_vec().into()))
@@ -234,19 +234,19 @@ impl Stream {
 
     fn serialize_fixed<'py>(
         &self,
-        value: &Bound<'py, PyAny>,
+        value: &Object<'py>,
         #[within(1, 128)] integer_bits: u8,
         #[within(0, 64)] fraction_bits: u32,
         #[within(i64::MIN, i64::MAX)] min: i64,
         #[within(i64::MIN, i64::MAX)] max: i64,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let _ = integer_bits;
         self.fixed(value, min, max, fraction_bits)
     }
 
     fn serialize_string(
         &self,
-        string: &Bound<'_, PyAny>,
+        string: &Object<'_>,
         #[within(1, MAX_LENGTH + 1)] buffer_size: u32,
     ) -> PyResult<String> {
         self.text(string, buffer_size - 1)
@@ -254,7 +254,7 @@ impl Stream {
 
     fn serialize_wstring<'py>(
         &self,
-        string: &Bound<'py, PyAny>,
+        string: &Object<'py>,
         #[within(1, MAX_LENGTH + 1)] buffer_size: u32,
     ) -> PyResult<String> {
         self.wide_text(string, buffer_size - 1)
@@ -266,9 +266,9 @@ impl Stream {
 
     fn serialize_object<'py>(
         slf: &Bound<'py, Self>,
-        object: Bound<'py, PyAny>,
-        class_: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+        object: Object<'py>,
+        class_: Option<&Object<'py>>,
+    ) -> PyResult<Object<'py>> {
         let object = match class_ {
             Some(class) if slf.get().mode == Mode::Read => class.call0()?,
             _ => object,
@@ -293,7 +293,7 @@ impl Stream {
     fn serialize_int_relative(
         &self,
         #[within(0, MAX_RELATIVE)] previous: u32,
-        current: &Bound<'_, PyAny>,
+        current: &Object<'_>,
     ) -> PyResult<u32> {
         self.relative(current, previous)
     }
@@ -301,39 +301,39 @@ impl Stream {
     fn serialize_sequence_relative(
         &self,
         #[within(0, u16::MAX)] sequence1: u16,
-        sequence2: &Bound<'_, PyAny>,
+        sequence2: &Object<'_>,
     ) -> PyResult<u16> {
         self.sequence_relative(sequence2, sequence1)
     }
 }
 
-fn truth(object: &Bound<'_, PyAny>) -> Result<bool, Refusal> {
+fn truth(object: &Object<'_>) -> Result<bool, Refusal> {
     object.is_truthy().map_err(Refusal::Raised)
 }
 
 /// Converts an int to one that is at most `most`, or to a larger one that its type has room for.
-fn up_to<T: TryFrom<i128> + Into<i128>>(most: T) -> impl FnOnce(&Bound<'_, PyAny>) -> Result<T, Refusal> {
+fn up_to<T: TryFrom<i128> + Into<i128>>(most: T) -> impl FnOnce(&Object<'_>) -> Result<T, Refusal> {
     move |object| {
         let value = integer(object)?;
         value.try_into().map_err(|_| ValueError::OutOfRange { value, lo: 0, hi: most.into() }.into())
     }
 }
 
-fn unsigned(object: &Bound<'_, PyAny>) -> Result<u128, Refusal> {
+fn unsigned(object: &Object<'_>) -> Result<u128, Refusal> {
     match object.extract() {
         Ok(number) => Ok(number),
         Err(_) => Err(ValueError::Negative { value: integer(object)? }.into()),
     }
 }
 
-pub(super) fn data(object: &Bound<'_, PyAny>) -> Result<Vec<u8>, Refusal> {
+pub(super) fn data(object: &Object<'_>) -> Result<Vec<u8>, Refusal> {
     match Takes::Data.value(object)? {
         Value::Data(data) => Ok(data.to_vec()),
         _ => Err(Refusal::of_type("bytes")),
     }
 }
 
-fn text(object: &Bound<'_, PyAny>) -> Result<String, Refusal> {
+fn text(object: &Object<'_>) -> Result<String, Refusal> {
     match Takes::Text.value(object)? {
         Value::Text(text) => Ok(text.to_owned()),
         _ => Err(Refusal::of_type("a str")),
@@ -341,7 +341,7 @@ fn text(object: &Bound<'_, PyAny>) -> Result<String, Refusal> {
 }
 
 /// Runs `read` while attributes that the object doesn't have yet are None.
-pub(super) fn while_reading<T>(object: &Bound<'_, PyAny>, read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+pub(super) fn while_reading<T>(object: &Object<'_>, read: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let py = object.py();
     let marker = reading_marker(py);
     // Objects of other classes, as serialize_object may be given, don't look for the marker.

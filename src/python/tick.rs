@@ -34,9 +34,9 @@ impl Tick {
     fn __exit__(
         &self,
         py: Python<'_>,
-        kind: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-        traceback: &Bound<'_, PyAny>,
+        kind: &Object<'_>,
+        value: &Object<'_>,
+        traceback: &Object<'_>,
     ) -> PyResult<()> {
         let _ = (value, traceback);
         // The next tick runs the calls that a raising body left.

@@ -175,7 +175,7 @@ impl Endpoint {
         self.ticked.store(true, Ordering::Relaxed);
         self.received_alone.store(SENT, Ordering::Relaxed);
         let answer = self.ask_priority(py);
-        let copies = self.has_world().then(|| self.copies.take(&self.population));
+        let copies = self.has_world().then(|| self.copies.take(self.population.rows()));
         let mut state = self.state.lock()?;
         state.asking &= !matches!(answer, Ok(Some(_)));
         if state.is_closed() {

@@ -56,7 +56,7 @@ fn player<T>(client: &Client, work: impl FnOnce(&mut Player, Instant) -> T) -> P
 }
 
 /// Sends an input, and gives its ticks and what each of them carries: [`Client::send_input`].
-fn stamp(client: &Client, input: &Bound<'_, PyAny>) -> PyResult<(Range<u32>, Vec<Encoded>)> {
+fn stamp(client: &Client, input: &Object<'_>) -> PyResult<(Range<u32>, Vec<Encoded>)> {
     let protocol = client.endpoint.protocol.get();
     let class = protocol.input_class.as_ref().ok_or_else(no_inputs)?;
     if !input.get_type().is(class.class()) {
@@ -88,17 +88,14 @@ impl Client {
         Clock(slf)
     }
 
-    fn send_input<'py>(&self, input: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyRange>> {
+    fn send_input<'py>(&self, input: &Object<'py>) -> PyResult<Bound<'py, PyRange>> {
         let (ticks, _) = stamp(self, input)?;
         PyRange::new(input.py(), ticks.start as isize, ticks.end as isize)
     }
 
     /// As ``send_input``, and what the server reads for each of the ticks: inputs rounded to their fields, and only the
     /// first with presses.
-    fn _send_input<'py>(
-        &self,
-        input: &Bound<'py, PyAny>,
-    ) -> PyResult<(Bound<'py, PyRange>, Vec<Bound<'py, PyAny>>)> {
+    fn _send_input<'py>(&self, input: &Object<'py>) -> PyResult<(Bound<'py, PyRange>, Vec<Object<'py>>)> {
         let py = input.py();
         let (ticks, carried) = stamp(self, input)?;
         let class = self.endpoint.protocol.get().input_class.as_ref().ok_or_else(no_inputs)?;
@@ -296,26 +293,26 @@ impl Inputs {
         __repr__: PyResult<String> = Ok(format!("<Inputs of {} clients>", self.__len__()?));
     }
 
-    fn get<'py>(&self, client: &Bound<'py, ClientHandle>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn get<'py>(&self, py: Python<'py>, client: &ClientHandle) -> PyResult<Option<Object<'py>>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
-        let peer = client.get().core;
+        let peer = client.core;
         let body = self.asked(|timing| {
             let place = timing.taken_of(peer).and_then(|taken| taken.body);
             Ok(place.map(|(start, end)| timing.bodies()[start..end].to_vec()))
         })?;
-        body.map(|body| class.decode(client.py(), &body, None, None)).transpose()
+        body.map(|body| class.decode(py, &body, None, None)).transpose()
     }
 
-    fn seen(&self, client: &Bound<'_, ClientHandle>) -> PyResult<Option<f64>> {
-        let peer = client.get().core;
+    fn seen(&self, client: &ClientHandle) -> PyResult<Option<f64>> {
+        let peer = client.core;
         self.asked(|timing| {
             let taken = timing.taken_of(peer);
             Ok(taken.and_then(|taken| taken.view).map(|view| view as f64 / 256.0))
         })
     }
 
-    fn status(&self, client: &Bound<'_, ClientHandle>) -> PyResult<InputStatus> {
-        let peer = client.get().core;
+    fn status(&self, client: &ClientHandle) -> PyResult<InputStatus> {
+        let peer = client.core;
         self.asked(|timing| {
             let tick = timing.tick();
             let referee = timing.player(peer);
@@ -354,7 +351,7 @@ impl Inputs {
         })
     }
 
-    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn rows<'py>(&self, py: Python<'py>) -> PyResult<Object<'py>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
         let schema = class.schema().ok_or_else(no_inputs)?.bind(py).clone();
         let (mut rows, mut arena) = (Vec::new(), Vec::new());

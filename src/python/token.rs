@@ -26,14 +26,14 @@ pub(crate) struct ConnectToken(netcode::ConnectToken);
 impl ConnectToken {
     #[staticmethod]
     fn generate(
-        protocol: &Bound<'_, PyAny>,
-        key: &Bound<'_, PyAny>,
+        protocol: &Object<'_>,
+        key: &Object<'_>,
         #[within(0, u64::MAX)] client_id: u64,
         servers: AddressList,
         internal_servers: Option<AddressList>,
         #[within(0, u32::MAX)] expires_in: Option<u32>,
         #[within(1, i32::MAX.unsigned_abs())] timeout: Option<u32>,
-        user_data: Option<&Bound<'_, PyAny>>,
+        user_data: Option<&Object<'_>>,
         #[within(0, LATEST)] now: Option<u64>,
     ) -> PyResult<Self> {
         let protocol_id = match protocol.cast::<Protocol>() {
@@ -96,7 +96,7 @@ impl ConnectToken {
 }
 
 /// The bytes of an argument.
-fn bytes<'a>(name: &str, given: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
+fn bytes<'a>(name: &str, given: &'a Object<'_>) -> PyResult<&'a [u8]> {
     let Ok(bytes) = given.cast::<PyBytes>() else {
         let hint = if given.is_instance_of::<PyString>() { ": encode() makes bytes of text" } else { "" };
         let kind = given.get_type().name()?;
@@ -105,7 +105,7 @@ fn bytes<'a>(name: &str, given: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
     Ok(bytes.as_bytes())
 }
 
-pub(super) fn extract_key(key: &Bound<'_, PyAny>) -> PyResult<Key> {
+pub(super) fn extract_key(key: &Object<'_>) -> PyResult<Key> {
     let bytes = match bytes("key", key) {
         Err(_) if key.is_instance_of::<PyString>() => {
             return Err(PyTypeError::new_err(
@@ -120,7 +120,7 @@ pub(super) fn extract_key(key: &Bound<'_, PyAny>) -> PyResult<Key> {
 }
 
 /// User data padded with zeros to a token's size.
-pub(super) fn extract_user_data(data: Option<&Bound<'_, PyAny>>) -> PyResult<[u8; USER_DATA_BYTES]> {
+pub(super) fn extract_user_data(data: Option<&Object<'_>>) -> PyResult<[u8; USER_DATA_BYTES]> {
     let data = data.map_or(Ok(&[][..]), |data| bytes("user_data", data))?;
     let mut filled = [0; USER_DATA_BYTES];
     match filled.get_mut(..data.len()) {

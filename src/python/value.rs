@@ -42,7 +42,7 @@ impl Takes {
 
     /// The object as a value that borrows from it.
     #[inline]
-    pub(super) fn value<'a>(self, object: &'a Bound<'_, PyAny>) -> Result<Value<'a>, Refusal> {
+    pub(super) fn value<'a>(self, object: &'a Object<'_>) -> Result<Value<'a>, Refusal> {
         match self {
             Takes::Int => match object.extract::<i64>() {
                 Ok(value) => Ok(Value::Int(value)),
@@ -70,7 +70,7 @@ impl Takes {
 }
 
 #[inline]
-pub(super) fn float(object: &Bound<'_, PyAny>) -> Result<f64, Refusal> {
+pub(super) fn float(object: &Object<'_>) -> Result<f64, Refusal> {
     if let Ok(float) = object.cast_exact::<PyFloat>() {
         return Ok(float.value());
     }
@@ -83,7 +83,7 @@ pub(super) fn float(object: &Bound<'_, PyAny>) -> Result<f64, Refusal> {
 
 /// The object as an integer.
 #[inline]
-pub(super) fn integer(object: &Bound<'_, PyAny>) -> Result<i128, Refusal> {
+pub(super) fn integer(object: &Object<'_>) -> Result<i128, Refusal> {
     if let Ok(value) = object.extract::<i64>() {
         return Ok(value.into());
     }
@@ -95,7 +95,7 @@ pub(super) fn integer(object: &Bound<'_, PyAny>) -> Result<i128, Refusal> {
 
 /// Integers that the fast path doesn't take.
 #[cold]
-fn wide_int<'a>(object: &Bound<'_, PyAny>) -> Result<Value<'a>, Refusal> {
+fn wide_int<'a>(object: &Object<'_>) -> Result<Value<'a>, Refusal> {
     let py = object.py();
     match object.extract::<i128>() {
         Ok(value) => return Ok(Value::Int128(value)),
@@ -166,7 +166,7 @@ impl Refusal {
 
     /// The refusal of the whole value, which names the part by its path.
     #[cold]
-    pub(super) fn within(self, step: &str, part: &Bound<'_, PyAny>) -> Self {
+    pub(super) fn within(self, step: &str, part: &Object<'_>) -> Self {
         match self {
             Refusal::Within { path, part, refusal } => {
                 Refusal::Within { path: format!("{step}{path}"), part, refusal }
@@ -180,7 +180,7 @@ impl Refusal {
 
     /// The exception, naming class, field and value.
     #[cold]
-    pub(super) fn raise(self, class: &str, field: &str, object: &Bound<'_, PyAny>) -> PyErr {
+    pub(super) fn raise(self, class: &str, field: &str, object: &Object<'_>) -> PyErr {
         let args = |bound: String| (class.to_owned(), field.to_owned(), object.clone().unbind(), bound);
         match self {
             Refusal::Raised(error) => error,
@@ -212,7 +212,7 @@ impl Refusal {
 
 /// A value as a Python object.
 #[inline]
-pub(super) fn to_python<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn to_python<'py>(py: Python<'py>, value: Value<'_>) -> PyResult<Object<'py>> {
     Ok(match value {
         Value::Bool(value) => PyBool::new(py, value).to_owned().into_any(),
         Value::Int(value) => value.into_pyobject(py)?.into_any(),

@@ -6,9 +6,9 @@ use super::checks;
 use crate::transport::{YojimboChannel, YojimboConfig};
 
 /// The settings of a profile, and whether the protocol's id takes its hash.
-pub(super) fn read(profile: &Bound<'_, PyAny>, block_types: Vec<u16>) -> PyResult<(YojimboConfig, bool)> {
+pub(super) fn read(profile: &Object<'_>, block_types: Vec<u16>) -> PyResult<(YojimboConfig, bool)> {
     let module = profile.py().import("tickwire.yojimbo")?;
-    let is = |object: &Bound<'_, PyAny>, class| object.is_instance(&module.getattr(class)?);
+    let is = |object: &Object<'_>, class| object.is_instance(&module.getattr(class)?);
     if !is(profile, "Profile")? {
         return Err(refused("yojimbo", "a Profile or None", profile));
     }
@@ -36,15 +36,15 @@ pub(super) fn read(profile: &Bound<'_, PyAny>, block_types: Vec<u16>) -> PyResul
     Ok((config, truth(profile, "fold_hash")?))
 }
 
-fn size(settings: &Bound<'_, PyAny>, name: &str) -> PyResult<usize> {
+fn size(settings: &Object<'_>, name: &str) -> PyResult<usize> {
     checks::count(name, &settings.getattr(name)?, "")
 }
 
-fn truth(settings: &Bound<'_, PyAny>, name: &str) -> PyResult<bool> {
+fn truth(settings: &Object<'_>, name: &str) -> PyResult<bool> {
     argument(name, &settings.getattr(name)?, "True or False")
 }
 
-fn refused(name: &str, what: &str, given: &Bound<'_, PyAny>) -> PyErr {
+fn refused(name: &str, what: &str, given: &Object<'_>) -> PyErr {
     match given.get_type().name() {
         Ok(class) => PyTypeError::new_err(format!("{name} must be {what}, not {class}")),
         Err(error) => error,

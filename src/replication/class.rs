@@ -9,6 +9,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use super::rules::{Rule, RuleError};
+use crate::time::Duration;
 use crate::wire::{Properties, SchemaError};
 use sha2::{Digest, Sha256};
 
@@ -24,6 +25,16 @@ pub const MAX_RECORD_BITS: usize = 480 * 8;
 /// States that a client keeps of each ghost, those with the newest ticks, and that the server remembers of each row: part of
 /// the protocol.
 pub const HISTORY: u8 = 64;
+
+/// The maximum of a ghost's records after its baseline: then the server waits for an ack. When the last of them is acked, at
+/// most one less may have followed it.
+pub const MAX_IN_FLIGHT: u8 = HISTORY / 2;
+
+/// A loss of this many ticks or more may make the server wait for acks, because some records were in flight before it.
+pub const LONG_LOSS: u8 = MAX_IN_FLIGHT / 2;
+
+/// The time after a long loss until the server has acks again.
+pub const ACKED_AFTER: Duration = Duration::from_millis(500);
 
 /// The most groups of clients that are sent other properties of a ghost: by owner, and by the game's choice.
 pub const MAX_GROUPS: usize = 4;

@@ -10,6 +10,7 @@
 mod cells;
 pub mod class;
 mod coding;
+mod copies;
 mod drawn;
 mod form;
 pub mod frames;
@@ -22,13 +23,15 @@ pub mod packet;
 pub mod publisher;
 mod references;
 pub mod relevancy;
+pub mod rows;
 pub mod rules;
 mod saved;
 mod scan;
 pub mod table;
 mod wordless;
 
-pub use class::{ClassError, Classes, Condition, GhostClass, HISTORY};
+pub use class::{ACKED_AFTER, ClassError, Classes, Condition, GhostClass, HISTORY, LONG_LOSS, MAX_IN_FLIGHT};
+pub use copies::{Copies, Copying};
 pub use frames::Frames;
 pub use interests::Interests;
 pub use mirror::{

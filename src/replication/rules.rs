@@ -108,7 +108,7 @@ impl Rule {
             Rule::Step => Ok(()),
             Rule::Angle { turn, .. } if numbers == Some(1) && turn.is_finite() && *turn > 0.0 => Ok(()),
             Rule::Angle { .. } => {
-                wrong("tw.world.angular must be for one number, on a circle of finite length")
+                wrong("tw.world.angular must be for one float, with its range: tw.world.angular(-180, 180)")
             }
             Rule::Slerp if natural == Rule::Slerp => Ok(()),
             Rule::Slerp => wrong("tw.world.slerp must be for a quaternion"),

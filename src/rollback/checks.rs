@@ -4,7 +4,7 @@
 pub const MAX_FIELDS: usize = 64;
 
 /// How many frames' checksums are kept.
-const KEPT: usize = 16;
+pub const KEPT: usize = 16;
 
 /// A fast 32-bit checksum, the same on every platform: mixes words by multiplication and rotation. It finds mistakes;
 /// an attacker can construct collisions.
@@ -86,13 +86,11 @@ impl FrameCheck {
         &self.fields[..usize::from(self.count)]
     }
 
-    /// The fields that differ from another frame check of the same frame, a bit each.
+    /// The fields that another player has otherwise or lacks, by its checksums of the same frame, a bit each. A
+    /// checksum covers the field's name, so fields need no order.
     pub(super) fn differing(&self, others: &[u32]) -> u64 {
-        if others.len() != self.fields().len() {
-            return 0;
-        }
-        let pairs = self.fields().iter().zip(others).enumerate();
-        pairs.fold(0, |mask, (i, (own, other))| mask | u64::from(own != other) << i)
+        let fields = self.fields().iter().enumerate();
+        fields.fold(0, |mask, (i, own)| mask | u64::from(!others.contains(own)) << i)
     }
 }
 

@@ -46,10 +46,10 @@ impl StateLayout {
     /// The checksums of a state's fields.
     pub fn sums(&self, state: &[u8]) -> Vec<u32> {
         let sum = |field: &StateField| {
-            let bytes = &state[field.array.clone()];
+            let (seed, bytes) = (hash(0, field.name.as_bytes()), &state[field.array.clone()]);
             match &field.part {
-                None => hash(0, bytes),
-                Some(part) => hash_strided(0, bytes, part.start, part.len(), field.stride),
+                None => hash(seed, bytes),
+                Some(part) => hash_strided(seed, bytes, part.start, part.len(), field.stride),
             }
         };
         self.fields.iter().map(sum).collect()

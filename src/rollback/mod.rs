@@ -27,7 +27,7 @@ mod spectator;
 mod states;
 mod sync_test;
 
-pub use checks::{MAX_FIELDS, hash, hash_strided};
+pub use checks::{KEPT, MAX_FIELDS, hash, hash_strided};
 pub use config::{Config, InputShape, MAX_DELAY, MAX_INPUT_BITS, MAX_PLAYERS, MAX_WINDOW};
 pub use fault::Fault;
 pub use game::{Counters, GameEvent, Request, Rollback, Status};

@@ -13,7 +13,7 @@ use crate::endpoint::{DisconnectReason, Host, PeerHandle};
 use crate::mesh::{LeaveReason, Phase, Players, bit};
 use crate::netcode::{ConnectToken, TOKEN_BYTES};
 use crate::rendezvous::member_address;
-use crate::time::Instant;
+use crate::time::{Instant, UnixSeconds};
 use crate::transport::chunks::{BytesSource, ChunkEvent, Stored};
 
 /// Labels of chunks with worlds begin with it.
@@ -105,8 +105,9 @@ impl PeerPart {
         self.is_host(now) && self.core::<Hosting>().is_some_and(|hosting| !hosting.has_handed_over())
     }
 
-    /// Sends the players tokens for `server`, which this peer runs, and ends the connections of the players who left.
-    pub fn seat_players(&mut self, now: Instant, server: &mut Host) {
+    /// Sends the players tokens for `server`, which this peer runs, and ends the connections of the players who left. `unix`
+    /// is the server's clock, because it refuses tokens from before its start.
+    pub fn seat_players(&mut self, unix: UnixSeconds, server: &mut Host) {
         let roster = self.mesh.roster();
         let gone = self.seated.extract_if(.., |(player, joined)| !roster.has(*player, *joined));
         for client in gone.filter_map(|who| server.find(client_id(who))).collect::<Vec<_>>() {
@@ -117,7 +118,7 @@ impl PeerPart {
         };
         let members = roster.members.iter().map(|member| (member.player, member.joined));
         let unseated: Vec<_> = members.filter(|who| !self.seated.contains(who)).collect();
-        let (address, unix) = (member_address(player, joined), self.unix(now));
+        let address = member_address(player, joined);
         for who in unseated {
             let token = listener.local_token(unix, address, client_id(who), None, &mut *self.entropy);
             token.into_iter().for_each(|token| self.offer_seat(who, token));
@@ -257,7 +258,6 @@ mod tests {
     use crate::netcode::{self, TokenParams, USER_DATA_BYTES};
     use crate::rng::Rng;
     use crate::session::Opening;
-    use crate::time::UnixSeconds;
     use crate::transport::{Body, ChannelConfig, ConnectionConfig, MessageType, Protocol};
 
     /// The first peer of a hosted game.
@@ -324,13 +324,16 @@ mod tests {
         let types = vec![MessageType { name: "A".into(), body: Body::Opaque { max_bytes: 4 } }];
         let protocol = Arc::new(Protocol::new(types, vec![ChannelConfig::unreliable()]).unwrap());
         let mut server = Host::server(config, protocol, &mut Rng::seeded(2), UNIX).unwrap();
-        for expected in [Some(vec![member_address(0, 0)]), None] {
-            part.seat_players(Instant::ZERO, &mut server);
-            assert_eq!(part.take_standing().seat.map(|seat| seat.addresses().to_vec()), expected);
+        // By the server's clock: it refuses tokens from before its start.
+        let later = UnixSeconds(UNIX.0 + 9);
+        for expected in [Some((vec![member_address(0, 0)], later)), None] {
+            part.seat_players(later, &mut server);
+            let seat = part.take_standing().seat;
+            assert_eq!(seat.map(|seat| (seat.addresses().to_vec(), seat.created())), expected);
         }
         // A server of its own that begins anew has another key.
         part.note_begun(Instant::ZERO, true);
-        part.seat_players(Instant::ZERO, &mut server);
+        part.seat_players(UNIX, &mut server);
         assert!(part.take_standing().seat.is_some());
     }
 }

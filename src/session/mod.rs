@@ -33,7 +33,7 @@ pub use rollback::SharedRollback;
 pub use settings::Setting;
 pub use tick::Tick;
 pub use timing::Timing;
-pub use view::{ClientView, PastTick, PastView, Playing, View};
+pub use view::{ClientView, PastView, Playing, View};
 
 use core::net::SocketAddr;
 
@@ -192,7 +192,10 @@ impl Session {
         let mirror = self.features.ghosts.role.mirror().filter(|_| self.shows_ghosts)?;
         let server = self.features.ghosts.server;
         let heard = server.and_then(|server| timing::newest_without_loss(&self.host, mirror, server));
-        view.show((mirror, self.features.timing.player()), heard, now, tick, columns)
+        let connection = server.and_then(|server| self.host.connection(server));
+        let round_trip = connection.map_or(0.0, |connection| connection.stats().rtt_max / 1000.0);
+        let line = (heard, Duration::from_secs_f64(round_trip));
+        view.show((mirror, self.features.timing.player()), line, now, tick, columns)
     }
 
     /// Takes one datagram; it is decrypted in place. Answers of the handshake are appended to `out`.

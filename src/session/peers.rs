@@ -237,7 +237,7 @@ impl PeerPart {
         self.unix = (now, unix);
     }
 
-    pub(super) fn unix(&self, now: Instant) -> UnixSeconds {
+    fn unix(&self, now: Instant) -> UnixSeconds {
         UnixSeconds(self.unix.1.0 + (now - self.unix.0).as_secs())
     }
 

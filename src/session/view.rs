@@ -7,14 +7,17 @@ use std::sync::Arc;
 
 use crate::endpoint::PeerHandle;
 use crate::replication::{
-    Frames, GhostClass, HISTORY, Mirror, Publisher, Rule, TickArrival, WorldFrames, WorldTime,
+    ACKED_AFTER, Frames, GhostClass, HISTORY, LONG_LOSS, MAX_IN_FLIGHT, Mirror, Publisher, Rule, TickArrival,
+    WorldFrames, WorldTime,
 };
-use crate::store::sequence::nearest;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::timeline::{Player, Playout, PlayoutConfig};
 
 /// After this many seconds without data, no time is found any more.
 const MAX_AHEAD: f64 = 3600.0;
+
+/// Ticks by which an ack may be later than the round trip: on each side it waits for the next one.
+const ACK_TICKS: f64 = 2.0;
 
 /// How a client's view chooses its time, in seconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -96,11 +99,22 @@ impl ClientView {
         let reckons = classes.any(|class| class.rules.iter().any(is_reckoned));
         let usual = PlayoutConfig::default();
         let period = rate.map_or(usual.period, |rate| 1.0 / f64::from(rate));
-        let playout = Playout::new(PlayoutConfig { period, history: HISTORY.into(), ..usual });
+        let playout = Playout::new(PlayoutConfig {
+            period,
+            history: HISTORY.into(),
+            long_stall: LONG_LOSS.into(),
+            acked_after: ACKED_AFTER,
+            ..usual
+        });
         let mut view =
             ClientView { frames: None, playout, playing: Playing::default(), reckons, epoch: 0, heard: None };
         view.set_playing(view.playing);
         view
+    }
+
+    /// The shortest and the longest delay that can be set, in seconds, at the protocol's tick rate.
+    pub fn delay_bounds(&self) -> (f64, f64) {
+        self.playout.config().delay_bounds()
     }
 
     /// Sets how the time is chosen from now on.
@@ -114,20 +128,16 @@ impl ClientView {
         }
     }
 
-    /// Shows the world at `now`, or at a tick that the application asks for. Returns the tick that is shown, if any is.
+    /// Shows the world at `now`, or at a tick that the application asks for. `heard` is the newest packet, if none is missing
+    /// since the newest tick, and `round_trip` the longest of the last ones. Returns the tick that is shown, if any is.
     pub(super) fn show<'a, C: AsMut<[&'a mut [u8]]>>(
         &mut self,
         (mirror, player): (&mut Mirror, Option<&mut Player>),
-        heard: Option<u64>,
+        (heard, round_trip): (Option<u64>, Duration),
         now: Option<Instant>,
         tick: Option<f64>,
         columns: &mut [C],
     ) -> Option<f64> {
-        let server_tick = player.as_ref().and_then(|player| player.server_tick());
-        // The mirror knows only the low bits of the server's ticks; the clock completes them.
-        let own = mirror.tick();
-        let turns = server_tick.and_then(|tick| nearest(own as u16, tick));
-        let turns = turns.map_or(0.0, |tick| f64::from(tick) - f64::from(own));
         if core::mem::replace(&mut self.epoch, mirror.epoch()) != mirror.epoch() {
             self.playout.reset();
         }
@@ -139,16 +149,22 @@ impl ClientView {
         }
         let played = now.and_then(|now| self.playout.advance(now));
         let ahead = self.playing.extrapolation / self.playout.period();
-        let asked = tick.map(|tick| (tick - turns).clamp(0.0, f64::from(own) + ahead));
+        let turns = mirror.turns() as f64;
+        let asked = tick.map(|tick| (tick - turns).clamp(0.0, f64::from(mirror.tick()) + ahead));
         let shown = asked.or(played)?;
         let frames = self.frames.get_or_insert_with(|| Box::new(WorldFrames::new(mirror.classes())));
-        let spread = (self.playing.rest / self.playout.period()) as u32;
+        // On a longer line the server waits for acks, and meanwhile it sends nothing of a ghost that moves.
+        let in_flight = (round_trip.as_secs_f64() / self.playout.period()).ceil() + ACK_TICKS;
+        let waits = if in_flight > f64::from(MAX_IN_FLIGHT) { MAX_IN_FLIGHT.into() } else { 0 };
+        let spread = waits.max((self.playing.rest / self.playout.period()) as u32);
         let stalled = self.playout.stalled_ticks();
         mirror.show(WorldTime { tick: shown, ahead, spread, stalled }, frames, columns);
+        // A fixed delay may begin before the server's first tick.
+        let shown = (shown + turns).max(0.0);
         if let Some(player) = player.filter(|_| tick.is_none()) {
-            player.see((shown.max(0.0) * 256.0) as u64);
+            player.see((shown * 256.0) as u64);
         }
-        Some(shown + turns)
+        Some(shown)
     }
 }
 
@@ -180,55 +196,5 @@ impl PastView {
             each.for_each(|(class, shown)| publisher.shown_at(client, class, whole, shown));
             all
         });
-    }
-}
-
-/// A tick of the past that is asked for: what was meant, and the nearest tick that is remembered.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PastTick {
-    pub claimed: f64,
-    pub tick: f64,
-}
-
-impl PastTick {
-    /// Finds a claimed tick among the remembered ones. A client knows the low 16 bits of a tick: the nearest match to the
-    /// newest tick is meant.
-    pub fn find(claim: Option<f64>, (oldest, newest): (u32, u32), is_clients: bool) -> Self {
-        let (newest, turn) = (f64::from(newest), f64::from(1 << 16));
-        let ago = newest - claim.unwrap_or(newest);
-        let off = ago.rem_euclid(turn);
-        let ago = match () {
-            () if !is_clients => ago,
-            () if off > turn / 2.0 => off - turn,
-            () => off,
-        };
-        let claimed = newest - ago;
-        PastTick { claimed, tick: claimed.clamp(f64::from(oldest), newest) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_claimed_tick_is_the_nearest_one_with_its_low_bits() {
-        let (newest, low) = (200_000.0, 3_392.0);
-        let cases = [
-            (None, true, newest, newest),
-            (Some(low - 10.5), true, newest - 10.5, newest - 10.5),
-            (Some(low + 3.0), true, newest + 3.0, newest),
-            (Some(low - 100.0), true, newest - 100.0, newest - 60.0),
-            (Some(low - 40_000.0), true, newest + 25_536.0, newest),
-            (Some(newest - 5.0), false, newest - 5.0, newest - 5.0),
-            (Some(low), false, low, newest - 60.0),
-        ];
-        for (claim, is_clients, claimed, tick) in cases {
-            assert_eq!(
-                PastTick::find(claim, (199_940, 200_000), is_clients),
-                PastTick { claimed, tick },
-                "{claim:?}"
-            );
-        }
     }
 }

@@ -1,9 +1,10 @@
 //! Fixed-capacity containers that know nothing of networks: sequence arithmetic, the sequence buffer and set, bit sets,
 //! maps by id, maps with a secret hash, many short lists, short slices and byte strings, token buckets, timers of slots,
-//! prefetching, and the batch of datagrams that every sender writes to.
+//! prefetching, columns of cells that others view, and the batch of datagrams that every sender writes to.
 
 pub mod bit_set;
 mod bucket;
+pub mod cells;
 pub(crate) mod counters;
 pub mod datagrams;
 mod id_map;
@@ -18,6 +19,7 @@ pub mod small_bytes;
 pub(crate) mod source_limit;
 mod timers;
 mod window;
+pub mod zeroed;
 
 pub use bit_set::{BitSet, ones};
 pub use bucket::Bucket;

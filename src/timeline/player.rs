@@ -33,6 +33,14 @@ const SHORT_FRAME: f64 = 0.9;
 const REPORT_ERROR: f64 = 1.0 / 8.0;
 /// A frame of a whole number of ticks may be off by this fraction: [`HOLD`] evens it out.
 const EVEN_FRAME: f64 = 0.1;
+/// Frames whose slip is averaged, for now and for comparison, and frames until a comparison says anything.
+const RECENT_FRAMES: u32 = 32;
+const MANY_FRAMES: u32 = 1_800;
+const FIRST_FRAMES: u32 = 120;
+/// Frames slip if they are later than on average by this many ticks: known of 59.94 Hz after three seconds.
+const SLIPPED: f64 = 0.05;
+/// After this many ticks inputs were late in some frame, or would have been.
+const LEARNED: f64 = 1.25;
 /// This many ticks after a change of a ghost its owner has it, whatever was lost.
 const ARRIVED_AFTER: u32 = 2 * MAX_CHANGED as u32;
 /// Seconds between payloads that only ask for the time.
@@ -46,6 +54,44 @@ pub struct PlayerConfig {
     /// Extra ticks between giving an input and its tick, beyond the lead: that many fewer are predicted.
     pub delay: u32,
     pub lead: LeadConfig,
+}
+
+/// Finds out whether frames are slightly longer than ticks, as those of a 59.94 Hz screen at 60 ticks a second: each input
+/// arrives a little later in its tick, and at last too late. The lead has learned from that once it has happened. Until
+/// then it doesn't know how early inputs are, because a server that polls takes all of them at the end of the tick. The
+/// clock doesn't know either, because it follows the frames. So frames are measured by local time.
+#[derive(Debug, Default)]
+struct FramePace {
+    last: Option<Instant>,
+    /// How many frames in a row had this many ticks.
+    frames: u32,
+    usual: u32,
+    /// By how many ticks all these frames took longer: now, and on average over the last few and over many of them.
+    slip: f64,
+    recent: f64,
+    typical: f64,
+    slips: bool,
+}
+
+impl FramePace {
+    /// Takes a frame, which has this many ticks if it is like most. Returns whether inputs will be late for the first time.
+    fn slips(&mut self, now: Instant, rate: f64, usual: u32) -> bool {
+        let Some(last) = self.last.replace(now) else { return self.slips };
+        let ticks = f64::from(usual);
+        let off = (now - last).as_secs_f64() * rate - ticks;
+        if off.abs() > EVEN_FRAME * ticks || usual != self.usual {
+            *self = FramePace { last: self.last, usual, slips: self.slips, ..FramePace::default() };
+            return self.slips;
+        }
+        self.frames = self.frames.saturating_add(1);
+        self.slip += off;
+        self.recent += (self.slip - self.recent) / f64::from(self.frames.min(RECENT_FRAMES));
+        self.typical += (self.slip - self.typical) / f64::from(self.frames.min(MANY_FRAMES));
+        if self.frames >= FIRST_FRAMES {
+            self.slips = self.recent - self.typical > SLIPPED && self.slip < LEARNED;
+        }
+        self.slips
+    }
 }
 
 /// A client's time and inputs.
@@ -67,6 +113,7 @@ pub struct Player {
     given: Option<f64>,
     /// The client's frame in ticks, smoothed.
     frame: f64,
+    pace: FramePace,
     in_payload: Option<u32>,
     last_payload: Option<Instant>,
     view: Option<u64>,
@@ -101,6 +148,7 @@ impl Player {
             stamped_clock: 0.0,
             given: None,
             frame: 1.0,
+            pace: FramePace::default(),
             in_payload: None,
             last_payload: None,
             view: None,
@@ -220,13 +268,16 @@ impl Player {
     fn due(&mut self, now: Instant) -> Range<u32> {
         self.advance(now);
         let Some((clock, ahead)) = self.ahead(now) else { return 0..0 };
-        let at = (clock + ahead).min(MAX_TICK);
+        let at = clock + ahead;
         let passed = at - self.given.replace(at).unwrap_or(at);
         self.frame += (passed.clamp(0.0, f64::from(MAX_FILL)) - self.frame) / 16.0;
+        let usual = self.frame.round().max(1.0) as u32;
+        let slips = self.pace.slips(now, self.clock.rate(), usual);
+        // With a tick more, inputs are still in time when the frames have slipped into the next tick.
+        let at = (at + f64::from(u8::from(slips))).min(MAX_TICK);
         let tick = at as u32;
         let early = if self.frame < SHORT_FRAME { 0.0 } else { HOLD };
         let is_same = |same: &u32| (-early..1.0 + HOLD).contains(&(at - f64::from(*same)));
-        let usual = self.frame.round().max(1.0) as u32;
         let same = self.stamped.and_then(|stamped| stamped.checked_add(usual)).filter(is_same);
         let tick = same.unwrap_or(tick);
         let first = match self.stamped {

@@ -32,6 +32,9 @@ const KEPT_SECONDS: f64 = 10.0;
 const MIN_ARRIVALS: usize = 8;
 const MIN_SPAN: f64 = 0.25;
 
+/// The largest standard error of a tick's length, as a fraction: with few arrivals and much jitter, the last length is kept.
+const MAX_PERIOD_ERROR: f64 = 0.03;
+
 /// Bounds of a tick's length, in seconds.
 const MIN_PERIOD: f64 = 0.000_5;
 const MAX_PERIOD: f64 = 2.0;
@@ -41,6 +44,9 @@ const JUMP_AFTER: f64 = 1.0;
 
 /// A program that did nothing for longer than this, the server's or this one, stood still.
 const PAUSE: f64 = 0.5;
+
+/// A tick that is this many times later than nearly all others isn't late by jitter.
+const BEYOND_JITTER: f64 = 4.0;
 
 /// Over how many seconds an error is corrected, if the speed allows it.
 const CATCH_UP: f64 = 0.5;
@@ -60,9 +66,6 @@ const MIN_STALL_TICKS: f64 = 2.5;
 /// Seconds after a stall until its ticks have arrived, however they were jumbled.
 const STALL_SETTLES: f64 = 0.1;
 
-/// Seconds after a stall until the server knows by acks that it is over.
-const STALL_KNOWN_AFTER: f64 = 0.5;
-
 /// Stalls that are fewer seconds apart count as lateness.
 const STALLS_APART: f64 = 5.0;
 
@@ -77,7 +80,7 @@ const ROUNDING: f64 = 0.01;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlayoutConfig {
-    /// Seconds between arrival and display; None: measured. Never below a tick, or beyond the history.
+    /// Seconds between arrival and display, within [`PlayoutConfig::delay_bounds`]; None: measured.
     pub delay: Option<f64>,
     /// Seconds by which time runs on beyond the newest tick, for properties with a velocity.
     pub extrapolation: f64,
@@ -85,6 +88,10 @@ pub struct PlayoutConfig {
     pub period: f64,
     /// How many ticks before the newest one can be shown.
     pub history: u32,
+    /// A stall of this many ticks or more may make the server wait for acks.
+    pub long_stall: u32,
+    /// The time after such a stall until the server has acks again.
+    pub acked_after: Duration,
     /// The fraction of ticks that must arrive in time. Time stands for the others until they are there: at wifi-bad 2 %
     /// of the time instead of 1.5 % at 0.995, for a delay of 46 ms instead of 61.
     pub quantile: f64,
@@ -99,9 +106,23 @@ impl Default for PlayoutConfig {
             extrapolation: 0.0,
             period: 1.0 / 60.0,
             history: u32::MAX,
+            long_stall: u32::MAX,
+            acked_after: Duration::ZERO,
             quantile: 0.98,
             max_speed: 0.05,
         }
+    }
+}
+
+impl PlayoutConfig {
+    /// The shortest and the longest delay in seconds: a tick, and the history.
+    pub fn delay_bounds(&self) -> (f64, f64) {
+        (self.period, self.longest_delay(self.period))
+    }
+
+    /// The longest delay in seconds, if a tick has this length.
+    fn longest_delay(&self, period: f64) -> f64 {
+        f64::from(self.history.saturating_sub(MARGIN)) * period
     }
 }
 
@@ -110,12 +131,16 @@ impl Default for PlayoutConfig {
 struct Stall {
     /// The last tick before it, and when it arrived.
     before: (u32, Instant),
+    /// How many seconds later ticks usually arrived than that one.
+    typical: f64,
     /// When its first tick arrived.
     end: Instant,
     /// Seconds, beside what ticks explain.
     length: f64,
     /// Whether another one had ended shortly before.
     is_repeated: bool,
+    /// Whether this program itself stood still.
+    is_own: bool,
 }
 
 /// A client's interpolation clock.
@@ -138,7 +163,7 @@ pub struct Playout {
     /// The stall whose ticks are arriving.
     stall: Option<Stall>,
     stalled_at: Option<Instant>,
-    /// The last tick before a stall of a quarter of the history or more, and the first one after it.
+    /// The last tick before a long stall, and the first one after it.
     stalled: (u32, u32),
     /// Whether it catches up after a stall.
     hurries: bool,
@@ -203,9 +228,12 @@ impl Playout {
             Some((newest, _)) => tick - lost.min(tick - newest - 1),
             None => tick,
         };
-        let stalled = self.note_stall((first, tick), now);
         let silence = now.since(self.newest_at).as_secs_f64();
-        if silence > PAUSE && f64::from(tick.saturating_sub(self.newest)) * self.period < silence / 2.0 {
+        let late = self.lateness((self.newest, self.newest_at), (tick, now));
+        let stalled = self.note_stall((first, tick), now);
+        let is_own = self.stall.is_some_and(|stall| stall.is_own);
+        let jitter = BEYOND_JITTER * (self.late - self.typical);
+        if silence > PAUSE && late > jitter.max(silence / 2.0) && !is_own {
             // The server stood still: its ticks have another schedule from now on.
             self.arrivals.clear();
         } else if tick - first < MAX_LOST {
@@ -214,7 +242,9 @@ impl Playout {
             self.failed = tick;
         }
         self.arrivals.push_back((tick, now));
-        self.settle_stall(now);
+        if self.stall.is_some_and(|stall| now.since(stall.end).as_secs_f64() >= STALL_SETTLES) {
+            self.settle_stall();
+        }
         let is_old = |front: &(u32, Instant)| now.since(front.1).as_secs_f64() > KEPT_SECONDS;
         while self.arrivals.len() > KEPT
             || self.arrivals.len() > MIN_ARRIVALS && self.arrivals.front().is_some_and(is_old)
@@ -244,9 +274,10 @@ impl Playout {
         let is_own = self.shown.is_some_and(|(_, at)| now.since(at).as_secs_f64() > length / 2.0);
         let is_near = |other: Instant| now.since(other).as_secs_f64() < STALLS_APART;
         let is_repeated = !is_own && self.stalled_at.replace(now).is_some_and(is_near);
-        self.stall = Some(Stall { before, end: now, length, is_repeated });
+        let typical = self.typical;
+        self.stall = Some(Stall { before, typical, end: now, length, is_repeated, is_own });
         let ticks = (now.since(self.newest_at).as_secs_f64() / self.period) as u32;
-        if ticks >= self.config.history / 4 {
+        if ticks >= self.config.long_stall {
             let is_within = self.newest <= self.stalled_ticks().1;
             self.stalled.0 = if is_within { self.stalled.0 } else { self.newest };
             self.stalled.1 = self.newest.saturating_add(ticks);
@@ -255,12 +286,8 @@ impl Playout {
     }
 
     /// Once the ticks of a stall have arrived, puts arrivals where they would be without it.
-    fn settle_stall(&mut self, now: Instant) {
-        let Some(stall) = self.stall.filter(|stall| now.since(stall.end).as_secs_f64() >= STALL_SETTLES)
-        else {
-            return;
-        };
-        self.stall = None;
+    fn settle_stall(&mut self) {
+        let Some(stall) = self.stall.take() else { return };
         self.hurries = true;
         if stall.is_repeated {
             return;
@@ -271,7 +298,9 @@ impl Playout {
             let count = arrivals.len().max(1) as f64;
             arrivals.map(|arrival| self.lateness(stall.before, *arrival)).sum::<f64>() / count
         };
-        let after = mean(&mut self.arrivals.iter().skip(first).rev().take(MIN_ARRIVALS));
+        // All that this program held back arrived at once: only the newest tick may be in time.
+        let settled = if stall.is_own { 1 } else { MIN_ARRIVALS };
+        let after = mean(&mut self.arrivals.iter().skip(first).rev().take(settled));
         if after > stall.length / 2.0 {
             let shift = after - mean(&mut self.arrivals.iter().take(first).rev().take(4 * MIN_ARRIVALS));
             let shift = Duration::from_secs_f64(shift.max(0.0));
@@ -280,8 +309,15 @@ impl Playout {
             let last = before.saturating_add((stall.length / self.period).ceil() as u32);
             for (tick, arrived) in self.arrivals.iter_mut().skip(first).take_while(|(tick, _)| *tick <= last)
             {
-                let expected = at + Duration::from_secs_f64(f64::from(*tick - before) * self.period);
+                let usual = f64::from(*tick - before) * self.period + stall.typical;
+                let expected = at + Duration::from_secs_f64(usual.max(0.0));
                 *arrived = (*arrived).min(expected);
+            }
+            if stall.is_own && stall.length > PAUSE {
+                // So many ticks that arrived together would replace all that is known of the jitter.
+                let held = self.arrivals.partition_point(|(tick, _)| *tick <= last);
+                self.arrivals.drain(first..held.saturating_sub(1).max(first));
+                self.failed = self.arrivals.get(first).map_or(self.failed, |(tick, _)| *tick);
             }
         }
     }
@@ -302,14 +338,20 @@ impl Playout {
             (ticks, times) = (ticks + tick, times + time);
         }
         let (tick_mean, time_mean) = (ticks / count, times / count);
-        let (mut square, mut product) = (0.0, 0.0);
+        let (mut square, mut product, mut time_square) = (0.0, 0.0, 0.0);
         for (tick, time) in self.arrivals.iter().map(place) {
             square += (tick - tick_mean) * (tick - tick_mean);
             product += (tick - tick_mean) * (time - time_mean);
+            time_square += (time - time_mean) * (time - time_mean);
         }
         let span = self.arrivals.front().map_or(0.0, |(_, at)| anchor.1.since(*at).as_secs_f64());
-        if self.arrivals.len() >= MIN_ARRIVALS && span >= MIN_SPAN && square > 0.0 {
-            self.period = (product / square).clamp(MIN_PERIOD, MAX_PERIOD);
+        let is_typical = self.stall.is_none() && self.arrivals.len() >= MIN_ARRIVALS;
+        if is_typical && span >= MIN_SPAN && square > 0.0 {
+            let slope = product / square;
+            let residual = (time_square - slope * product).max(0.0) / (count - 2.0);
+            if (residual / square).sqrt() <= MAX_PERIOD_ERROR * slope.abs() {
+                self.period = slope.clamp(MIN_PERIOD, MAX_PERIOD);
+            }
         }
         let mut lateness: Vec<f64> =
             self.arrivals.iter().map(place).map(|(tick, time)| time - tick * self.period).collect();
@@ -324,6 +366,11 @@ impl Playout {
     pub fn advance(&mut self, now: Instant) -> Option<f64> {
         if self.arrivals.is_empty() {
             return self.shown.map(|(tick, _)| tick);
+        }
+        if self.stall.is_some_and(|stall| stall.is_own) {
+            // All that was held back is here.
+            self.settle_stall();
+            self.measure();
         }
         let target = self.target(now);
         let Some((before, at)) = self.shown else {
@@ -394,8 +441,7 @@ impl Playout {
 
     fn wanted_delay(&self) -> f64 {
         let delay = self.config.delay.unwrap_or(self.late - self.typical + self.period);
-        let most = f64::from(self.config.history.saturating_sub(MARGIN)) * self.period;
-        delay.min(most).max(self.period)
+        delay.min(self.config.longest_delay(self.period)).max(self.period)
     }
 
     /// Seconds from an arrival with typical lateness to its display. Before anything was shown, the configured delay.
@@ -406,12 +452,11 @@ impl Playout {
         self.wanted_delay() + (self.target(at) - tick) * self.period
     }
 
-    /// The last tick before a long stall, and the tick until which the server may not have known that it was over. What has no
-    /// state between them may have moved, because the server sends states of at most half the history before it waits for acks, of which
-    /// some were on their way before the stall.
+    /// The last tick before a long stall, and the tick until which the server may have waited for acks. What has no state
+    /// between them may have moved.
     pub fn stalled_ticks(&self) -> (u32, u32) {
         let (before, after) = self.stalled;
-        (before, after.saturating_add((STALL_KNOWN_AFTER / self.period) as u32))
+        (before, after.saturating_add((self.config.acked_after.as_secs_f64() / self.period) as u32))
     }
 
     /// Seconds of a tick.

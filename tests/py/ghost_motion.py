@@ -5,12 +5,11 @@ It shares no code with Tickwire; see ``ghost_standard_coded.py``.
 
 from __future__ import annotations
 
-from math import isqrt
-
+import numpy as np
 from ghost_standard import Property, Word
 
-ONE = 1 << 30
-Quaternion = tuple[int, ...]
+F = np.float32
+Quaternion = tuple[np.float32, ...]
 
 
 class Motion:
@@ -67,21 +66,20 @@ def off(word: Word, value: int, other: int) -> int:
 def on(word: Word, values: list[int], ages: tuple[int, int]) -> int:
     if not moves(word):
         return values[0]
-    steps = [16 * off(word, value, values[0]) for value in values]
-    value = values[0] + (track(steps, ages, 16) + 8) // 16
+    steps = [F(off(word, value, values[0])) for value in values]
+    value = values[0] + nearest(track(steps, F(ages[1]) / F(ages[0]), F(1), bends=True))
     return value % (word.last + 1) if word.metric == "circle" else max(0, min(word.last, value))
 
 
-def nearest(product: int, by: int) -> int:
-    return (product + by // 2) // by
+def nearest(number: np.float32) -> int:
+    return int(np.floor(float(number) + 0.5))
 
 
-def track(were: list[int], ages: tuple[int, int], tolerance: int) -> int:
+def track(were: list[np.float32], ahead: np.float32, tolerance: np.float32, *, bends: bool) -> np.float32:
     """Where a number goes on to from the newest state, by how far from there it was that many states ago."""
-    (past, ahead), states = ages, len(were) - 1
-    low = high = line = 0
+    states, line, low, high = len(were) - 1, 0, F(0), F(0)
     for i in range(1, states + 1):
-        part = 27_720 // i
+        part = F(1) / F(i)
         least, most = (-were[i] - tolerance) * part, (-were[i] + tolerance) * part
         if line:
             least, most = max(low, least), min(high, most)
@@ -89,106 +87,113 @@ def track(were: list[int], ages: tuple[int, int], tolerance: int) -> int:
             break
         low, high, line = least, most, i
     if line == 12:
-        return fit(were, past, ahead, bends=False)
+        return fit(were, ahead, bends=False)
     if line < states:
-        bent = 0
-        for n in range(3, states // 2 + 1):
-            slope, bend = n * (were[2 * n] - 4 * were[n]), were[2 * n] - 2 * were[n]
-            misses = [2 * n * n * were[i] + i * slope - i * i * bend for i in range(1, 2 * n)]
-            if max(map(abs, misses)) > 2 * n * n * tolerance:
-                break
-            bent = 2 * n
+        bent = bend_of(were, tolerance) if bends else 0
         if bent > line + 2:
-            return fit(were[: bent + 1], past, ahead, bends=True)
-        steps = max(1, min(2, ahead // past))
+            return fit(were[: bent + 1], ahead, bends=True)
+        steps = 1 if ahead < 2 else 2
         if line < steps <= states:
-            return nearest(-were[steps] * ahead, steps * past)
-    return nearest((low + high) * ahead, 2 * 27_720 * past) if line else 0
+            return -were[steps] * ahead * (F(1) / F(steps))
+    return (low + high) * ahead * F(0.5) if line else F(0)
 
 
-def fit(were: list[int], past: int, ahead: int, *, bends: bool) -> int:
-    last = len(were) - 1
-    count, to = last + 1, last * past + 2 * ahead
-    one, four = count**2 - 1, count**2 - 4
-    at = [last - 2 * i for i in range(count)]
-    a = sum(were)
-    b = sum(u * was for u, was in zip(at, were, strict=True))
-    c = sum((3 * u * u - one) * was for u, was in zip(at, were, strict=True))
-    product = 4 * one * four * past**2 * a + 12 * four * past * to * b
-    if bends:
-        product += 5 * (3 * to * to - one * past**2) * c
-    return nearest(product, 4 * count * one * four * past**2)
+def bend_of(were: list[np.float32], tolerance: np.float32) -> int:
+    """How many states in front of the newest lie on a parabola with it."""
+    bent, states = 0, len(were) - 1
+    if states < 6 or abs(were[3] - F(3) * (were[2] - were[1])) > F(7) * tolerance:
+        return 0
+    for n in range(3, states // 2 + 1):
+        part = F(0.5) * (F(1) / F(n))
+        slope, bend = (
+            (F(4) * were[n] - were[2 * n]) * part,
+            (were[2 * n] - F(2) * were[n]) * part * part * F(2),
+        )
+        misses = [were[i] - F(i) * (slope + F(i) * bend) for i in range(1, 2 * n)]
+        if max(map(abs, misses)) > tolerance:
+            break
+        bent = 2 * n
+    return bent
+
+
+def fit(were: list[np.float32], ahead: np.float32, *, bends: bool) -> np.float32:
+    count = F(len(were))
+    to = count - F(1) + F(2) * ahead
+    one, four = count * count - F(1), count * count - F(4)
+    a = b = c = F(0)
+    for i, was in enumerate(were):
+        at = count - F(1) - F(2) * F(i)
+        a, b, c = a + was, b + at * was, c + (F(3) * at * at - one) * was
+    bend = F(1.25) * (F(3) * to * to - one) * c / four if bends else F(0)
+    return (a + (F(3) * to * b + bend) / one) / count
 
 
 def largest(of: Quaternion) -> int:
     return max(range(4), key=lambda at: (abs(of[at]), -at))
 
 
-def times(a: int, b: int) -> int:
-    return a * b >> 30
+def product(left: Quaternion, right: Quaternion) -> Quaternion:
+    (a, b, c, d), (e, f, g, h) = left, right
+    return (
+        a * h + b * g - c * f + d * e,
+        b * h - a * g + c * e + d * f,
+        a * f - b * e + c * h + d * g,
+        d * h - a * e - b * f - c * g,
+    )
 
 
 class Reach:
-    """Quaternions in 2^-30 for a place and three levels from -reach to reach."""
+    """Quaternions for a place and three levels from -reach to reach."""
 
     def __init__(self, reach: int) -> None:
         self.reach = reach
-        self.level = isqrt((1 << 92) // (2 * reach**2))
-        self.one = isqrt(2 * reach**2 << 32)
+        self.one = F(np.sqrt(2)) * F(reach)
+        self.level = F(1) / self.one
 
     def quaternion(self, words: tuple[int, ...]) -> Quaternion:
-        numbers = [(word - self.reach) * self.level >> 16 for word in words[1:]]
-        left = max(0, (1 << 60) - sum(number**2 for number in numbers))
-        numbers.insert(words[0], isqrt(left))
+        a, b, c = numbers = [F(word - self.reach) * self.level for word in words[1:]]
+        left = F(1) - a * a - b * b - c * c
+        numbers.insert(words[0], np.sqrt(max(F(0), left)))
         return tuple(numbers)
 
     def levels(self, of: Quaternion, place: int) -> list[int]:
-        sign = -1 if of[place] < 0 else 1
-        others = [number for at, number in enumerate(of) if at != place]
-        steps = [(sign * number * self.one + (1 << 45)) >> 46 for number in others]
+        one = -self.one if of[place] < 0 else self.one
+        steps = [nearest(one * number) for at, number in enumerate(of) if at != place]
         return [max(-self.reach, min(self.reach, step)) + self.reach for step in steps]
 
     def on(self, rows: list[tuple[int, ...]], ages: tuple[int, int]) -> Quaternion | None:
         newest, *older = [self.quaternion(row) for row in rows]
-        vectors = [(0, 0, 0)]
+        vectors = [(F(0), F(0), F(0))]
         for state in older:
             vector = between(state, newest)
             if vector is None:
                 break
             vectors.append(vector)
-        to = [track([vector[at] for vector in vectors], ages, self.level >> 16) for at in range(3)]
-        return turned(newest, to) if any(to) else None
+        ahead = F(ages[1]) / F(ages[0])
+        to = [track([vector[at] for vector in vectors], ahead, self.level, bends=False) for at in range(3)]
+        square = sum((part * part for part in to), F(0))
+        if square < self.level * self.level / F(64) or square >= F(1.5):
+            return None
+        return product(turn(to, square), newest)
 
 
-def between(of: Quaternion, other: Quaternion) -> tuple[int, int, int] | None:
+def between(of: Quaternion, other: Quaternion) -> tuple[np.float32, np.float32, np.float32] | None:
     """The vector of half the turn from one rotation to another."""
-    cosine = sum(a * b for a, b in zip(of, other, strict=True)) >> 30
-    if abs(cosine) < ONE // 5 * 4:
+    x, y, z, cosine = product(of, (-other[0], -other[1], -other[2], other[3]))
+    if abs(cosine) < F(0.8):
         return None
-    (a, b, c, d), (e, f, g, h) = of, other
-    vector = (a * h - d * e + c * f - b * g, b * h - d * f + a * g - c * e, c * h - d * g + b * e - a * f)
-    square = max(0, ONE - times(cosine, cosine))
-    wider = ONE + square // 6 + times(square, square) * 3 // 40
-    x, y, z = (times((part >> 30) * (1 if cosine > 0 else -1), wider) for part in vector)
-    return x, y, z
+    square = F(1) - cosine * cosine
+    wider = F(1) + square * (F(1) / F(6) + square * (F(3) / F(40)))
+    wider = -wider if cosine < 0 else wider
+    return x * wider, y * wider, z * wider
 
 
-def turned(of: Quaternion, vector: list[int]) -> Quaternion | None:
-    if any(abs(part) > ONE // 2 * 3 for part in vector):
-        return None
-    square = sum(times(part, part) for part in vector)
-    if square > ONE // 2 * 3:
-        return None
-    fourth = times(square, square)
-    sixth = times(fourth, square)
-    h = ONE - square // 2 + fourth // 24 - sixth // 720 + times(fourth, fourth) // 40_320
-    sine = ONE - square // 6 + fourth // 120 - sixth // 5_040
-    e, f, g = (times(part, sine) for part in vector)
-    a, b, c, d = of
-    product = (
-        h * a + e * d + f * c - g * b,
-        h * b + f * d + g * a - e * c,
-        h * c + g * d + e * b - f * a,
-        h * d - e * a - f * b - g * c,
-    )
-    return tuple(part >> 30 for part in product)
+def turn(vector: list[np.float32], square: np.float32) -> Quaternion:
+    def series(*terms: int) -> np.float32:
+        total = F(0)
+        for term in reversed(terms):
+            total = F(1) / F(term) - square * total
+        return total
+
+    sine = series(1, 6, 120, 5_040)
+    return (*(part * sine for part in vector), F(1) - square * series(2, 24, 720, 40_320))

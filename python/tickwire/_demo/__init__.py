@@ -13,6 +13,7 @@ from tickwire._demo.display import open_display
 from tickwire._demo.game import TICK_RATE
 from tickwire._demo.match import Match, open_match
 from tickwire._demo.options import Options
+from tickwire._interrupts import INTERRUPTED
 
 
 def run(options: Options) -> int:
@@ -30,7 +31,7 @@ def run(options: Options) -> int:
         return 1
     except KeyboardInterrupt:
         print("tickwire demo: interrupted.", file=sys.stderr)
-        return 130
+        return INTERRUPTED
 
 
 def _introduce(options: Options, address: str) -> None:
@@ -57,10 +58,20 @@ def _judge(match: Match, options: Options) -> int:
             f"Bot {options.loader} loaded {options.world:g} MiB in {load.seconds:.1f} s while the "
             f"others played, and the hash is right. Its RTT meanwhile: {figures['load_rtt_ms']:.0f} ms."
         )
-    for fault in faults:
-        print(fault)
-    kept = "every reliable message arrived once and in order, both ways, and all bots see the server's world"
-    print("FAILED." if faults else f"OK: {kept}.")
+    for sentence in faults or match.unproven():
+        print(sentence)
+    print(_verdict(match))
     if options.json:
         print(json.dumps(figures))
-    return 1 if faults else 0
+    return 0 if figures["ok"] else 1
+
+
+def _verdict(match: Match) -> str:
+    if not match.is_decided:
+        return "UNDECIDED: more arrived until the end. Lower --loss, --latency, --clients or --world."
+    if match.faults():
+        return "FAILED."
+    if match.unproven():
+        return "UNDECIDED: play longer, with --seconds, so that both sides send something."
+    kept = "every reliable message arrived once and in order, both ways, and all bots see the server's world"
+    return f"OK: {kept}."

@@ -16,6 +16,8 @@ from tickwire._pace import paced
 CONNECT_SECONDS = 30.0
 DRAIN_SECONDS = 15.0
 """The seconds in which sent messages must arrive after play."""
+STALL_SECONDS = 5.0
+"""The match failed if nothing more arrived for this long; if something did, time was too short to tell."""
 
 Figures: TypeAlias = dict[str, "int | float | bool | None"]
 
@@ -39,6 +41,11 @@ class Match:
         self.played_ticks = 0
         self.rates: Figures = {}
         """The rates at the end of play, because later phases would distort them."""
+        self._progress: tuple[float, ...] = ()
+        self._progressed = 0.0
+        """When the progress last changed, in seconds of the phase."""
+        self.is_decided = True
+        """Whether the faults would not have ended by waiting longer."""
 
     def play(self) -> Iterator[Phase]:
         """Runs the match. Yields the phase after each tick."""
@@ -67,9 +74,17 @@ class Match:
                 return Phase.END
             case Phase.PLAY if seconds >= self.options.seconds:
                 return Phase.DRAIN
-            case Phase.DRAIN if seconds >= DRAIN_SECONDS or not self.faults():
-                return Phase.END
+            case Phase.DRAIN:
+                return self._drained(seconds)
         return self.phase
+
+    def _drained(self, seconds: float) -> Phase:
+        faults = self.faults()
+        progress = (len(faults), self.load.fraction if self.load else 0.0, *self.reliable())
+        if progress != self._progress:
+            self._progress, self._progressed = progress, seconds
+        self.is_decided = not faults or seconds >= self._progressed + STALL_SECONDS
+        return Phase.END if self.is_decided or seconds >= DRAIN_SECONDS else Phase.DRAIN
 
     @property
     def load(self) -> Load | None:
@@ -115,13 +130,28 @@ class Match:
             "load_seconds": round(load.seconds, 2) if load else None,
             "load_intact": load.intact if load else None,
             "load_rtt_ms": round(fmean(load.rtts_ms), 2) if load and load.rtts_ms else None,
-            "ok": not self.faults(),
+            "ok": not self.faults() and not self.unproven(),
         }
 
     def faults(self) -> list[str]:
         """A sentence for each failed check."""
         truth = picture(self.server.endpoint.world)
         return [fault for bot in self.bots for fault in self._faults(bot, truth)]
+
+    def unproven(self) -> list[str]:
+        """A sentence for each direction in which no reliable message was sent."""
+        ways = [way for bot in self.bots for way in self._ways(bot)]
+        return [f"No reliable message was sent {way}." for sender, _, way in ways if not sender.sent.count]
+
+    def _ways(self, bot: Bot) -> list[tuple[Link, Link, str]]:
+        """The sender and the receiver of a bot's two directions, and how sentences call the direction."""
+        here, there = bot.link, self.server.links.get(bot.number)
+        if there is None:
+            return []
+        return [
+            (here, there, f"from bot {bot.number} to the server"),
+            (there, here, f"from the server to bot {bot.number}"),
+        ]
 
     def _faults(self, bot: Bot, truth: list[tuple[float, ...]]) -> Iterator[str]:
         here, there = bot.link, self.server.links.get(bot.number)
@@ -140,14 +170,9 @@ class Match:
             error = f"didn't get the world: {bot.load.error}" if bot.load.error else ""
             wrong = "got a world with the wrong hash" if bot.load.intact is False else ""
             yield f"Bot {bot.number} {error or wrong or arrived}."
-        for sender, receiver, way in (
-            (here, there, f"from bot {bot.number} to the server"),
-            (there, here, f"from the server to bot {bot.number}"),
-        ):
+        for sender, receiver, way in self._ways(bot):
             sent, received = sender.sent, receiver.received
-            if not sent.count:
-                yield f"No reliable message was sent {way}: nothing is proven."
-            elif sent.count != received.count:
+            if sent.count != received.count:
                 yield f"Of {sent.count} reliable messages {way}, {received.count} arrived."
             elif sent != received:
                 yield f"Reliable messages {way} did not arrive as they were sent."

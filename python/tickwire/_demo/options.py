@@ -62,10 +62,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{flag}", type=check, default=value, metavar="N", help=f"{text} ({value:g})")
 
     number("clients", int, 1, MAX_PLAYERS, "how many bots play")
-    number("seconds", float, 0.1, 86_400, "how long they play")
+    number("seconds", float, 1, 86_400, "how long they play")
     number("latency", float, 0, 2_000, "milliseconds a packet takes, one way")
     number("jitter", float, 0, 2_000, "milliseconds a packet is early or late, up to the latency")
-    number("loss", float, 0, 100, "percent of packets lost")
+    number("loss", float, 0, 50, "percent of packets lost")
     number("duplicate", float, 0, 100, "percent of packets that arrive twice")
     number("reorder", float, 0, 100, "percent of packets held back, so that later ones overtake them")
     number("world", float, 0, 32, "MiB that the last bot loads before it plays, 0: nothing")

@@ -65,7 +65,7 @@ RELIABLE: Final[dict[str, object]] = {
     "ack_bytes": [1 << 1, 1 << 2, 1 << 3, 1 << 4],
     "short_ack": 1 << 5,
 }
-"""Bits of the reliable header's first byte."""
+"""Bits of the first byte of a packet's header, as in the C library ``reliable``."""
 
 PACKET: Final[dict[str, object]] = {"ack_length": 1 << 5, "skipped": 1 << 7}
 """Bits of the first byte of Tickwire's header, in addition to the bits in reliable's header."""

@@ -22,7 +22,7 @@ MOVED = "the room moves"
 """The text for players when their room moves to another machine."""
 
 LINGER = 1.0
-"""Seconds for delivering this text."""
+"""Seconds that a closing room's server has to deliver the text :data:`MOVED` to its players."""
 
 CLAIM_EVERY = 0.25
 """Seconds between two tries to claim a room whose last process died."""

@@ -6,6 +6,7 @@
 //! datagram a second later, at the latest, and when an endpoint closes.
 
 mod headers;
+mod keys;
 mod pcapng;
 
 use std::fs::File;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use headers::Way;
+pub use keys::{KeyFile, Secrets};
 
 use headers::{MAX_HEADER_BYTES, exported, ip_datagram};
 

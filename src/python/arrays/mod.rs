@@ -20,7 +20,7 @@ use crate::python::prelude::*;
 use super::columns;
 
 /// The program of a class made by `@tickwire.message`.
-pub(super) fn declared<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Schema>> {
+pub(super) fn declared<'py>(class: &Object<'py>) -> PyResult<Bound<'py, Schema>> {
     let py = class.py();
     let own = class.cast::<PyType>().ok().and_then(|class| {
         class.getattr(intern!(py, "__dict__")).ok()?.get_item(intern!(py, "__tickwire_schema__")).ok()
@@ -34,7 +34,7 @@ pub(super) fn declared<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Sc
 }
 
 /// The program of a class that has rows.
-fn with_rows<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Schema>> {
+fn with_rows<'py>(class: &Object<'py>) -> PyResult<Bound<'py, Schema>> {
     let schema = declared(class)?;
     match schema.get().core.row_size() {
         0 => {
@@ -45,21 +45,21 @@ fn with_rows<'py>(class: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Schema>> {
 }
 
 #[pyfunction]
-pub(crate) fn dtype<'py>(class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn dtype<'py>(class_: &Object<'py>) -> PyResult<Object<'py>> {
     let schema = with_rows(class_)?;
     schema.get().rows.dtype(class_.py(), &schema.get().core, false)
 }
 
 #[pyfunction]
-pub(crate) fn row_format(class_: &Bound<'_, PyAny>) -> PyResult<String> {
+pub(crate) fn row_format(class_: &Object<'_>) -> PyResult<String> {
     Ok(with_rows(class_)?.get().core.row_format())
 }
 
 #[pyfunction]
 pub(crate) fn pack<'py>(
-    class_: &Bound<'py, PyAny>,
-    rows: &Bound<'py, PyAny>,
-    arena: Option<&Bound<'py, PyAny>>,
+    class_: &Object<'py>,
+    rows: &Object<'py>,
+    arena: Option<&Object<'py>>,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let schema = with_rows(class_)?;
     let rows = taken::take(&schema, rows, arena)?;
@@ -72,11 +72,7 @@ pub(crate) fn pack<'py>(
 }
 
 #[pyfunction]
-pub(crate) fn unpack<'py>(
-    class_: &Bound<'py, PyAny>,
-    data: &[u8],
-    count: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn unpack<'py>(class_: &Object<'py>, data: &[u8], count: &Object<'py>) -> PyResult<Object<'py>> {
     let schema = with_rows(class_)?;
     let core = &schema.get().core;
     let count = bounded("count", count, 0, taken::MAX_BYTES / core.row_size())?;
@@ -90,7 +86,7 @@ pub(crate) fn unpack<'py>(
 }
 
 #[pyfunction]
-pub(crate) fn arena<'py>(rows: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyMemoryView>> {
+pub(crate) fn arena<'py>(rows: &Object<'py>) -> PyResult<Bound<'py, PyMemoryView>> {
     let py = rows.py();
     let mut at = rows.clone();
     // An array's base is the object it is a view of; a memoryview's `obj` is its source.
@@ -117,6 +113,6 @@ pub(super) fn received_rows<'py>(
     rows: Vec<u8>,
     count: usize,
     arena: Vec<u8>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Object<'py>> {
     rows::array(schema, rows, count, arena)
 }

@@ -52,7 +52,7 @@ impl Rows {
     }
 
     /// The value of a column in a row.
-    fn cell<'py>(&self, py: Python<'py>, which: Which, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    fn cell<'py>(&self, py: Python<'py>, which: Which, row: usize) -> PyResult<Object<'py>> {
         let Received { rows, stride, arena, .. } = &*self.received;
         let at = row * stride;
         match which {
@@ -86,12 +86,7 @@ impl Rows {
         }
     }
 
-    fn row<'py>(
-        &self,
-        py: Python<'py>,
-        columns: &[(String, Which)],
-        row: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn row<'py>(&self, py: Python<'py>, columns: &[(String, Which)], row: usize) -> PyResult<Object<'py>> {
         static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let class = CLASS
             .get_or_try_init(py, || py.import("tickwire._rows")?.getattr("Row").map(Bound::unbind))?
@@ -104,7 +99,7 @@ impl Rows {
     }
 
     /// A view of a column of plain numbers.
-    fn numbers<'py>(&self, py: Python<'py>, which: Which) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn numbers<'py>(&self, py: Python<'py>, which: Which) -> PyResult<Option<Object<'py>>> {
         let (code, offset, size) = match which {
             Which::Head(i) => (HEAD[i].code, HEAD[i].offset, size_of_code(HEAD[i].code)),
             Which::Field(i) => {
@@ -127,7 +122,7 @@ impl Rows {
         Ok(Some(view(py, self.received.clone(), layout)?.into_any()))
     }
 
-    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Object<'py>> {
         let columns = self.columns();
         let Some((_, which)) = columns.iter().find(|(column, _)| column == name) else {
             let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
@@ -153,14 +148,14 @@ impl Rows {
         __len__: usize = self.received.count;
     }
 
-    fn __getitem__<'py>(&self, key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn __getitem__<'py>(&self, key: &Object<'py>) -> PyResult<Object<'py>> {
         let py = key.py();
         let count = self.received.count;
         if let Ok(name) = key.cast::<PyString>() {
             return self.column(py, name.to_str()?);
         }
         let columns = self.columns();
-        let row = |row: Bound<'py, PyAny>| self.row(py, &columns, row.extract()?);
+        let row = |row: Object<'py>| self.row(py, &columns, row.extract()?);
         // A range knows what an index or a slice stands for.
         match PyRange::new(py, 0, count as isize)?.get_item(key) {
             Ok(found) if found.is_instance_of::<PyRange>() => {
@@ -177,7 +172,7 @@ impl Rows {
         }
     }
 
-    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+    fn __iter__<'py>(slf: &Bound<'py, Self>) -> PyResult<Object<'py>> {
         let py = slf.py();
         let rows = PyRange::new(py, 0, slf.get().received.count as isize)?;
         let map = py.import(intern!(py, "builtins"))?.getattr(intern!(py, "map"))?;
@@ -218,7 +213,7 @@ impl Received {
     pub(in crate::python) fn array<'py>(
         this: &Arc<Self>,
         schema: &Bound<'py, Schema>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let py = schema.py();
         // Looked up once: importing a loaded module takes longer than making an array.
         static NDARRAY: PyOnceLock<Option<Py<PyAny>>> = PyOnceLock::new();
@@ -240,7 +235,7 @@ pub(super) fn array<'py>(
     rows: Vec<u8>,
     count: usize,
     arena: Vec<u8>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Object<'py>> {
     let core = &schema.get().core;
     let (format, stride) = (schema.get().rows.format(core, false), core.row_size());
     let received = Received { rows, stride, count, format, arena: Arc::new(arena), headed: false };

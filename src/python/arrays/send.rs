@@ -16,7 +16,7 @@ enum PerRow {
 
 impl PerRow {
     /// An argument: an int, or a buffer of uint32.
-    fn new(name: &str, given: &Bound<'_, PyAny>, count: usize) -> PyResult<Self> {
+    fn new(name: &str, given: &Object<'_>, count: usize) -> PyResult<Self> {
         if given.is_instance_of::<PyInt>() {
             return Ok(PerRow::One(bounded(name, given, 0, u32::MAX)?));
         }
@@ -46,7 +46,7 @@ pub(crate) struct Batch {
 #[pymethods]
 impl Batch {
     #[new]
-    fn new(class_: Bound<'_, PyAny>, rows: Py<PyAny>, arena: Option<Py<PyAny>>) -> PyResult<Self> {
+    fn new(class_: Object<'_>, rows: Py<PyAny>, arena: Option<Py<PyAny>>) -> PyResult<Self> {
         with_rows(&class_)?;
         Ok(Batch { class: class_.unbind(), rows, arena })
     }
@@ -83,7 +83,7 @@ impl Rows {
         let channel = protocol.channel(channel, Some(message_type))?;
         let rows = taken::take(&schema, rows.bind(batch.py()), arena.as_ref().map(|it| it.bind(batch.py())))?;
         let count = rows.count();
-        let per_row = |name, given: Option<&Bound<'_, PyAny>>| {
+        let per_row = |name, given: Option<&Object<'_>>| {
             given.map_or(Ok(PerRow::One(0)), |given| PerRow::new(name, given, count))
         };
         let (key, tag) = (per_row("key", key)?, per_row("tag", tag)?);
@@ -155,7 +155,7 @@ pub(in crate::python) struct Recipients(pub(in crate::python) Vec<Option<endpoin
 impl Recipients {
     /// A buffer of uint64, as the `client` column has them, or an iterable of handles; `own` gives the core's handle.
     pub(in crate::python) fn new(
-        given: &Bound<'_, PyAny>,
+        given: &Object<'_>,
         own: impl Fn(&ClientHandle) -> Option<endpoint::PeerHandle>,
     ) -> PyResult<Self> {
         if let Ok(raw) = Raw::get(given, ffi::PyBUF_FULL_RO)
@@ -167,7 +167,7 @@ impl Recipients {
             let handles = numbers.into_iter().map(|number| Some(endpoint::PeerHandle::from_number(number)));
             return Ok(Recipients(handles.collect()));
         }
-        let wrong = |what: &Bound<'_, PyAny>| {
+        let wrong = |what: &Object<'_>| {
             let class = class_name(what);
             PyTypeError::new_err(format!(
                 "clients must be ClientHandles, or a buffer of uint64 like the client column of rows, not {class}"

@@ -12,8 +12,8 @@ pub(super) const MAX_BYTES: usize = 1 << 31;
 /// Copies rows of a class and their arena.
 pub(super) fn take(
     schema: &Bound<'_, Schema>,
-    rows: &Bound<'_, PyAny>,
-    arena: Option<&Bound<'_, PyAny>>,
+    rows: &Object<'_>,
+    arena: Option<&Object<'_>>,
 ) -> PyResult<Rows> {
     let py = rows.py();
     let (raw, count) = rows_of(schema, rows)?;
@@ -44,7 +44,7 @@ pub(super) fn take(
 }
 
 /// The buffer of rows, and their number.
-fn rows_of(schema: &Bound<'_, Schema>, rows: &Bound<'_, PyAny>) -> PyResult<(Raw, usize)> {
+fn rows_of(schema: &Bound<'_, Schema>, rows: &Object<'_>) -> PyResult<(Raw, usize)> {
     let py = rows.py();
     let (name, core) = (schema.get().name(), &schema.get().core);
     let (raw, count) = if let Ok(dtype) = rows.getattr(intern!(py, "dtype")) {
@@ -76,7 +76,7 @@ fn rows_of(schema: &Bound<'_, Schema>, rows: &Bound<'_, PyAny>) -> PyResult<(Raw
 }
 
 /// Refuses an array whose items are neither bytes nor of a type that the class's lists hold.
-fn check_arena(schema: &Schema, arena: &Bound<'_, PyAny>) -> PyResult<()> {
+fn check_arena(schema: &Schema, arena: &Object<'_>) -> PyResult<()> {
     let py = arena.py();
     let Some(dtype) = arena.getattr_opt(intern!(py, "dtype"))? else { return Ok(()) };
     let Some(kind) = dtype.getattr_opt(intern!(py, "kind"))? else { return Ok(()) };

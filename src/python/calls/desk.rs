@@ -130,7 +130,7 @@ impl Desk {
     }
 
     /// Ends the request that this reply answers.
-    pub(super) fn answer(&self, peer: PeerHandle, role: Role, reply: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(super) fn answer(&self, peer: PeerHandle, role: Role, reply: &Object<'_>) -> PyResult<()> {
         let py = reply.py();
         let number: u16 = reply.getattr(intern!(py, "request"))?.extract()?;
         let call = if let Role::Reply(call) = role { Some(call) } else { None };
@@ -148,11 +148,7 @@ impl Desk {
     }
 
     /// Ends a request whose connection ended, for this reason or by this side's close.
-    pub(super) fn fail_ended(
-        &self,
-        request: &Bound<'_, PyAny>,
-        reason: Option<DisconnectReason>,
-    ) -> PyResult<()> {
+    pub(super) fn fail_ended(&self, request: &Object<'_>, reason: Option<DisconnectReason>) -> PyResult<()> {
         if is_done(request) {
             return Ok(());
         }
@@ -175,7 +171,7 @@ impl Desk {
         peer: PeerHandle,
         place: u16,
         now: Instant,
-    ) -> PyResult<(Option<u16>, Bound<'py, PyAny>)> {
+    ) -> PyResult<(Option<u16>, Object<'py>)> {
         let request = request_class(py)?.call1((self.declared(place).name.as_str(),))?;
         self.make_room(py, peer);
         let begun = lock(&self.core).begin_request(peer, place, now, request.clone().unbind());
@@ -217,6 +213,6 @@ impl FirstError {
 }
 
 /// Whether a request has ended, or was cancelled.
-pub(super) fn is_done(request: &Bound<'_, PyAny>) -> bool {
+pub(super) fn is_done(request: &Object<'_>) -> bool {
     request.getattr(intern!(request.py(), "done")).and_then(|done| done.is_truthy()).unwrap_or(true)
 }

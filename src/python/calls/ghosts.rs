@@ -11,7 +11,7 @@ use crate::python::ghosts::Found;
 /// The ghosts among a call's arguments, where the call runs.
 pub(super) enum Ghosts<'py> {
     /// All ghosts are here, in the order of the parameters.
-    Here(Vec<Bound<'py, PyAny>>),
+    Here(Vec<Object<'py>>),
     /// A ghost isn't here, or isn't the caller's.
     Missing(Outcome),
     /// A ghost hasn't arrived yet.
@@ -24,7 +24,7 @@ impl Desk {
         &self,
         declared: &Declared,
         peer: PeerHandle,
-        message: &Bound<'py, PyAny>,
+        message: &Object<'py>,
     ) -> PyResult<Ghosts<'py>> {
         let py = message.py();
         let mut found = Vec::new();

@@ -17,7 +17,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    pub(super) fn to_python(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    pub(super) fn to_python(self, py: Python<'_>) -> PyResult<Object<'_>> {
         static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
         CLASS.import(py, "tickwire._requests", "Outcome")?.getattr(match self {
             Outcome::Failed => "FAILED",

@@ -16,7 +16,7 @@ impl Drop for Running<'_> {
 
 impl Desk {
     /// Registers the function that runs a call.
-    pub(in crate::python) fn implement(&self, place: u16, function: &Bound<'_, PyAny>) {
+    pub(in crate::python) fn implement(&self, place: u16, function: &Object<'_>) {
         let before =
             core::mem::replace(&mut lock(&self.handlers)[usize::from(place)], function.clone().unbind());
         drop(before);
@@ -76,7 +76,8 @@ impl Desk {
                 },
             };
             if let Some(outcome) = outcome {
-                return self.leave_out(py, declared, &arrived, request, outcome);
+                lock(&self.core).leave_out(outcome == Outcome::Refused);
+                return self.refuse(py, &arrived, request, outcome);
             }
         }
         let given = self.given(declared, client.as_ref(), &message)?;
@@ -95,33 +96,12 @@ impl Desk {
         self.refuse(py, &arrived, request, Outcome::Failed)
     }
 
-    /// Drops a call for this reason.
-    fn leave_out(
-        &self,
-        py: Python<'_>,
-        declared: &Declared,
-        arrived: &Arrived,
-        request: Option<u16>,
-        outcome: Outcome,
-    ) -> PyResult<()> {
-        let ends = lock(&self.core).leave_out(arrived.call, outcome == Outcome::Refused);
-        let Some(why) = ends else { return self.refuse(py, arrived, request, outcome) };
-        self.discard_calls(arrived.peer);
-        let why = format!("{}: {why}", declared.name);
-        let Some(shared) = self.state.upgrade() else { return Ok(()) };
-        let mut state = shared.lock()?;
-        if let Some((session, driver)) = state.carrier.parts() {
-            driver.transmit(|now, out| session.change().refuse_message(now, arrived.peer, &why, out));
-        }
-        Ok(())
-    }
-
     /// The arguments of the function: positional and by keyword.
     fn given<'py>(
         &self,
         declared: &Declared,
-        client: Option<&Bound<'py, PyAny>>,
-        message: &Bound<'py, PyAny>,
+        client: Option<&Object<'py>>,
+        message: &Object<'py>,
     ) -> PyResult<(Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>)> {
         let py = message.py();
         let mut values = Vec::with_capacity(declared.positional.len() + 1);
@@ -164,7 +144,7 @@ impl Desk {
         &self,
         class: Option<&Py<PyType>>,
         (call, peer, request): (u16, PeerHandle, Option<u16>),
-        value: Bound<'py, PyAny>,
+        value: Object<'py>,
     ) -> PyResult<()> {
         let py = value.py();
         let (Some(request), Some(class)) = (request, class) else { return Ok(()) };
@@ -184,13 +164,7 @@ impl Desk {
     }
 
     /// Logs the traceback of a call that raised, at most once a second.
-    fn log_failure(
-        &self,
-        py: Python<'_>,
-        declared: &Declared,
-        client: Option<&Bound<'_, PyAny>>,
-        error: &PyErr,
-    ) {
+    fn log_failure(&self, py: Python<'_>, declared: &Declared, client: Option<&Object<'_>>, error: &PyErr) {
         if !lock(&self.log_pace).is_due(std::time::Instant::now()) {
             return;
         }

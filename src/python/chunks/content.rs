@@ -28,7 +28,7 @@ enum Content {
 #[pymethods]
 impl Chunk {
     #[new]
-    fn new(data: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn new(data: &Object<'_>) -> PyResult<Self> {
         let py = data.py();
         // Only exact bytes are kept: others may change, and a subclass may run code when it is freed.
         if let Ok(bytes) = data.cast_exact::<PyBytes>() {
@@ -67,7 +67,7 @@ impl Chunk {
 
 impl Chunk {
     /// Reads the content to send: a chunk, or the data to make one of.
-    pub(in crate::python) fn given(data: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(in crate::python) fn given(data: &Object<'_>) -> PyResult<Self> {
         data.cast::<Chunk>().map_or_else(|_| Self::new(data), |chunk| Ok(chunk.get().clone()))
     }
 

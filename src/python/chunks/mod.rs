@@ -30,7 +30,7 @@ impl Endpoint {
         &self,
         peer: PeerHandle,
         client: Option<Py<ClientHandle>>,
-        data: &Bound<'_, PyAny>,
+        data: &Object<'_>,
         label: &str,
         burst: bool,
         ask_first: bool,

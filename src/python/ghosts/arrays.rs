@@ -18,11 +18,11 @@ impl GhostArrays {
         ghost_class: Py<PyAny> = self.0.class.clone_ref(py).into_any();
         capacity: u32 = self.0.properties.get().capacity();
         living: usize = self.0.living();
-        alive: PyResult<Bound<'py, PyAny>> = self.view(py, &self.0.alive, false, (c"?", None));
-        rows: PyResult<Bound<'py, PyAny>> = numbers(py, &self.0.alive_rows());
-        spawned: PyResult<Bound<'py, PyAny>> = numbers(py, &self.0.news().spawned);
-        changed: PyResult<Bound<'py, PyAny>> = numbers(py, &self.0.news().changed);
-        despawned: PyResult<Bound<'py, PyAny>> = numbers(py, &self.0.news().despawned);
+        alive: PyResult<Object<'py>> = self.view(py, self.0.alive(), false, (c"?", None));
+        rows: PyResult<Object<'py>> = numbers(py, &self.0.alive_rows());
+        spawned: PyResult<Object<'py>> = numbers(py, &self.0.news().spawned);
+        changed: PyResult<Object<'py>> = numbers(py, &self.0.news().changed);
+        despawned: PyResult<Object<'py>> = numbers(py, &self.0.news().despawned);
         __len__: usize = self.0.count();
     }
 
@@ -34,7 +34,7 @@ impl GhostArrays {
     }
 
     #[getter]
-    fn network_ids<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn network_ids<'py>(&self, py: Python<'py>) -> PyResult<Object<'py>> {
         let Some(column) = self.0.properties.get().number_column() else {
             let name = self.0.name();
             return Err(GhostError::new_err(format!(
@@ -45,12 +45,12 @@ impl GhostArrays {
     }
 
     #[getter]
-    fn owners<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let format = if self.0.owners.size() == size_of::<u64>() { c"Q" } else { c"?" };
-        self.view(py, &self.0.owners, false, (format, None))
+    fn owners<'py>(&self, py: Python<'py>) -> PyResult<Object<'py>> {
+        let format = if self.0.owners().size() == size_of::<u64>() { c"Q" } else { c"?" };
+        self.view(py, self.0.owners(), false, (format, None))
     }
 
-    fn ghost<'py>(&self, row: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Ghost>> {
+    fn ghost<'py>(&self, row: &Object<'py>) -> PyResult<Bound<'py, Ghost>> {
         let number = bounded("row", row, 0, self.capacity() - 1)?;
         if !self.0.is_alive(number) {
             refuse!(GhostError, "no {} lives in row {number}", self.0.name());
@@ -58,7 +58,7 @@ impl GhostArrays {
         self.0.object(row.py(), number)
     }
 
-    fn __getitem__<'py>(&self, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+    fn __getitem__<'py>(&self, name: &Bound<'py, PyString>) -> PyResult<Object<'py>> {
         let property = self.property(name)?;
         let py = name.py();
         let node = self.0.properties.get().core(property).field().node();
@@ -74,7 +74,7 @@ impl GhostArrays {
         records.call_method1(intern!(py, "reshape"), (self.0.count(),))
     }
 
-    fn __setitem__(&self, name: &Bound<'_, PyString>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __setitem__(&self, name: &Bound<'_, PyString>, value: &Object<'_>) -> PyResult<()> {
         let property = self.property(name)?;
         let py = name.py();
         if !self.0.is_servers() {
@@ -125,25 +125,25 @@ impl GhostArrays {
     fn view<'py>(
         &self,
         py: Python<'py>,
-        memory: &Arc<Memory>,
+        memory: &Arc<Cells>,
         writable: bool,
         format: (&'static CStr, Option<usize>),
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         cells(py, memory, self.0.count(), writable, format)
     }
 }
 
 /// Integers as an array, or as a memoryview without NumPy.
-pub(super) fn numbers<'py>(py: Python<'py>, numbers: &[u32]) -> PyResult<Bound<'py, PyAny>> {
-    let memory = Arc::new(Memory::new(size_of::<u32>(), numbers.len()));
+pub(super) fn numbers<'py>(py: Python<'py>, numbers: &[u32]) -> PyResult<Object<'py>> {
+    let memory = Arc::new(Cells::new(size_of::<u32>(), numbers.len()));
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
     memory.write(0, &bytes);
     cells(py, &memory, numbers.len(), true, (c"I", None))
 }
 
 /// Reads rows from a buffer of integers or an iterable.
-pub(super) fn rows_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
-    let row = |row: &Bound<'_, PyAny>| bounded("rows", row, 0, u32::MAX);
+pub(super) fn rows_of(given: &Object<'_>) -> PyResult<Vec<u32>> {
+    let row = |row: &Object<'_>| bounded("rows", row, 0, u32::MAX);
     if let Ok(one) = row(given) {
         return Ok(vec![one]);
     }

@@ -38,7 +38,7 @@ impl Callbacks {
 /// # Errors
 /// Naming the class and its method.
 pub(in crate::python) fn check_columns(
-    columns: &[Bound<'_, PyAny>],
+    columns: &[Object<'_>],
     classes: &[(Py<PyType>, Py<Properties>)],
     made: &[(usize, Py<PyType>)],
 ) -> PyResult<()> {

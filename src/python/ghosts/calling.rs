@@ -10,7 +10,7 @@ use super::callbacks::{CHANGED, DESPAWNED, LINKED, OWNED, SPAWNED};
 
 impl Callbacks {
     /// Calls the event's method, if the class has it.
-    fn call(self, event: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn call(self, event: &Object<'_>) -> PyResult<()> {
         let py = event.py();
         let has = |method: u8| self.0 & method != 0;
         if has(CHANGED)

@@ -14,19 +14,19 @@ pub(crate) struct ClientWorld {
 
 #[pymethods]
 impl ClientWorld {
-    fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    fn objects<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
         objects(&self.population, class_)
     }
 
-    fn mine<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Ghost>>> {
+    fn mine<'py>(&self, class_: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> {
         population::mine(&self.population, class_)
     }
 
-    fn others<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    fn others<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
         population::others(&self.population, class_)
     }
 
-    fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
+    fn arrays(&self, class_: &Object<'_>) -> PyResult<GhostArrays> {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
@@ -47,8 +47,8 @@ impl ClientWorld {
 
     fn ghost_of<'py>(
         &self,
-        class_: &Bound<'py, PyAny>,
-        number: &Bound<'py, PyAny>,
+        class_: &Object<'py>,
+        number: &Object<'py>,
     ) -> PyResult<Option<Bound<'py, Ghost>>> {
         Ok(match self.find(class_, number)? {
             Found::Here(ghost) => Some(ghost),
@@ -56,7 +56,7 @@ impl ClientWorld {
         })
     }
 
-    fn awaits(&self, class_: &Bound<'_, PyAny>, number: &Bound<'_, PyAny>) -> PyResult<bool> {
+    fn awaits(&self, class_: &Object<'_>, number: &Object<'_>) -> PyResult<bool> {
         Ok(matches!(self.find(class_, number)?, Found::Awaited))
     }
 
@@ -66,7 +66,13 @@ impl ClientWorld {
         Ok(view.clone())
     }
 
-    fn set_playout(&self, py: Python<'_>, delay: Option<f64>, extrapolation: f64, rest: f64) -> PyResult<()> {
+    fn set_playout(
+        &self,
+        py: Python<'_>,
+        #[number] delay: Option<f64>,
+        #[span(0.0, 10.0)] extrapolation: f64,
+        #[span(0.0, 10.0)] rest: f64,
+    ) -> PyResult<()> {
         let shared = self.state.upgrade().ok_or_else(|| closed_error("client"))?;
         if shared.lock()?.is_closed() {
             return Err(closed_error("client"));
@@ -74,7 +80,7 @@ impl ClientWorld {
         self.view.bind(py).get().set_playing(Playing { delay, extrapolation, rest })
     }
 
-    fn __contains__(&self, ghost: &Bound<'_, PyAny>) -> bool {
+    fn __contains__(&self, ghost: &Object<'_>) -> bool {
         ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
     }
 
@@ -105,7 +111,7 @@ impl ClientWorld {
         self.view.bind(py).get().delay()
     }
 
-    fn find<'py>(&self, class: &Bound<'py, PyAny>, number: &Bound<'py, PyAny>) -> PyResult<Found<'py>> {
+    fn find<'py>(&self, class: &Object<'py>, number: &Object<'py>) -> PyResult<Found<'py>> {
         let rows = self.population.rows_of(class)?;
         let number = bounded("number", number, 0, u32::MAX)?;
         let Some(shared) = self.state.upgrade() else { return Ok(Found::Gone) };

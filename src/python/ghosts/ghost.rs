@@ -46,7 +46,7 @@ impl Ghost {
         slf: &Bound<'py, Self>,
         properties: &Properties,
         property: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let py = slf.py();
         let Live { rows, row } = {
             match &*lock(&slf.get().life) {
@@ -67,7 +67,7 @@ impl Ghost {
         slf: &Bound<'_, Self>,
         properties: &Properties,
         property: usize,
-        value: &Bound<'_, PyAny>,
+        value: &Object<'_>,
     ) -> PyResult<()> {
         let (mut old, mut live) = (None, None);
         match &mut *lock(&slf.get().life) {

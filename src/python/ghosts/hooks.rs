@@ -78,7 +78,7 @@ impl World {
         &self,
         kind: &str,
         rows: &Arc<GhostRows>,
-        hook: &Bound<'_, PyAny>,
+        hook: &Object<'_>,
         clients: &[Py<ClientHandle>],
         set: SetRows,
     ) -> PyResult<()> {
@@ -101,7 +101,7 @@ impl World {
         Ok(())
     }
 
-    fn ask_priority(&self, rows: &Arc<GhostRows>, hook: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn ask_priority(&self, rows: &Arc<GhostRows>, hook: &Object<'_>) -> PyResult<()> {
         let before = rows.count();
         let answer = exit::call(hook, (GhostArrays(rows.clone()),), None)?;
         if answer.is_none() {
@@ -125,7 +125,7 @@ impl World {
 fn masks(
     kind: &str,
     rows: &GhostRows,
-    answer: &Bound<'_, PyAny>,
+    answer: &Object<'_>,
     clients: usize,
     before: usize,
 ) -> PyResult<Vec<Vec<u8>>> {
@@ -150,7 +150,7 @@ fn masks(
         (0..lines as usize).map(|line| bytes[line * length..][..length].to_vec()).collect()
     } else {
         let each = answer.try_iter().map_err(|_| wrong(class_name(answer)))?;
-        let mask = |mask: PyResult<Bound<'_, PyAny>>| {
+        let mask = |mask: PyResult<Object<'_>>| {
             relevancy::mask(&mask?)
                 .map_err(|error| said_of(answer.py(), &error, &format!("the {kind} hook of {name}")))
         };

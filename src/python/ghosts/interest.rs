@@ -6,7 +6,7 @@ use crate::replication::Relevancy;
 
 #[pymethods]
 impl World {
-    fn set_relevancy(&self, class_: &Bound<'_, PyAny>, rule: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn set_relevancy(&self, class_: &Object<'_>, rule: &Object<'_>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         let (rule, hook) = relevancy::rule(rows.properties.get(), rule)?;
         let classes = self.publish(|it| Some(it.classes().clone()))?;
@@ -18,7 +18,7 @@ impl World {
         Ok(())
     }
 
-    fn set_priority(&self, class_: &Bound<'_, PyAny>, #[callable] hook: Option<Py<PyAny>>) -> PyResult<()> {
+    fn set_priority(&self, class_: &Object<'_>, #[callable] hook: Option<Py<PyAny>>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         self.set_hook(rows, |hooks| &mut hooks.priority, hook);
         Ok(())
@@ -26,7 +26,7 @@ impl World {
 
     fn set_condition_hook(
         &self,
-        class_: &Bound<'_, PyAny>,
+        class_: &Object<'_>,
         name: &str,
         #[callable] hook: Option<Py<PyAny>>,
     ) -> PyResult<()> {
@@ -39,9 +39,9 @@ impl World {
     fn set_condition(
         &self,
         client: &Bound<'_, ClientHandle>,
-        class_: &Bound<'_, PyAny>,
+        class_: &Object<'_>,
         name: &str,
-        rows: &Bound<'_, PyAny>,
+        rows: &Object<'_>,
     ) -> PyResult<bool> {
         let class = self.population.rows_of(class_)?;
         World::check_condition(class, name)?;
@@ -52,8 +52,8 @@ impl World {
     fn look_from(
         &self,
         client: &Bound<'_, ClientHandle>,
-        class_: &Bound<'_, PyAny>,
-        places: Option<&Bound<'_, PyAny>>,
+        class_: &Object<'_>,
+        places: Option<&Object<'_>>,
     ) -> PyResult<bool> {
         let rows = self.population.rows_of(class_)?;
         let places = places.map_or_else(|| Ok(Vec::new()), relevancy::places)?;
@@ -64,8 +64,8 @@ impl World {
     fn show(
         &self,
         client: &Bound<'_, ClientHandle>,
-        class_: &Bound<'_, PyAny>,
-        rows: &Bound<'_, PyAny>,
+        class_: &Object<'_>,
+        rows: &Object<'_>,
     ) -> PyResult<bool> {
         let class = self.population.rows_of(class_)?;
         let mask = relevancy::mask(rows)?;
@@ -73,13 +73,13 @@ impl World {
         self.set_interest(client, |interests, client| interests.set_mask(client, class.index, mask))
     }
 
-    fn set_weights(&self, class_: &Bound<'_, PyAny>, weights: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn set_weights(&self, class_: &Object<'_>, weights: &Object<'_>) -> PyResult<()> {
         let rows = self.population.rows_of(class_)?;
         let weights = relevancy::weights(weights)?;
         self.publish(|it| it.set_weights(rows.index, &weights))
     }
 
-    fn set_must_know(&self, class_: &Bound<'_, PyAny>, rows: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    fn set_must_know(&self, class_: &Object<'_>, rows: Option<&Object<'_>>) -> PyResult<()> {
         let class = self.population.rows_of(class_)?;
         let rows = rows.map_or_else(|| Ok(Vec::new()), relevancy::mask)?;
         self.publish(|it| it.set_must_know(class.index, rows))

@@ -122,12 +122,7 @@ impl Links {
     ///
     /// # Errors
     /// It is no ghost that may stand there, or none of this world.
-    pub(super) fn number_of(
-        &self,
-        rows: &GhostRows,
-        property: usize,
-        value: &Bound<'_, PyAny>,
-    ) -> PyResult<u32> {
+    pub(super) fn number_of(&self, rows: &GhostRows, property: usize, value: &Object<'_>) -> PyResult<u32> {
         if value.is_none() {
             return Ok(NO_GHOST);
         }

@@ -53,7 +53,7 @@ impl Before {
         for property in (0..64).filter(|property| mask >> property & 1 == 1) {
             let size = rows.column(property).size();
             let core = properties.core(property);
-            let value = if properties.reference(property).is_some() {
+            let value = if properties.is_reference(property) {
                 let number =
                     self.cells[at..].first_chunk().map_or(NO_GHOST, |cell| u32::from_le_bytes(*cell));
                 rows.referred(py, property, number)?

@@ -1,7 +1,6 @@
 //! What a server's world was when a client saw it.
 
 use super::*;
-use crate::session::PastTick;
 
 impl World {
     /// A view of an earlier tick, with its `Past` object.
@@ -9,7 +8,7 @@ impl World {
         slf: &Bound<'py, Self>,
         client: Option<&Bound<'py, ClientHandle>>,
         claim: Option<f64>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let (py, world) = (slf.py(), slf.get());
         if let Some(seen) = claim.filter(|seen| !seen.is_finite()) {
             let name = if client.is_some() { "seen" } else { "tick" };
@@ -22,7 +21,8 @@ impl World {
                  made, and rewind after a tick was sent",
             ));
         };
-        let PastTick { claimed, tick } = PastTick::find(claim, (oldest, newest), client.is_some());
+        let claimed = claim.unwrap_or(newest.into());
+        let tick = claimed.clamp(oldest.into(), newest.into());
         let view = Bound::new(py, WorldView::of_past(py, &world.population)?)?;
         world.with(|state| view.get().rewind(state, tick, peer))?;
         view.get().show_alive(py);

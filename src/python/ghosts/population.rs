@@ -3,6 +3,7 @@
 use super::*;
 
 use crate::replication::References;
+use crate::replication::rows::RowCells;
 
 /// The ghosts of all classes of a protocol, on one side.
 pub(in crate::python) struct Population {
@@ -14,7 +15,7 @@ pub(in crate::python) struct Population {
 
 /// Reads a dict of ghost classes to derived classes that a client makes instead.
 pub(in crate::python) fn made_classes(
-    given: Option<&Bound<'_, PyAny>>,
+    given: Option<&Object<'_>>,
     classes: &[(Py<PyType>, Py<Properties>)],
 ) -> PyResult<Vec<(usize, Py<PyType>)>> {
     let (mut made, Some(given)) = (Vec::new(), given) else { return Ok(Vec::new()) };
@@ -65,7 +66,7 @@ impl Population {
             py,
             self.classes.iter().map(|rows| (&rows.class, &rows.properties, Some(rows.made()))),
             None,
-            Some(self.classes.first().map_or(1, |rows| rows.owners.size())),
+            Some(self.classes.first().map_or(1, |rows| rows.owners().size())),
             Links::of_view(&self.links),
         )
     }
@@ -94,11 +95,16 @@ impl Population {
         self.classes.is_empty()
     }
 
+    /// The rows of all classes.
+    pub(in crate::python) fn rows(&self) -> impl Iterator<Item = &RowCells> {
+        self.classes.iter().map(|rows| &***rows)
+    }
+
     /// The rows of one ghost class.
     ///
     /// # Errors
     /// The class is none of the protocol's.
-    pub(super) fn rows_of(&self, class: &Bound<'_, PyAny>) -> PyResult<&Arc<GhostRows>> {
+    pub(super) fn rows_of(&self, class: &Object<'_>) -> PyResult<&Arc<GhostRows>> {
         if let Some(rows) = self.classes.iter().find(|rows| rows.is_of(class)) {
             return Ok(rows);
         }
@@ -171,16 +177,13 @@ pub(super) fn counted(population: &Population) -> String {
 const SELF: u64 = 1;
 
 /// Returns the objects of a class, by row.
-pub(super) fn objects<'py>(
-    population: &Population,
-    class: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyList>> {
+pub(super) fn objects<'py>(population: &Population, class: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
     filtered(population, class, |_, _| true)
 }
 
 fn filtered<'py>(
     population: &Population,
-    class: &Bound<'py, PyAny>,
+    class: &Object<'py>,
     filter: impl Fn(&GhostRows, u32) -> bool,
 ) -> PyResult<Bound<'py, PyList>> {
     let (py, rows) = (class.py(), population.rows_of(class)?);
@@ -189,20 +192,14 @@ fn filtered<'py>(
 }
 
 /// Returns the first object of a class that the client owns.
-pub(super) fn mine<'py>(
-    population: &Population,
-    class: &Bound<'py, PyAny>,
-) -> PyResult<Option<Bound<'py, Ghost>>> {
+pub(super) fn mine<'py>(population: &Population, class: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> {
     let rows = population.rows_of(class)?;
     let own = rows.alive_rows().into_iter().find(|row| rows.owner(*row) == SELF);
     own.map(|row| rows.object(class.py(), row)).transpose()
 }
 
 /// Returns the objects of a class that the client doesn't own, by row.
-pub(super) fn others<'py>(
-    population: &Population,
-    class: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyList>> {
+pub(super) fn others<'py>(population: &Population, class: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
     filtered(population, class, |rows, row| rows.owner(row) != SELF)
 }
 

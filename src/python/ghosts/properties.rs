@@ -29,6 +29,8 @@ pub(crate) struct Properties {
     names: Mutex<HashMap<u64, Py<PyTuple>>>,
     /// What errors call the targets of references.
     references: Arc<[Option<String>]>,
+    /// The mask of the references.
+    referring: u64,
     /// The column of the ghosts' network ids, where something refers to them.
     number_column: Option<usize>,
     /// What the game calls the condition that it decides itself, if there is one.
@@ -42,7 +44,7 @@ impl Properties {
     fn new(
         schema: Bound<'_, Schema>,
         conditions: Vec<String>,
-        capacity: &Bound<'_, PyAny>,
+        capacity: &Object<'_>,
         rules: Vec<RuleSpec>,
         coded: bool,
         references: Vec<Option<String>>,
@@ -63,6 +65,7 @@ impl Properties {
             class: Arc::new(class),
             defaults: OnceLock::new(),
             names: Mutex::default(),
+            referring: (0..).zip(&references).fold(0, |mask, (i, it)| mask | u64::from(it.is_some()) << i),
             references: references.into(),
             number_column: None,
             chosen: conditions.iter().find_map(|said| said.strip_prefix(WHEN)).map(str::to_owned),
@@ -77,7 +80,7 @@ impl Properties {
         declared: Py<PyAny> = self.declared.clone_ref(py);
     }
 
-    fn set_defaults(&self, ghost: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn set_defaults(&self, ghost: &Object<'_>) -> PyResult<()> {
         let defaults = self.values(ghost, |property, value| match value.is_none() {
             true => Ok(NO_GHOST),
             false => Err(wrong_class(self, property, value)),
@@ -92,7 +95,7 @@ impl Properties {
 
 impl Properties {
     /// The properties of a class made by `@tickwire.ghost`.
-    pub(in crate::python) fn of<'py>(class: &Bound<'py, PyAny>) -> Option<Bound<'py, Properties>> {
+    pub(in crate::python) fn of<'py>(class: &Object<'py>) -> Option<Bound<'py, Properties>> {
         let py = class.py();
         let own = class.cast::<PyType>().ok()?.getattr(intern!(py, "__dict__")).ok()?;
         own.get_item(intern!(py, "__tickwire_properties__")).ok()?.cast_into().ok()
@@ -126,6 +129,7 @@ impl Properties {
             defaults: self.defaults.clone(),
             names: Mutex::default(),
             references: self.references.clone(),
+            referring: self.referring,
             number_column,
             chosen: self.chosen.clone(),
             declared: self.declared.clone_ref(py),
@@ -136,10 +140,14 @@ impl Properties {
         self.number_column
     }
 
-    /// What a property is a reference to, if it is one: a class, or its name.
-    #[inline]
-    pub(super) fn reference(&self, property: usize) -> Option<&str> {
+    /// What errors call the target of a reference.
+    pub(super) fn target_name(&self, property: usize) -> Option<&str> {
         self.references.get(property)?.as_deref()
+    }
+
+    #[inline]
+    pub(super) fn is_reference(&self, property: usize) -> bool {
+        self.referring >> property & 1 == 1
     }
 
     /// The mask of the properties that the game knows.
@@ -167,15 +175,15 @@ impl Properties {
     /// FieldError or FieldTypeError, when one can't be written.
     pub(super) fn values(
         &self,
-        ghost: &Bound<'_, PyAny>,
-        number_of: impl Fn(usize, &Bound<'_, PyAny>) -> PyResult<u32>,
+        ghost: &Object<'_>,
+        number_of: impl Fn(usize, &Object<'_>) -> PyResult<u32>,
     ) -> PyResult<Vec<Vec<u8>>> {
         let each = (0..self.len()).map(|property| {
             let value = ghost.getattr(self.attribute_name(ghost.py(), property))?;
             if !self.core(property).has_words() {
                 return self.body(property, &value);
             }
-            if self.reference(property).is_some() {
+            if self.is_reference(property) {
                 return Ok(number_of(property, &value)?.to_le_bytes().to_vec());
             }
             let mut cell = vec![0; self.core(property).field().node().size()];
@@ -236,7 +244,7 @@ impl Properties {
     ///
     /// # Errors
     /// FieldError or FieldTypeError, when it can't be written.
-    pub(super) fn cell(&self, property: usize, object: &Bound<'_, PyAny>, cell: &mut [u8]) -> PyResult<()> {
+    pub(super) fn cell(&self, property: usize, object: &Object<'_>, cell: &mut [u8]) -> PyResult<()> {
         store(self.shape(property), self.core(property).field().node(), object, cell)
             .map_err(|refusal| refusal.raise(self.name(), self.property_name(property), object))
     }
@@ -245,7 +253,7 @@ impl Properties {
     ///
     /// # Errors
     /// FieldError or FieldTypeError, when it can't be written.
-    pub(super) fn body(&self, property: usize, object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    pub(super) fn body(&self, property: usize, object: &Object<'_>) -> PyResult<Vec<u8>> {
         let mut writer = BitWriter::new();
         self.shape(property)
             .write(self.core(property).field().node(), object, &mut writer)
@@ -264,7 +272,7 @@ impl Properties {
         property: usize,
         body: &[u8],
         at: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         self.shape(property).load::<CONVERT>(py, self.core(property).field().node(), body, at)
     }
 }
@@ -283,15 +291,14 @@ fn rule_of(class: &GhostClass, said: &RuleSpec) -> PyResult<(usize, Rule)> {
     let natural = Rule::of(field);
     let rule = match name.as_str() {
         "linear" => Rule::Linear,
-        "angular" if natural == Rule::Step => {
-            let (class, field) = (&class.name, field.name());
-            refuse!(
-                PyValueError,
-                "{class}.{field}: tw.world.angular must be for one number, on a circle of finite length"
-            )
-        }
-        "angular" if natural != Rule::Linear => natural,
-        "angular" => Rule::Angle { lo: *first, turn: second - first },
+        "angular" => match natural {
+            Rule::Angle { .. } => natural,
+            Rule::Linear => Rule::Angle { lo: *first, turn: second - first },
+            _ => {
+                let (class, field) = (&class.name, field.name());
+                refuse!(PyValueError, "{class}.{field}: tw.world.angular must be for a float or a tw.angle")
+            }
+        },
         "slerp" => Rule::Slerp,
         "hermite" => Rule::Hermite(velocity),
         "threshold" => Rule::Reckoned { velocity, threshold: *first },
@@ -319,11 +326,11 @@ pub(crate) struct Property {
 }
 
 #[cold]
-pub(super) fn wrong_class(properties: &Properties, property: usize, value: &Bound<'_, PyAny>) -> PyErr {
+pub(super) fn wrong_class(properties: &Properties, property: usize, value: &Object<'_>) -> PyErr {
     FieldTypeError::new_err((
         properties.name().to_owned(),
         properties.property_name(property).to_owned(),
         value.clone().unbind(),
-        format!("a {} or None", properties.reference(property).unwrap_or_default()),
+        format!("a {} or None", properties.target_name(property).unwrap_or_default()),
     ))
 }

@@ -23,9 +23,9 @@ impl Property {
 
     fn __get__<'py>(
         slf: &Bound<'py, Self>,
-        ghost: &Bound<'py, PyAny>,
-        owner: Option<&Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+        ghost: &Object<'py>,
+        owner: Option<&Object<'py>>,
+    ) -> PyResult<Object<'py>> {
         let _ = owner;
         if ghost.is_none() {
             return Ok(slf.clone().into_any());
@@ -34,7 +34,7 @@ impl Property {
         Ghost::get(live(ghost)?, properties.get(), *place)
     }
 
-    fn __set__(&self, ghost: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn __set__(&self, ghost: &Object<'_>, value: &Object<'_>) -> PyResult<()> {
         Ghost::set(live(ghost)?, self.properties.get(), self.place, value)
     }
 
@@ -44,6 +44,6 @@ impl Property {
     }
 }
 
-fn live<'a, 'py>(ghost: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Ghost>> {
+fn live<'a, 'py>(ghost: &'a Object<'py>) -> PyResult<&'a Bound<'py, Ghost>> {
     ghost.cast().map_err(|_| PyAttributeError::new_err("only objects of ghost classes have properties"))
 }

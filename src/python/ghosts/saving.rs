@@ -5,7 +5,7 @@ use crate::replication::{BadWorld, SavedWorld};
 
 #[pymethods]
 impl World {
-    pub(in crate::python) fn load(&self, data: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(in crate::python) fn load(&self, data: &Object<'_>) -> PyResult<()> {
         let bad = |error: BadWorld| BadWorldError::new_err(error.to_string());
         let bytes: Bound<'_, PyBytes> = argument("data", data, "bytes")?;
         let asked =
@@ -45,7 +45,7 @@ impl World {
         Ok(PyBytes::new(py, &bytes.unwrap_or_default()))
     }
 
-    fn waiting<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    fn waiting<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (py, rows) = (class_.py(), self.population.rows_of(class_)?);
         let all = PyDict::new(py);
         let waiting = self.publish(|publisher| {

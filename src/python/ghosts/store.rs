@@ -12,12 +12,7 @@ use crate::wire::transform::NUMBERS;
 use crate::wire::{Column, Measure, Node, Schema, Value};
 
 /// Stores a value in a cell of its property, which has words.
-pub(super) fn store(
-    shape: &Shape,
-    node: &Node,
-    object: &Bound<'_, PyAny>,
-    cell: &mut [u8],
-) -> Result<(), Refusal> {
+pub(super) fn store(shape: &Shape, node: &Node, object: &Object<'_>, cell: &mut [u8]) -> Result<(), Refusal> {
     match (shape, node) {
         (Shape::Optional(shape), Node::Optional(optional)) => {
             let (item, present) = cell.split_at_mut(optional.item().size());
@@ -36,7 +31,7 @@ pub(super) fn store(
     }
 }
 
-fn store_leaf(shape: &Shape, leaf: &Leaf, object: &Bound<'_, PyAny>, cell: &mut [u8]) -> Result<(), Refusal> {
+fn store_leaf(shape: &Shape, leaf: &Leaf, object: &Object<'_>, cell: &mut [u8]) -> Result<(), Refusal> {
     let mut floats = [0.0; NUMBERS];
     let value = shape.leaf_value(object, &mut floats)?;
     leaf.write(value, &mut Measure::new())?;
@@ -78,7 +73,7 @@ fn number(value: &Value<'_>) -> Result<f64, Refusal> {
 fn store_converted(
     converted: &Converted<Shape>,
     node: &Node,
-    object: &Bound<'_, PyAny>,
+    object: &Object<'_>,
     cell: &mut [u8],
 ) -> Result<(), Refusal> {
     let (shape, wire) = converted.to_wire(object)?;
@@ -89,7 +84,7 @@ fn store_converted(
 fn store_nested(
     nested: &Nested,
     schema: &Schema,
-    object: &Bound<'_, PyAny>,
+    object: &Object<'_>,
     cell: &mut [u8],
 ) -> Result<(), Refusal> {
     check_instance(object, nested.class())?;
@@ -105,7 +100,7 @@ fn store_nested(
 fn store_tuple(
     shapes: &[Arc<Shape>],
     schema: &Schema,
-    object: &Bound<'_, PyAny>,
+    object: &Object<'_>,
     cell: &mut [u8],
 ) -> Result<(), Refusal> {
     let parts = parts(object, shapes.len())?;

@@ -2,6 +2,8 @@
 
 use super::*;
 
+use crate::replication::rows::RowCells;
+
 /// A copied cell; most fit without an allocation.
 enum Copied {
     Small([u8; 32], usize),
@@ -25,20 +27,15 @@ impl Copied {
 
 impl GhostRows {
     /// The value of a property.
-    pub(super) fn value<'py>(
-        &self,
-        py: Python<'py>,
-        row: u32,
-        property: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    pub(super) fn value<'py>(&self, py: Python<'py>, row: u32, property: usize) -> PyResult<Object<'py>> {
         let properties = self.properties.get();
         let core = properties.core(property);
-        if properties.reference(property).is_some() {
+        if properties.is_reference(property) {
             return self.referred(py, property, self.reference_number(row, property));
         }
         if core.has_words() {
             let mut cell = Copied::zeroed(core.field().node().size());
-            self.columns[property].read(row as usize, cell.bytes());
+            self.column(property).read(row as usize, cell.bytes());
             return properties.load::<true>(py, property, cell.bytes(), 0);
         }
         match self.body(row, property) {
@@ -51,7 +48,7 @@ impl GhostRows {
     /// The number in a reference of a row.
     pub(super) fn reference_number(&self, row: u32, property: usize) -> u32 {
         let mut cell = [0; 4];
-        self.columns[property].read(row as usize, &mut cell);
+        self.column(property).read(row as usize, &mut cell);
         u32::from_le_bytes(cell)
     }
 
@@ -61,7 +58,7 @@ impl GhostRows {
         py: Python<'py>,
         property: usize,
         number: u32,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let target = self.links.target(py, (self.index, property), number)?;
         Ok(target.map_or_else(|| py.None().into_bound(py), Bound::into_any))
     }
@@ -78,15 +75,15 @@ impl GhostRows {
         py: Python<'py>,
         row: u32,
         property: usize,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let memory = &self.columns[property];
+    ) -> PyResult<Object<'py>> {
+        let memory = self.column(property);
         let mut cell = Copied::zeroed(memory.size());
         memory.read(row as usize, cell.bytes());
         self.properties.get().load::<false>(py, property, cell.bytes(), 0)
     }
 
     /// Changes a property, on a server.
-    pub(super) fn assign(&self, row: u32, property: usize, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    pub(super) fn assign(&self, row: u32, property: usize, value: &Object<'_>) -> PyResult<()> {
         let properties = self.properties.get();
         let Some(server) = &self.server else {
             let (class, name) = (properties.name(), properties.property_name(property));
@@ -102,17 +99,15 @@ impl GhostRows {
             }));
         };
         let core = properties.core(property);
-        if properties.reference(property).is_some() {
+        if properties.is_reference(property) {
             let number = self.links.number_of(self, property, value)?;
-            self.columns[property].write(row as usize, &number.to_le_bytes());
-            self.written.fetch_or(1 << property, Ordering::Relaxed);
+            RowCells::assign(self, row, property, &number.to_le_bytes());
             return Ok(());
         }
         if core.has_words() {
             let mut cell = Copied::zeroed(core.field().node().size());
             properties.cell(property, value, cell.bytes())?;
-            self.columns[property].write(row as usize, cell.bytes());
-            self.written.fetch_or(1 << property, Ordering::Relaxed);
+            RowCells::assign(self, row, property, cell.bytes());
             return Ok(());
         }
         let body = properties.body(property, value)?;
@@ -124,19 +119,9 @@ impl GhostRows {
         Ok(())
     }
 
-    /// The value of a property without words.
-    pub(super) fn body(&self, row: u32, property: usize) -> Option<Arc<[u8]>> {
-        lock(&self.held).bodies.get(&(row, property)).cloned()
-    }
-
     /// Whether this is its class, or derived from it by a client.
-    pub(super) fn is_of(&self, class: &Bound<'_, PyAny>) -> bool {
+    pub(super) fn is_of(&self, class: &Object<'_>) -> bool {
         self.class.is(class) || self.slots.class().is(class)
-    }
-
-    /// Stores the value of a property without words.
-    pub(super) fn keep_body(&self, row: u32, property: usize, body: Vec<u8>) {
-        lock(&self.held).bodies.insert((row, property), body.into());
     }
 
     /// Gives a row the class's default values of properties without words.
@@ -162,8 +147,8 @@ impl GhostRows {
     }
 
     /// Checks the values of an object that is to become a row.
-    pub(super) fn check(&self, ghost: &Bound<'_, PyAny>) -> PyResult<Checked> {
-        let number_of = |property, value: &Bound<'_, PyAny>| self.links.number_of(self, property, value);
+    pub(super) fn check(&self, ghost: &Object<'_>) -> PyResult<Checked> {
+        let number_of = |property, value: &Object<'_>| self.links.number_of(self, property, value);
         self.properties.get().values(ghost, number_of).map(Checked)
     }
 }

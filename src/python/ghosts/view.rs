@@ -25,21 +25,21 @@ struct Shown {
 
 #[pymethods]
 impl WorldView {
-    fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
+    fn arrays(&self, class_: &Object<'_>) -> PyResult<GhostArrays> {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
-    fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    fn objects<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
         self.keep_bodies(class_)?;
         population::objects(&self.population, class_)
     }
 
-    fn mine<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, Ghost>>> {
+    fn mine<'py>(&self, class_: &Object<'py>) -> PyResult<Option<Bound<'py, Ghost>>> {
         self.keep_bodies(class_)?;
         population::mine(&self.population, class_)
     }
 
-    fn others<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    fn others<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
         self.keep_bodies(class_)?;
         population::others(&self.population, class_)
     }
@@ -72,7 +72,7 @@ impl WorldView {
         rows.object(py, row).map(Some)
     }
 
-    fn at<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Bound<'py, Self>> {
+    fn at<'py>(slf: &Bound<'py, Self>, #[number] tick: f64) -> PyResult<Bound<'py, Self>> {
         if !(0.0..f64::from(u32::MAX - 1)).contains(&tick) {
             refuse!(PyValueError, "tick must be 0 to {}, not {tick}", u32::MAX - 2);
         }
@@ -91,31 +91,19 @@ impl WorldView {
 
     properties! {
         tick: f64 = lock(&self.shown).tick;
+        pub(super) delay: f64 = self.played(Playout::delay);
+        period: f64 = self.played(Playout::period);
+        stood: f64 = self.played(|playout| playout.stood().as_secs_f64());
         __repr__: String = format!("<WorldView of tick {:.2}: {}>", self.tick(), counted(&self.population));
     }
 
-    #[getter]
-    pub(super) fn delay(&self) -> f64 {
-        self.played(Playout::delay)
-    }
-
-    #[getter]
-    fn period(&self) -> f64 {
-        self.played(Playout::period)
-    }
-
-    #[getter]
-    fn stood(&self) -> f64 {
-        self.played(|playout| playout.stood().as_secs_f64())
-    }
-
-    fn shown<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn shown<'py>(&self, class_: &Object<'py>) -> PyResult<Object<'py>> {
         let (py, rows) = (class_.py(), self.population.rows_of(class_)?);
         let count = rows.count();
         let view = &lock(&self.shown).view;
         let is_shown = |row: usize| view.has_shown(rows.index, row) && rows.is_alive(row as u32);
         let bytes: Vec<u8> = (0..count).map(|row| u8::from(is_shown(row))).collect();
-        let memory = Arc::new(Memory::new(1, count));
+        let memory = Arc::new(Cells::new(1, count));
         memory.write(0, &bytes);
         cells(py, &memory, count, true, (c"?", None))
     }
@@ -138,7 +126,7 @@ impl WorldView {
     }
 
     /// Gives the rows of a class the present values of what isn't interpolated.
-    fn keep_bodies(&self, class: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn keep_bodies(&self, class: &Object<'_>) -> PyResult<()> {
         let (rows, world) = (self.population.rows_of(class)?, self.world.rows_of(class)?);
         let is_client = lock(&self.shown).view.playout().is_some();
         for row in rows.alive_rows() {
@@ -173,17 +161,17 @@ impl WorldView {
     }
 
     pub(super) fn set_playing(&self, playing: Playing) -> PyResult<()> {
-        let Playing { delay, extrapolation, rest } = playing;
-        for (name, value) in
-            [("delay", delay.unwrap_or(0.0)), ("extrapolation", extrapolation), ("rest", rest)]
+        let View::Client(view) = &mut lock(&self.shown).view else { return Ok(()) };
+        if let (Some(delay), (least, most)) = (playing.delay, view.delay_bounds())
+            && !(least..=most + 1e-9).contains(&delay)
         {
-            if !(0.0..=10.0).contains(&value) {
-                refuse!(PyValueError, "{name} must be 0 to 10 seconds, not {value}");
-            }
+            let (ticks, rate) = (most / least, 1.0 / least);
+            refuse!(
+                PyValueError,
+                "delay must be {least:.4} to {most:.4} seconds, 1 to {ticks:.0} ticks at {rate:.0} a second, not {delay}"
+            );
         }
-        if let View::Client(view) = &mut lock(&self.shown).view {
-            view.set_playing(playing);
-        }
+        view.set_playing(playing);
         Ok(())
     }
 

@@ -41,9 +41,9 @@ impl World {
     #[pyo3(signature = (ghost, /, *, owner = None))]
     fn spawn<'py>(
         &self,
-        ghost: &Bound<'py, PyAny>,
+        ghost: &Object<'py>,
         owner: Option<&Bound<'py, ClientHandle>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let object = self.plain(ghost)?;
         let ghost = object.cast::<Ghost>()?;
         let rows = self.population.rows_of(object.get_type().as_any())?;
@@ -54,10 +54,10 @@ impl World {
 
     fn spawn_rows<'py>(
         &self,
-        ghost: &Bound<'py, PyAny>,
+        ghost: &Object<'py>,
         #[within(0, u32::MAX)] count: u32,
         owner: Option<&Bound<'py, ClientHandle>>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> PyResult<Object<'py>> {
         let py = ghost.py();
         let object = self.plain(ghost)?;
         let rows = self.population.rows_of(object.get_type().as_any())?;
@@ -81,7 +81,7 @@ impl World {
         self.end(ghost.py(), &rows, &[row])
     }
 
-    fn despawn_rows(&self, class_: &Bound<'_, PyAny>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn despawn_rows(&self, class_: &Object<'_>, rows: &Object<'_>) -> PyResult<()> {
         let class = self.population.rows_of(class_)?;
         let mut given = rows_of(rows)?;
         given.sort_unstable();
@@ -94,11 +94,11 @@ impl World {
         self.end(class_.py(), class, &given)
     }
 
-    fn objects<'py>(&self, class_: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    fn objects<'py>(&self, class_: &Object<'py>) -> PyResult<Bound<'py, PyList>> {
         objects(&self.population, class_)
     }
 
-    fn arrays(&self, class_: &Bound<'_, PyAny>) -> PyResult<GhostArrays> {
+    fn arrays(&self, class_: &Object<'_>) -> PyResult<GhostArrays> {
         self.population.rows_of(class_).cloned().map(GhostArrays)
     }
 
@@ -128,7 +128,7 @@ impl World {
     fn ghost_of<'py>(
         &self,
         client: &Bound<'py, ClientHandle>,
-        class_: &Bound<'py, PyAny>,
+        class_: &Object<'py>,
         #[within(0, u32::MAX)] number: u32,
     ) -> PyResult<Option<Bound<'py, Ghost>>> {
         let rows = self.population.rows_of(class_)?;
@@ -157,7 +157,7 @@ impl World {
         self.publish(|it| it.peer_bits(client))
     }
 
-    fn remember(&self, seconds: f64) -> PyResult<()> {
+    fn remember(&self, #[number] seconds: f64) -> PyResult<()> {
         let own = self.with(|state| state.carrier.session.timing().inputs().map(|timing| timing.rate()))?;
         let rate = own.unwrap_or(DEFAULT_RATE);
         let ticks = (seconds * rate).ceil();
@@ -179,8 +179,8 @@ impl World {
     fn rewind<'py>(
         slf: &Bound<'py, Self>,
         client: &Bound<'py, ClientHandle>,
-        seen: Option<f64>,
-    ) -> PyResult<Bound<'py, PyAny>> {
+        #[number] seen: Option<f64>,
+    ) -> PyResult<Object<'py>> {
         let said = match seen {
             None => slf.get().with(|state| seen_by(state, client.get().core))??,
             given => given,
@@ -188,12 +188,12 @@ impl World {
         Self::past(slf, Some(client), said)
     }
 
-    fn rewind_to<'py>(slf: &Bound<'py, Self>, tick: f64) -> PyResult<Bound<'py, PyAny>> {
+    fn rewind_to<'py>(slf: &Bound<'py, Self>, #[number] tick: f64) -> PyResult<Object<'py>> {
         Self::past(slf, None, Some(tick))
     }
 
     #[getter]
-    fn judgements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    fn judgements<'py>(&self, py: Python<'py>) -> PyResult<Object<'py>> {
         if let Some(made) = self.judgements.get() {
             return Ok(made.bind(py).clone());
         }
@@ -201,7 +201,7 @@ impl World {
         Ok(self.judgements.get_or_init(|| made.unbind()).bind(py).clone())
     }
 
-    fn __contains__(&self, ghost: &Bound<'_, PyAny>) -> bool {
+    fn __contains__(&self, ghost: &Object<'_>) -> bool {
         ghost.cast::<Ghost>().is_ok_and(|ghost| self.population.live(ghost).is_ok())
     }
 
@@ -252,7 +252,7 @@ impl World {
     }
 
     /// The object to spawn: the given one, or a new one of the given class.
-    fn plain<'py>(&self, ghost: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn plain<'py>(&self, ghost: &Object<'py>) -> PyResult<Object<'py>> {
         if ghost.is_instance_of::<PyType>() {
             self.population.rows_of(ghost)?;
             return ghost.call0();

@@ -17,7 +17,7 @@ pub(super) fn push(arrays: &Bound<'_, PyList>, classes: usize, log: &mut TurnLog
     }
     let (mut bytes, mut words) = (Vec::new(), Vec::new());
     for (number, item) in arrays.iter().enumerate() {
-        let (name, array): (String, Bound<'_, PyAny>) = item.extract()?;
+        let (name, array): (String, Object<'_>) = item.extract()?;
         let raw = Raw::get(&array, ffi::PyBUF_FULL_RO).map_err(|error| {
             PyTypeError::new_err(format!("arrays[{name:?}] must be an array: {}", error.value(array.py())))
         })?;

@@ -40,8 +40,8 @@ impl LockstepCore {
         #[within(1, MAX_STEPS)] steps: u8,
         #[within(1, MAX_DELAY)] delay: u8,
         #[truth] adapt: bool,
-        max_steps: Option<&Bound<'_, PyAny>>,
-        max_delay: Option<&Bound<'_, PyAny>>,
+        max_steps: Option<&Object<'_>>,
+        max_delay: Option<&Object<'_>>,
         #[seconds(10.0)] resend: Option<Duration>,
         #[within(8, 256)] log_turns: usize,
         joins: bool,
@@ -75,44 +75,40 @@ impl LockstepCore {
         })
     }
 
-    fn attach(&self, peer: &Bound<'_, Peer>, commands: u16, objects: u16) -> PyResult<()> {
+    fn attach(&self, peer: &Peer, commands: u16, objects: u16) -> PyResult<()> {
         let shared = SharedLockstep { game: Arc::clone(&self.core), classes: [commands, objects] };
         let shared = Box::new(shared);
-        peer.get().set_core(shared).map(drop)
+        peer.set_core(shared).map(drop)
     }
 
-    fn pause(&self, paused: bool) {
-        lock(&self.core).pause(paused);
-    }
-
-    fn set_speed(&self, speed: u8) {
-        lock(&self.core).set_speed(speed);
-    }
-
-    fn set_master(&self, player: u8) {
-        lock(&self.core).set_master(player.min(15));
-    }
-
-    fn note_left(&self, #[instant] now: Instant, player: u8) {
-        lock(&self.core).note_left(now, player);
-    }
-
-    fn vote(&self, #[instant] now: Instant, player: u8, out: bool) {
-        lock(&self.core).vote(now, player, out);
-    }
-
-    fn read(&self, #[instant] now: Instant, player: u8, payload: &[u8]) -> Option<String> {
-        lock(&self.core).read(now, player, payload).err().map(|fault| fault.to_string())
+    methods! {
+        pause(paused: bool) = lock(&self.core).pause(paused);
+        set_speed(speed: u8) = lock(&self.core).set_speed(speed);
+        set_master(player: u8) = lock(&self.core).set_master(player.min(15));
+        note_left(#[instant] now: Instant, player: u8) = lock(&self.core).note_left(now, player);
+        vote(#[instant] now: Instant, player: u8, out: bool) = lock(&self.core).vote(now, player, out);
+        read(#[instant] now: Instant, player: u8, payload: &[u8]) -> Option<String> =
+            lock(&self.core).read(now, player, payload).err().map(|fault| fault.to_string());
+        poll_turn(#[instant] now: Instant) -> Option<TurnTuple> = lock(&self.core).poll_turn(now).map(turn_tuple);
+        states_wanted() -> Vec<u16> = lock(&self.core).states_wanted().into_iter().map(u16::from).collect();
+        state_head(#[instant] now: Instant, player: u8) -> Option<Vec<u8>> =
+            lock(&self.core).state_head(now, player).map(|head| head.write());
+        is_served(player: u8) -> bool = lock(&self.core).is_served(player);
+        take_state(peer: &Peer) -> Option<(u8, Vec<u8>)> = peer.take_state();
+        load(#[instant] now: Instant, player: u8, state: &[u8]) -> bool =
+            StateHead::read(state).is_some_and(|head| lock(&self.core).load(now, player, &head));
+        give_up(reason: u8) =
+            lock(&self.core).give_up(JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed));
+        ask_again(#[instant] now: Instant) = lock(&self.core).ask_again(now);
+        heal_again(#[instant] now: Instant) = lock(&self.core).heal_again(now);
+        note_healed() = lock(&self.core).note_healed();
+        resume(turn: i32) = lock(&self.core).resume(turn);
     }
 
     fn fill(&self, #[instant] now: Instant, player: u8, max_bytes: usize) -> Option<Vec<u8>> {
         let mut writer = BitWriter::new();
         let bits = max_bytes.min(1 << 16) * 8;
         lock(&self.core).fill(now, player, bits, &mut writer).then(|| writer.into_bytes())
-    }
-
-    fn poll_turn(&self, #[instant] now: Instant) -> Option<TurnTuple> {
-        lock(&self.core).poll_turn(now).map(turn_tuple)
     }
 
     fn check(
@@ -133,50 +129,14 @@ impl LockstepCore {
         checked.map(|check| check.crc).ok_or_else(refuse)
     }
 
-    fn states_wanted(&self) -> Vec<u16> {
-        lock(&self.core).states_wanted().into_iter().map(u16::from).collect()
-    }
-
-    fn state_head(&self, #[instant] now: Instant, player: u8) -> Option<Vec<u8>> {
-        lock(&self.core).state_head(now, player).map(|head| head.write())
-    }
-
-    fn is_served(&self, player: u8) -> bool {
-        lock(&self.core).is_served(player)
-    }
-
     fn refuse(&self, #[instant] now: Instant, player: u8, reason: u8) {
         let reason = JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed);
         lock(&self.core).refuse(now, player, reason);
     }
 
-    fn take_state(&self, peer: &Bound<'_, Peer>) -> Option<(u8, Vec<u8>)> {
-        peer.get().take_state()
-    }
-
     fn expects(&self, player: u8, state: &[u8]) -> Option<(i32, usize)> {
         let head = StateHead::read(state)?;
         lock(&self.core).expects(player, &head).then_some((head.turn, STATE_HEAD))
-    }
-
-    fn load(&self, #[instant] now: Instant, player: u8, state: &[u8]) -> bool {
-        StateHead::read(state).is_some_and(|head| lock(&self.core).load(now, player, &head))
-    }
-
-    fn give_up(&self, reason: u8) {
-        lock(&self.core).give_up(JoinRefusal::from_number(reason).unwrap_or(JoinRefusal::Closed));
-    }
-
-    fn ask_again(&self, #[instant] now: Instant) {
-        lock(&self.core).ask_again(now);
-    }
-
-    fn heal_again(&self, #[instant] now: Instant) {
-        lock(&self.core).heal_again(now);
-    }
-
-    fn note_healed(&self) {
-        lock(&self.core).note_healed();
     }
 
     properties! {
@@ -190,10 +150,6 @@ impl LockstepCore {
         players: Vec<u16> = members(lock(&self.core).players()).map(u16::from).collect();
         excluded: bool = lock(&self.core).is_excluded();
         counters: PyResult<Bound<'py, PyDict>> = counts(py, lock(&self.core).counters().iter());
-    }
-
-    fn resume(&self, turn: i32) {
-        lock(&self.core).resume(turn);
     }
 
     fn poll_event(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
@@ -287,7 +243,7 @@ pub(super) fn started(turn: TurnTuple) -> StartedTurn {
 }
 
 /// A value in 64 bits that are equal if the values are; None for types without such a form.
-fn word(value: &Bound<'_, PyAny>) -> Option<i64> {
+fn word(value: &Object<'_>) -> Option<i64> {
     if let Ok(number) = value.extract::<i64>() {
         return Some(number);
     }

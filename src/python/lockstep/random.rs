@@ -37,24 +37,19 @@ impl Random {
         Ok(())
     }
 
-    fn bits(&self, #[within(1, 64)] count: u32) -> u64 {
-        lock(&self.core).next_u64() >> (64 - count)
+    methods! {
+        bits(#[within(1, 64)] count: u32) -> u64 = lock(&self.core).next_u64() >> (64 - count);
+        below(#[within(1, u64::MAX)] bound: u64) -> PyResult<u64> = Ok(lock(&self.core).below(bound));
+        unit() -> f64 = lock(&self.core).unit();
+        copy() -> Random = Random { core: Mutex::new(lock(&self.core).clone()) };
     }
 
-    fn below(&self, #[within(1, u64::MAX)] bound: u64) -> PyResult<u64> {
-        Ok(lock(&self.core).below(bound))
-    }
-
-    fn between(&self, #[within(i64::MIN, i64::MAX)] low: i64, high: &Bound<'_, PyAny>) -> PyResult<i64> {
+    fn between(&self, #[within(i64::MIN, i64::MAX)] low: i64, high: &Object<'_>) -> PyResult<i64> {
         let high = bounded("high", high, low, i64::MAX)?;
         Ok(lock(&self.core).between(low, high))
     }
 
-    fn unit(&self) -> f64 {
-        lock(&self.core).unit()
-    }
-
-    fn choice<'py>(&self, items: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn choice<'py>(&self, items: &Object<'py>) -> PyResult<Object<'py>> {
         let count = items.len().map_err(|error| wrong("items", items, "a sequence", error))? as u64;
         if count == 0 {
             return Err(PyIndexError::new_err("items must not be empty"));
@@ -74,7 +69,7 @@ impl Random {
     }
 
     #[allow(unsafe_code)] // The buffer protocol hands over addresses.
-    fn fill(&self, array: &Bound<'_, PyAny>, bound: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    fn fill(&self, array: &Object<'_>, bound: Option<&Object<'_>>) -> PyResult<()> {
         let flags = ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_FORMAT | ffi::PyBUF_WRITABLE;
         let buffer = Raw::get(array, flags)
             .map_err(|error| wrong("array", array, "an array that can be written to", error))?;
@@ -102,10 +97,6 @@ impl Random {
             unsafe { core::ptr::copy_nonoverlapping(word.to_le_bytes().as_ptr(), to, size) };
         }
         Ok(())
-    }
-
-    fn copy(&self) -> Random {
-        Random { core: Mutex::new(lock(&self.core).clone()) }
     }
 
     fn __repr__(&self) -> String {

@@ -41,7 +41,7 @@ impl AckEndpoint {
     fn new(
         #[either("standard", "large")] profile: String,
         #[within(1, MAX_BYTES)] max_packet_size: Option<usize>,
-        fragments: Option<&Bound<'_, Fragments>>,
+        fragments: Option<&Fragments>,
         #[within(1, 32_768)] sent_window: Option<usize>,
         #[within(1, 32_768)] received_window: Option<usize>,
         #[number] rtt_smoothing: Option<f64>,
@@ -61,7 +61,7 @@ impl AckEndpoint {
         ] {
             *setting = given.unwrap_or(*setting);
         }
-        let fragments = fragments.map(|given| *given.get());
+        let fragments = fragments.copied();
         if let Some(Fragments { above: from, size, count, .. }) = fragments {
             *above = from.unwrap_or(*above);
             reassembly.fragment_size = size.unwrap_or(reassembly.fragment_size);
@@ -114,7 +114,7 @@ impl AckEndpoint {
         &self,
         #[instant] now: Instant,
         datagram: &Bound<'py, PyBytes>,
-        accept: Option<&Bound<'py, PyAny>>,
+        accept: Option<&Object<'py>>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let opened = lock(&self.state).core.open(datagram.as_bytes());
         let Ok(Some(incoming)) = opened else { return Ok(None) };

@@ -21,7 +21,7 @@ impl BitReader {
 }
 
 /// The value given to a reading stream where a writing one takes one.
-fn none(py: Python<'_>) -> Bound<'_, PyAny> {
+fn none(py: Python<'_>) -> Object<'_> {
     py.None().into_bound(py)
 }
 

@@ -28,14 +28,14 @@ macro_rules! taking {
             $(
                 fn $name(
                     &self,
-                    value: &Bound<'_, PyAny>,
+                    value: &Object<'_>,
                     $($(#[$check])* $parameter: $Type),*
                 ) -> PyResult<()> {
                     self.0.$name(value, $($parameter),*).map(drop)
                 }
             )*
 
-            fn bytes(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+            fn bytes(&self, value: &Object<'_>) -> PyResult<()> {
                 bytes(&self.0, value)
             }
 
@@ -79,7 +79,7 @@ primitives!(taking! BitMeasure over wire::Stream::measuring(), {
     }
 });
 
-fn bytes(stream: &Stream, value: &Bound<'_, PyAny>) -> PyResult<()> {
+fn bytes(stream: &Stream, value: &Object<'_>) -> PyResult<()> {
     stream.pass("bytes", value, data, |core, it| match u32::try_from(it.len()) {
         Ok(count) if count <= MAX_LENGTH => core.bytes(&it, count).map(drop),
         _ => Err(ValueError::TooLong { length: it.len(), max: MAX_LENGTH, unit: "bytes" }.into()),

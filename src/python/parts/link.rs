@@ -49,7 +49,7 @@ impl Link {
     }
 }
 
-fn byte_length(item: &Bound<'_, PyAny>) -> usize {
+fn byte_length(item: &Object<'_>) -> usize {
     let bytes = item.cast::<PyBytes>().map(|bytes| bytes.as_bytes().len());
     bytes.or_else(|_| item.cast::<PyByteArray>().map(|bytes| bytes.len())).unwrap_or(0)
 }
@@ -67,12 +67,7 @@ impl Link {
         Ok(Link { core: Mutex::new(core), lost: Arc::default() })
     }
 
-    fn send(
-        &self,
-        #[instant] now: Instant,
-        item: &Bound<'_, PyAny>,
-        #[within(0, MAX_ITEM)] size: Option<usize>,
-    ) {
+    fn send(&self, #[instant] now: Instant, item: &Object<'_>, #[within(0, MAX_ITEM)] size: Option<usize>) {
         let size = size.unwrap_or_else(|| byte_length(item));
         let item = Item { object: Some(item.clone().unbind()), lost: self.lost.clone() };
         self.with_core(|core| core.send(now, item, size));

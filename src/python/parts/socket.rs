@@ -82,7 +82,7 @@ impl Socket {
         sent.map_err(|error| os_error(data.py(), &error, to.0))
     }
 
-    fn send_many(&self, datagrams: &Bound<'_, PyAny>) -> PyResult<u64> {
+    fn send_many(&self, datagrams: &Object<'_>) -> PyResult<u64> {
         let mut batch = Datagrams::new();
         let iterable = |_| {
             let class = class_name(datagrams);

@@ -33,7 +33,7 @@ impl Player {
         self.data.set(data);
     }
 
-    fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
+    fn __eq__(&self, other: &Object<'_>) -> bool {
         let same = |other: &Player| {
             (other.peer, other.number, other.joined) == (self.peer, self.number, self.joined)
         };

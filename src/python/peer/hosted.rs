@@ -28,7 +28,7 @@ pub(super) type HostedSettings<'py> = (Bound<'py, PyDict>, Vec<(usize, Py<PyType
 pub(super) fn settings_of<'py>(
     py: Python<'py>,
     given: Option<&Bound<'py, PyDict>>,
-    ghosts: Option<&Bound<'py, PyAny>>,
+    ghosts: Option<&Object<'py>>,
     protocol: &Protocol,
 ) -> PyResult<Option<HostedSettings<'py>>> {
     let (settings, made) = (PyDict::new(py), made_classes(ghosts, &protocol.ghosts)?);

@@ -90,6 +90,8 @@ impl Peer {
     fn seat_players(&self, py: Python<'_>, game: &HostedGame) -> PyResult<()> {
         let Some(server) = game.server(py) else { return Ok(()) };
         let mut state = server.get().endpoint.state.lock()?;
-        self.part(|part, now| part.seat_players(now, state.change()))
+        let Some((session, driver)) = state.carrier.parts() else { return Ok(()) };
+        let unix = driver.unix();
+        self.part(|part, _| part.seat_players(unix, session.change()))
     }
 }

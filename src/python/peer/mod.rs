@@ -50,8 +50,8 @@ impl Peer {
         protocol: Py<Protocol>,
         name: &str,
         #[within(1, MAX_PLAYERS as u8)] players: u8,
-        key: Option<&Bound<'py, PyAny>>,
-        ghosts: Option<&Bound<'py, PyAny>>,
+        key: Option<&Object<'py>>,
+        ghosts: Option<&Object<'py>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let hosted = hosted::settings_of(py, settings.as_ref(), ghosts, protocol.get())?;
@@ -66,11 +66,11 @@ impl Peer {
     #[staticmethod]
     fn join<'py>(
         py: Python<'py>,
-        address: &Bound<'py, PyAny>,
+        address: &Object<'py>,
         protocol: Py<Protocol>,
         name: &str,
-        key: Option<&Bound<'py, PyAny>>,
-        ghosts: Option<&Bound<'py, PyAny>>,
+        key: Option<&Object<'py>>,
+        ghosts: Option<&Object<'py>>,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
         let hosted = hosted::settings_of(py, settings.as_ref(), ghosts, protocol.get())?;
@@ -179,10 +179,10 @@ impl Peer {
 
     fn broadcast(
         &self,
-        message: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
-        key: Option<&Bound<'_, PyAny>>,
-        tag: Option<&Bound<'_, PyAny>>,
+        message: &Object<'_>,
+        channel: Option<&Object<'_>>,
+        key: Option<&Object<'_>>,
+        tag: Option<&Object<'_>>,
         #[truth] notify: bool,
     ) -> PyResult<Vec<Py<Player>>> {
         let py = message.py();

@@ -15,7 +15,7 @@ use crate::transport;
 pub(super) fn opening<'a>(
     protocol: &Protocol,
     (name, places, contact): (&'a str, u8, Option<SocketAddr>),
-    key: Option<&Bound<'_, PyAny>>,
+    key: Option<&Object<'_>>,
     rendezvous: &Rendezvous,
 ) -> PyResult<Opening<'a>> {
     Ok(Opening {

@@ -4,12 +4,12 @@ use crate::python::prelude::*;
 use crate::rollback::MAX_PLAYERS;
 
 /// A bit for each of `players`: their count, or their numbers.
-pub(super) fn mask_of(players: &Bound<'_, PyAny>) -> PyResult<u16> {
+pub(super) fn mask_of(players: &Object<'_>) -> PyResult<u16> {
     let most = MAX_PLAYERS as u8;
     if players.is_instance_of::<PyInt>() {
         return Ok(u16::MAX >> (most - bounded("players", players, 1, most)?));
     }
-    let numbers: Vec<Bound<'_, PyAny>> = argument("players", players, "an int or numbers of players")?;
+    let numbers: Vec<Object<'_>> = argument("players", players, "an int or numbers of players")?;
     let mut mask = 0u16;
     for number in &numbers {
         let number = bounded("players[]", number, 0, most - 1)?;
@@ -24,14 +24,11 @@ pub(super) fn mask_of(players: &Bound<'_, PyAny>) -> PyResult<u16> {
     Ok(mask)
 }
 
-/// The caller's time in seconds, or the clock's.
-pub(super) fn moment(now: Option<f64>) -> Instant {
+/// The caller's time, or the clock's.
+pub(super) fn moment(now: Option<Instant>) -> Instant {
     static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();
-    let nanos = match now {
-        Some(seconds) => (seconds.clamp(0.0, 1e9) * 1e9) as u64,
-        None => ORIGIN.get_or_init(std::time::Instant::now).elapsed().as_nanos() as u64,
-    };
-    Instant::from_nanos(nanos)
+    let elapsed = || ORIGIN.get_or_init(std::time::Instant::now).elapsed();
+    now.unwrap_or_else(|| Instant::from_nanos(elapsed().as_nanos() as u64))
 }
 
 /// The players of a mask.

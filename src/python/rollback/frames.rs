@@ -12,7 +12,7 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    pub(super) fn new(inputs: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(super) fn new(inputs: &Object<'_>) -> PyResult<Self> {
         Ok(Frames { kind: InputKind::new(inputs)?, newest: AtomicU32::new(0) })
     }
 

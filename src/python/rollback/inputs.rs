@@ -24,7 +24,7 @@ pub(super) fn copied(input: GameInput<'_>) -> CopiedInput {
 
 impl InputKind {
     /// Reads `inputs`: a number of bits, or a message class.
-    pub(super) fn new(inputs: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(super) fn new(inputs: &Object<'_>) -> PyResult<Self> {
         if inputs.is_instance_of::<PyInt>() && !inputs.is_instance_of::<PyBool>() {
             let bits = bounded("inputs", inputs, 1, 64)?;
             return Ok(InputKind { shape: InputShape::of_bits(bits), class: None });
@@ -46,7 +46,7 @@ impl InputKind {
     }
 
     /// Writes an object as bits to an empty writer.
-    pub(super) fn write(&self, input: &Bound<'_, PyAny>, writer: &mut BitWriter) -> PyResult<()> {
+    pub(super) fn write(&self, input: &Object<'_>, writer: &mut BitWriter) -> PyResult<()> {
         if let Some((class, _)) = &self.class {
             if !input.get_type().is(class.class()) {
                 let (class, given) = (class.name(), class_name(input));

@@ -3,7 +3,7 @@
 use super::*;
 use crate::python::peer::numbers_of;
 
-use crate::rollback::{self as core, Config, GameEvent, MAX_DELAY, MAX_FIELDS, Request, Status};
+use crate::rollback::{self as core, Config, GameEvent, KEPT, MAX_DELAY, MAX_FIELDS, Request, Status};
 use crate::session::SharedRollback;
 
 #[pyclass(frozen, generic, module = "tickwire.rollback")]
@@ -19,15 +19,16 @@ struct Inner {
     /// The requests of this frame, and how many were handed out.
     queue: Vec<Request>,
     given: usize,
-    now: crate::time::Instant,
+    now: Instant,
     writer: BitWriter,
-    names: Vec<String>,
+    /// The names of the fields in checked frames, with the first frame that has them.
+    names: VecDeque<(u32, Vec<String>)>,
     players: u16,
     check_every: u32,
 }
 
 /// The players, a bit each, and which of them is local.
-fn seats(peer: Option<&Py<Peer>>, players: Option<&Bound<'_, PyAny>>, me: Option<u8>) -> PyResult<(u16, u8)> {
+fn seats(peer: Option<&Py<Peer>>, players: Option<&Object<'_>>, me: Option<u8>) -> PyResult<(u16, u8)> {
     let roster = peer.map(|peer| peer.get().part(|part, _| (part.mesh().at_start(), part.mesh().me())));
     let roster = roster.transpose()?;
     let mask = match (players, roster) {
@@ -55,7 +56,7 @@ fn seats(peer: Option<&Py<Peer>>, players: Option<&Bound<'_, PyAny>>, me: Option
 
 impl Rollback {
     /// The time that the caller gave, or the peer's clock, or the machine's.
-    fn now(&self, now: Option<f64>) -> PyResult<crate::time::Instant> {
+    fn now(&self, now: Option<Instant>) -> PyResult<Instant> {
         match (&self.peer, now) {
             (Some(peer), None) => peer.get().part(|_, now| now),
             _ => Ok(moment(now)),
@@ -116,8 +117,10 @@ impl Rollback {
             let Some(frame) = lock(&self.inner).game.lock().poll_check() else { return Ok(()) };
             let (names, values) = self.states.sums(py, frame)?;
             let mut inner = lock(&self.inner);
-            if !names.is_empty() {
-                inner.names = names;
+            if inner.names.back().is_none_or(|(_, known)| *known != names) {
+                inner.names.push_back((frame, names));
+                let old = inner.names.len().saturating_sub(KEPT);
+                inner.names.drain(..old);
             }
             inner.game.lock().note_check(inner.now, frame, &values);
         }
@@ -135,11 +138,11 @@ impl Rollback {
     #[new]
     fn new(
         peer: Option<Py<Peer>>,
-        inputs: &Bound<'_, PyAny>,
-        players: Option<&Bound<'_, PyAny>>,
+        inputs: &Object<'_>,
+        players: Option<&Object<'_>>,
         #[within(0, MAX_PLAYERS as u8 - 1)] me: Option<u8>,
-        timing: Option<&Bound<'_, Timing>>,
-        state: Option<&Bound<'_, PyAny>>,
+        timing: Option<&Timing>,
+        state: Option<&Object<'_>>,
         #[callable] save: Option<Py<PyAny>>,
         #[callable] load: Option<Py<PyAny>>,
         #[callable] check: Option<Py<PyAny>>,
@@ -149,11 +152,11 @@ impl Rollback {
         let (players, me) = seats(peer.as_ref(), players, me)?;
         let mut config = Config::new(1, me, frames.kind.shape.clone());
         config.players = players;
-        let timing = timing.map(|given| *given.get()).unwrap_or_default();
+        let timing = timing.copied().unwrap_or_default();
         (config.delay, config.window, config.rate) = (timing.delay, timing.window, timing.rate);
         config.check_every = check_every;
         let py = inputs.py();
-        let states = States::new(py, state, [save, load, check], config.window as usize + 2)?;
+        let states = States::new(py, state, [save, load, check], config.window as usize + 2, false)?;
         config.state = states.mark(py);
         let game = SharedRollback::new(core::Rollback::new(config));
         if let Some(peer) = &peer {
@@ -164,7 +167,7 @@ impl Rollback {
             given: 0,
             now: Instant::ZERO,
             writer: BitWriter::new(),
-            names: Vec::new(),
+            names: VecDeque::new(),
             players,
             check_every,
             game,
@@ -172,7 +175,11 @@ impl Rollback {
         Ok(Rollback { frames, states, peer, inner: Mutex::new(inner) })
     }
 
-    fn advance(slf: Bound<'_, Self>, input: &Bound<'_, PyAny>, now: Option<f64>) -> PyResult<Requests> {
+    fn advance(
+        slf: Bound<'_, Self>,
+        input: &Object<'_>,
+        #[instant] now: Option<Instant>,
+    ) -> PyResult<Requests> {
         let this = slf.get();
         let mut writer = ::core::mem::take(&mut lock(&this.inner).writer);
         writer.clear();
@@ -202,7 +209,7 @@ impl Rollback {
         &self,
         #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         payload: &[u8],
-        now: Option<f64>,
+        #[instant] now: Option<Instant>,
     ) -> Option<String> {
         let read = lock(&self.inner).game.lock().read(moment(now), player, payload);
         read.err().map(|fault| fault.to_string())
@@ -212,7 +219,7 @@ impl Rollback {
         &self,
         #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         #[within(8, 65_536usize)] max_bytes: usize,
-        now: Option<f64>,
+        #[instant] now: Option<Instant>,
     ) -> Option<Vec<u8>> {
         let mut guard = lock(&self.inner);
         let Inner { game, writer, .. } = &mut *guard;
@@ -221,7 +228,7 @@ impl Rollback {
         is_filled.then(|| writer.as_bytes().to_vec())
     }
 
-    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) {
+    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, #[instant] now: Option<Instant>) {
         lock(&self.inner).game.lock().note_left(moment(now), player);
     }
 
@@ -230,14 +237,15 @@ impl Rollback {
         loop {
             let guard = lock(&self.inner);
             let Some(event) = guard.game.lock().poll_event() else { return Ok(events) };
-            let named = |mask: u64| {
-                let names = guard.names.iter().take(MAX_FIELDS).enumerate();
+            let named = |frame, mask: u64| {
+                let known = guard.names.iter().rev().find(|(first, _)| *first <= frame);
+                let names = known.into_iter().flat_map(|(_, names)| names).take(MAX_FIELDS).enumerate();
                 names.filter(|(i, _)| mask >> i & 1 == 1).map(|(_, name)| name.clone()).collect()
             };
             events.push(match event {
                 GameEvent::Left { player, frame } => PlayerOut { player, frame }.into_py_any(py)?,
                 GameEvent::Desync { player, frame, last_equal, fields } => {
-                    Desync { player, frame, last_equal, fields: named(fields) }.into_py_any(py)?
+                    Desync { player, frame, last_equal, fields: named(frame, fields) }.into_py_any(py)?
                 }
                 GameEvent::SpectatorLost { index } => SpectatorLost { index }.into_py_any(py)?,
             });

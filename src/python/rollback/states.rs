@@ -2,6 +2,7 @@
 
 use super::*;
 
+use crate::python::arguments::wrong;
 use crate::rollback::{MAX_FIELDS, StateField, StateLayout, StateRing, hash};
 
 /// The saved states of a game: [`StateArrays`], or the `Copies` of `tickwire._states`.
@@ -11,11 +12,13 @@ impl States {
     /// Keeps the states of `count` frames.
     pub(super) fn new(
         py: Python<'_>,
-        state: Option<&Bound<'_, PyAny>>,
+        state: Option<&Object<'_>>,
         functions: [Option<Py<PyAny>>; 3],
         count: usize,
+        is_test: bool,
     ) -> PyResult<Self> {
-        let made = py.import("tickwire._states")?.call_method1("states_of", (state, functions, count))?;
+        let arguments = (state, functions, count, is_test);
+        let made = py.import("tickwire._states")?.call_method1("states_of", arguments)?;
         Ok(States(made.unbind()))
     }
 
@@ -72,7 +75,7 @@ pub(crate) struct StateArrays {
 #[pymethods]
 impl StateArrays {
     #[new]
-    fn new(arrays: Vec<(String, Bound<'_, PyAny>, Vec<Field>)>, count: usize) -> PyResult<Self> {
+    fn new(arrays: Vec<(String, Object<'_>, Vec<Field>)>, count: usize) -> PyResult<Self> {
         let (mut held, mut layout, mut size) = (Vec::new(), StateLayout::default(), 0);
         for (shown, array, fields) in arrays {
             let has_type = fields.iter().all(|(_, kind, ..)| kind.is_some());
@@ -83,6 +86,12 @@ impl StateArrays {
                     "{shown} must be a C-contiguous array that can be written to: {why}"
                 ))
             })?;
+            if raw.has_objects() {
+                refuse!(
+                    PyTypeError,
+                    "{shown} must be an array of numbers, not of Python objects: give save and load for these"
+                );
+            }
             let (whole, stride) = (size..size + raw.len(), raw.item_size().max(1));
             size = whole.end;
             layout.fields.extend(fields.into_iter().map(|(name, kind, offset, size)| {
@@ -153,21 +162,29 @@ impl StateArrays {
 }
 
 #[pyfunction]
-pub(crate) fn state_sum(value: &Bound<'_, PyAny>) -> PyResult<u32> {
-    if value.is_instance_of::<PyInt>() || value.is_instance_of::<PyString>() {
-        return Ok(hash(1, value.str()?.to_str()?.as_bytes()));
+pub(crate) fn state_sum(name: Option<&str>, value: &Object<'_>) -> PyResult<u32> {
+    let sum = |kind, bytes: &[u8]| hash(hash(kind, name.unwrap_or_default().as_bytes()), bytes);
+    let shown = || name.map_or_else(|| "checksum".into(), |name| format!("checksum[{name:?}]"));
+    let is_text = value.is_instance_of::<PyString>();
+    if is_text || value.is_instance_of::<PyInt>() {
+        let text = value.str()?;
+        let text = text.to_str().map_err(|error| wrong(&shown(), value, "text", error))?;
+        return Ok(sum(if is_text { 4 } else { 1 }, text.as_bytes()));
     }
     if let Ok(number) = value.cast::<PyFloat>() {
-        return Ok(hash(2, &number.value().to_bits().to_le_bytes()));
+        return Ok(sum(2, &number.value().to_bits().to_le_bytes()));
     }
-    let Ok(raw) = Raw::get(value, ffi::PyBUF_FULL_RO) else {
-        let class = class_name(value);
-        refuse!(
-            PyTypeError,
-            "checksum must be an int, float, str, bytes or a buffer, or a mapping of names to such, not {class}"
-        )
+    let given = match Raw::get(value, ffi::PyBUF_FULL_RO) {
+        Ok(raw) if !raw.has_objects() => {
+            let shape = raw.shape().iter().map(|extent| *extent as u64);
+            let head = shape.chain([raw.item_size() as u64]);
+            let mut bytes: Vec<u8> = head.flat_map(u64::to_le_bytes).collect();
+            raw.append_to(value.py(), &mut bytes)?;
+            return Ok(sum(3, &bytes));
+        }
+        Ok(_) => "an array of Python objects".into(),
+        Err(_) => class_name(value),
     };
-    let mut bytes = Vec::new();
-    raw.append_to(value.py(), &mut bytes)?;
-    Ok(hash(3, &bytes))
+    let others = if name.is_none() { ", or a mapping of names to such" } else { "" };
+    refuse!(PyTypeError, "{} must be an int, float, str, bytes or a buffer{others}, not {given}", shown())
 }

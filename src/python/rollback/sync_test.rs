@@ -58,21 +58,21 @@ impl NextRequest for Py<SyncTest> {
 impl SyncTest {
     #[new]
     fn new(
-        inputs: &Bound<'_, PyAny>,
+        inputs: &Object<'_>,
         #[within(1, MAX_PLAYERS)] players: usize,
         #[within(1, MAX_WINDOW)] back: u32,
-        state: Option<&Bound<'_, PyAny>>,
+        state: Option<&Object<'_>>,
         #[callable] save: Option<Py<PyAny>>,
         #[callable] load: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let frames = Frames::new(inputs)?;
         let test = core::SyncTest::new(players, &frames.kind.shape, back);
-        let states = States::new(inputs.py(), state, [save, load, None], test.states())?;
+        let states = States::new(inputs.py(), state, [save, load, None], test.states(), true)?;
         let inner = Inner { test, steps: Vec::with_capacity(128), given: 0 };
         Ok(SyncTest { frames, states, players, inner: Mutex::new(inner) })
     }
 
-    fn advance(slf: Bound<'_, Self>, inputs: &Bound<'_, PyAny>) -> PyResult<Requests> {
+    fn advance(slf: Bound<'_, Self>, inputs: &Object<'_>) -> PyResult<Requests> {
         let this = slf.get();
         let mut encoded = Vec::new();
         for input in inputs.try_iter().map_err(|error| wrong("inputs", inputs, "a sequence", error))? {

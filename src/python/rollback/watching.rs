@@ -17,8 +17,8 @@ impl Spectator {
     #[new]
     fn new(
         peer: Option<Py<Peer>>,
-        inputs: &Bound<'_, PyAny>,
-        players: &Bound<'_, PyAny>,
+        inputs: &Object<'_>,
+        players: &Object<'_>,
         #[within(0, u32::MAX / 2)] frame: u32,
         #[within(0, 60)] buffer: u32,
         #[within(1, 1_000)] rate: u32,
@@ -54,19 +54,23 @@ impl Spectator {
         &self,
         #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
         payload: &[u8],
-        now: Option<f64>,
+        #[instant] now: Option<Instant>,
     ) -> Option<String> {
         let read = self.game.lock().read(moment(now), player, payload);
         read.err().map(|fault| fault.to_string())
     }
 
-    fn fill(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) -> Option<Vec<u8>> {
+    fn fill(
+        &self,
+        #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
+        #[instant] now: Option<Instant>,
+    ) -> Option<Vec<u8>> {
         let mut writer = BitWriter::new();
         let is_filled = self.game.lock().fill(moment(now), player, 64, &mut writer);
         is_filled.then(|| writer.into_bytes())
     }
 
-    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, now: Option<f64>) {
+    fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, #[instant] now: Option<Instant>) {
         self.game.lock().note_left(moment(now), player);
     }
 

@@ -10,8 +10,8 @@ impl Server {
     fn call<'py>(
         &self,
         py: Python<'py>,
-        client: &Bound<'py, PyAny>,
-        call: &Bound<'py, PyAny>,
+        client: &Object<'py>,
+        call: &Object<'py>,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
@@ -39,7 +39,7 @@ impl Server {
     fn call_all<'py>(
         &self,
         py: Python<'py>,
-        call: &Bound<'py, PyAny>,
+        call: &Object<'py>,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
@@ -53,7 +53,7 @@ impl Server {
         &self,
         py: Python<'py>,
         clients: Option<Recipients>,
-        call: &Bound<'py, PyAny>,
+        call: &Object<'py>,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Vec<Py<ClientHandle>>> {

@@ -63,7 +63,7 @@ impl Server {
         py: Python<'py>,
         address: Address,
         protocol: Py<Protocol>,
-        key: Option<&Bound<'py, PyAny>>,
+        key: Option<&Object<'py>>,
         #[within(1, MAX_CLIENT_SLOTS)] max_clients: usize,
         settings: Option<Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
@@ -127,11 +127,11 @@ impl Server {
 
     fn send(
         &self,
-        client: &Bound<'_, PyAny>,
-        message: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
-        key: Option<&Bound<'_, PyAny>>,
-        tag: Option<&Bound<'_, PyAny>>,
+        client: &Object<'_>,
+        message: &Object<'_>,
+        channel: Option<&Object<'_>>,
+        key: Option<&Object<'_>>,
+        tag: Option<&Object<'_>>,
         #[truth] notify: bool,
     ) -> PyResult<Py<PyAny>> {
         let sending = Sending { message, channel, key, tag, notify };
@@ -145,33 +145,29 @@ impl Server {
         &self,
         #[number] bytes_per_second: f64,
         #[number] burst_bytes: f64,
-        client: Option<&Bound<'_, ClientHandle>>,
+        client: Option<&ClientHandle>,
         #[truth] adaptive: bool,
     ) -> PyResult<bool> {
-        let client = client.map(|client| self.core_handle(client.get())).transpose()?;
+        let client = client.map(|client| self.core_handle(client)).transpose()?;
         let budget = BudgetConfig { adaptive, ..BudgetConfig::new(bytes_per_second, burst_bytes) };
         let set = self.endpoint.state.lock()?.change().set_budget(client, budget);
         self.answer(set)
     }
 
-    fn set_congestion(
-        &self,
-        congestion: &Bound<'_, Congestion>,
-        client: Option<&Bound<'_, ClientHandle>>,
-    ) -> PyResult<bool> {
-        let client = client.map(|client| self.core_handle(client.get())).transpose()?;
-        let set = self.endpoint.state.lock()?.change().set_congestion(client, congestion.get().0);
+    fn set_congestion(&self, congestion: &Congestion, client: Option<&ClientHandle>) -> PyResult<bool> {
+        let client = client.map(|client| self.core_handle(client)).transpose()?;
+        let set = self.endpoint.state.lock()?.change().set_congestion(client, congestion.0);
         self.answer(set)
     }
 
     fn broadcast(
         &self,
-        message: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
-        clients: Option<&Bound<'_, PyAny>>,
+        message: &Object<'_>,
+        channel: Option<&Object<'_>>,
+        clients: Option<&Object<'_>>,
         exclude: Option<&Bound<'_, ClientHandle>>,
-        key: Option<&Bound<'_, PyAny>>,
-        tag: Option<&Bound<'_, PyAny>>,
+        key: Option<&Object<'_>>,
+        tag: Option<&Object<'_>>,
         #[truth] notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let sending = Sending { message, channel, key, tag, notify };
@@ -187,7 +183,7 @@ impl Server {
         Room::new(slf)
     }
 
-    fn forget(&self, channel: &Bound<'_, PyAny>, #[within(0, u32::MAX)] key: Option<u32>) -> PyResult<usize> {
+    fn forget(&self, channel: &Object<'_>, #[within(0, u32::MAX)] key: Option<u32>) -> PyResult<usize> {
         let channel = self.endpoint.protocol.get().channel(Some(channel), None)?;
         Ok(self.everybody.forget(channel, key))
     }
@@ -200,12 +196,12 @@ impl Server {
 
     fn disconnect(
         &self,
-        client: &Bound<'_, ClientHandle>,
-        reason: Option<&Bound<'_, PyAny>>,
+        client: &ClientHandle,
+        reason: Option<&Object<'_>>,
         #[number] linger: f64,
     ) -> PyResult<bool> {
         let goodbye = goodbye(self.endpoint.protocol.get(), linger, reason)?;
-        let client = self.core_handle(client.get())?;
+        let client = self.core_handle(client)?;
         let left = self.endpoint.with(|core, driver| {
             driver.transmit(|now, out| core.disconnect_with(now, client, goodbye, out))
         })?;
@@ -217,8 +213,8 @@ impl Server {
         Ok(true)
     }
 
-    fn stats(&self, client: &Bound<'_, ClientHandle>) -> PyResult<ConnectionStats> {
-        self.endpoint.stats(self.core_handle(client.get())?, client.get().end.get())
+    fn stats(&self, client: &ClientHandle) -> PyResult<ConnectionStats> {
+        self.endpoint.stats(self.core_handle(client)?, client.end.get())
     }
 
     #[getter]
@@ -318,12 +314,12 @@ impl Server {
         self.core_handle(client.get())
     }
 
-    fn recipients(&self, clients: &Bound<'_, PyAny>) -> PyResult<Recipients> {
+    fn recipients(&self, clients: &Object<'_>) -> PyResult<Recipients> {
         Recipients::new(clients, |client| self.core_handle(client).ok())
     }
 
     /// Queues a row of a batch for each client.
-    fn send_rows(&self, clients: &Bound<'_, PyAny>, sending: Sending<'_, '_>) -> PyResult<Py<PyAny>> {
+    fn send_rows(&self, clients: &Object<'_>, sending: Sending<'_, '_>) -> PyResult<Py<PyAny>> {
         let py = clients.py();
         if !sending.message.is_instance_of::<Batch>() {
             let class = clients.get_type().name()?;
@@ -349,7 +345,7 @@ impl Server {
     /// room for all of it, and the given ones that are gone.
     fn broadcast_to(
         &self,
-        message: &Bound<'_, PyAny>,
+        message: &Object<'_>,
         clients: Audience<'_>,
         exclude: Option<&Bound<'_, ClientHandle>>,
         outgoing: &EncodedMessages,

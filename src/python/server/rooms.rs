@@ -44,11 +44,11 @@ impl Room {
 
     fn broadcast(
         &self,
-        message: &Bound<'_, PyAny>,
-        channel: Option<&Bound<'_, PyAny>>,
+        message: &Object<'_>,
+        channel: Option<&Object<'_>>,
         exclude: Option<&Bound<'_, ClientHandle>>,
-        key: Option<&Bound<'_, PyAny>>,
-        tag: Option<&Bound<'_, PyAny>>,
+        key: Option<&Object<'_>>,
+        tag: Option<&Object<'_>>,
         #[truth] notify: bool,
     ) -> PyResult<Vec<Py<ClientHandle>>> {
         let server = self.server.get();
@@ -56,12 +56,12 @@ impl Room {
         server.broadcast_to(message, Audience::Room(&self.core), exclude, &outgoing)
     }
 
-    fn forget(&self, channel: &Bound<'_, PyAny>, #[within(0, u32::MAX)] key: Option<u32>) -> PyResult<usize> {
+    fn forget(&self, channel: &Object<'_>, #[within(0, u32::MAX)] key: Option<u32>) -> PyResult<usize> {
         let channel = self.server.get().endpoint.protocol.get().channel(Some(channel), None)?;
         Ok(self.core.forget(channel, key))
     }
 
-    fn __contains__(&self, client: &Bound<'_, PyAny>) -> bool {
+    fn __contains__(&self, client: &Object<'_>) -> bool {
         let Ok(client) = client.cast::<ClientHandle>() else { return false };
         let peer = self.server.get().core_handle(client.get());
         peer.is_ok_and(|peer| self.core.has(peer))

@@ -11,7 +11,7 @@ pub(crate) struct Debugging {
     #[truth]
     pub(in crate::python) strict: bool,
     #[one_way]
-    pub(in crate::python) conditions: Option<Py<Conditions>>,
+    pub(in crate::python) conditions: Option<Conditions>,
     #[within(0, u64::MAX)]
     pub(in crate::python) seed: Option<u64>,
     capture: Option<Py<PyAny>>,

@@ -75,10 +75,10 @@ impl<'py> Given<'py> {
 
 /// Makes an object of settings anew with some of its fields changed.
 pub(super) fn replaced<'py>(
-    settings: &Bound<'py, PyAny>,
+    settings: &Object<'py>,
     fields: &[&str],
     changes: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<Object<'py>> {
     let all = PyDict::new(settings.py());
     for field in fields {
         all.set_item(field, settings.getattr(*field)?)?;

@@ -40,7 +40,7 @@ impl Tuning {
         self.driver == "thread"
     }
 
-    pub(in crate::python) fn columns<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyAny>> {
+    pub(in crate::python) fn columns<'py>(&self, py: Python<'py>) -> Vec<Object<'py>> {
         self.columns.iter().map(|class| class.bind(py).clone()).collect()
     }
 

@@ -1,6 +1,6 @@
 //! The reading side of the range coder.
 
-use super::{Coder, SCALE, SMALL};
+use super::{Coder, DIGIT, SCALE, end_bytes};
 
 /// Decodes an encoder's bytes.
 #[derive(Debug)]
@@ -11,15 +11,16 @@ pub(in crate::replication) struct Decoder<'a> {
     seen: &'a mut Vec<[u16; 2]>,
     bytes: &'a [u8],
     taken: usize,
-    code: u32,
-    range: u32,
+    code: u64,
+    range: u64,
 }
 
 impl<'a> Decoder<'a> {
     /// A decoder of these bytes; `seen` is scratch memory.
     pub(in crate::replication) fn new(bytes: &'a [u8], seen: &'a mut Vec<[u16; 2]>) -> Self {
-        let mut decoder = Decoder { models: &[], seen, bytes, taken: 0, code: 0, range: u32::MAX };
-        (0..4).for_each(|_| decoder.take());
+        let mut decoder = Decoder { models: &[], seen, bytes, taken: 0, code: 0, range: u64::MAX };
+        (0..2).for_each(|_| decoder.take());
+        decoder.range = u64::MAX;
         decoder
     }
 
@@ -35,9 +36,9 @@ impl<'a> Decoder<'a> {
         self.seen
     }
 
-    /// How many bytes were consumed: an encoder ends with three zeros that aren't sent.
+    /// How many bytes it took to say what was read.
     fn taken(&self) -> usize {
-        self.taken - 3
+        self.taken - 8 + end_bytes(self.range)
     }
 
     /// How many bytes are left.
@@ -51,17 +52,17 @@ impl<'a> Decoder<'a> {
         self.taken() > self.bytes.len()
     }
 
-    #[inline]
+    /// Moves the next four bytes into the code; zeros behind the end.
+    #[cold]
     fn take(&mut self) {
-        let byte = self.bytes.get(self.taken).copied().unwrap_or(0);
-        self.code = self.code << 8 | u32::from(byte);
-        self.taken += 1;
+        let digit = core::array::from_fn(|i| self.bytes.get(self.taken + i).copied().unwrap_or(0));
+        self.code = self.code << DIGIT | u64::from(u32::from_be_bytes(digit));
+        (self.taken, self.range) = (self.taken + 4, self.range << DIGIT);
     }
 
     #[inline]
     fn refill(&mut self) {
-        while self.range < SMALL {
-            self.range <<= 8;
+        if self.range >> DIGIT == 0 {
             self.take();
         }
     }
@@ -70,16 +71,13 @@ impl<'a> Decoder<'a> {
 impl Coder for Decoder<'_> {
     #[inline]
     fn code(&mut self, at: usize, _: bool) -> bool {
-        let bound = (self.range >> SCALE) * u32::from(self.models[at]);
+        let bound = (self.range >> SCALE) * u64::from(self.models[at]);
         let bit = self.code < bound;
         let seen = &mut self.seen[at][usize::from(bit)];
         *seen = seen.saturating_add(1);
-        if bit {
-            self.range = bound;
-        } else {
-            self.code -= bound;
-            self.range -= bound;
-        }
+        // Selections instead of branches, which the processor couldn't predict.
+        self.code -= if bit { 0 } else { bound };
+        self.range = if bit { bound } else { self.range - bound };
         self.refill();
         bit
     }
@@ -87,10 +85,10 @@ impl Coder for Decoder<'_> {
     #[inline]
     fn raw_few(&mut self, _: u32, bits: u32) -> u32 {
         self.range >>= bits;
-        // A forged input may lie beyond the last value.
+        // A forged input may lie beyond the last value, which has 16 bits.
         let value = (self.code / self.range).min((1 << bits) - 1);
         self.code -= self.range * value;
         self.refill();
-        value
+        value as u32
     }
 }

@@ -3,18 +3,16 @@
 //! A rotation goes on as a whole: its states become the vectors of how it turned from each to the newest, which are numbers like
 //! others, and what these go on to is turned back.
 //!
-//! All is in integers, so that both sides find the same.
-
 use core::ops::Range;
 
 use super::super::class::GhostClass;
 use super::super::form::Form;
 use super::rotation::{Quaternion, Reach, turn_on};
-use super::track::{WINDOW, go_on};
+use super::track::{LANES, go_on, nearest};
 use crate::wire::{Metric, Property, WordRange};
 
-/// A step of a word, in the units of its motion. Rounding may put a word this far off a line.
-const STEP: i64 = 16;
+/// Rounding may put a word this far off a line.
+const TOLERANCE: f32 = 1.0;
 
 /// Nothing goes on for more ticks than these.
 const MAX_AHEAD: u16 = 255;
@@ -32,15 +30,6 @@ pub(in crate::replication) struct States<'s> {
 }
 
 impl States<'_> {
-    /// As many words from one on, as many states before the newest.
-    #[inline]
-    fn words<const N: usize>(self, back: usize, at: usize) -> Option<[u64; N]> {
-        match back.checked_sub(1) {
-            None => self.newest.get(at..)?.first_chunk().copied(),
-            Some(back) => self.form.words(self.older.get(back)?, at),
-        }
-    }
-
     /// Whether a property is more likely to go on than to stay, by its last two steps.
     pub(in crate::replication) fn is_moving(self, property: &Property, words: &Range<usize>) -> bool {
         let &[first, second, ..] = self.older else { return !self.older.is_empty() };
@@ -113,22 +102,30 @@ impl Motion {
         if !goes || states.older.is_empty() || states.ahead > MAX_AHEAD {
             return guess;
         }
-        let (ages, turned) = ((states.past, states.ahead), rotation.map_or(0..0, |(at, _)| at..at + 4));
+        let (older, form) = (states.older, states.form);
+        let (count, ahead) = (1 + older.len(), f32::from(states.ahead) / f32::from(states.past.max(1)));
+        let turned = rotation.map_or(0..0, |(at, _)| at..at + 4);
         for (at, (range, guessed)) in property.words().iter().zip(&mut *guessed).enumerate() {
             if turned.contains(&at) || !goes_on(range) {
                 continue;
             }
-            let newest = *guessed;
-            let (mut were, count) = ([0; WINDOW], 1 + states.older.len());
-            for (was, state) in were[1..].iter_mut().zip(states.older) {
-                *was = STEP * range.behind(states.form.word(state, words.start + at), newest);
+            let (newest, mut were) = (*guessed, [0.0; LANES]);
+            for (was, state) in were[1..].iter_mut().zip(older) {
+                *was = range.behind(form.word(state, words.start + at), newest) as f32;
             }
-            let moved = go_on(ages, STEP, &were[..count]);
-            *guessed = range.moved_by(newest, (moved + STEP / 2).div_euclid(STEP));
+            *guessed = range.moved_by(newest, nearest(go_on(ahead, TOLERANCE, &were, count, true)));
         }
         if let Some((at, reach)) = rotation {
-            let of = |back| Some(reach.quaternion(states.words(back, words.start + at)?));
-            if let Some(turned) = turn_on(reach, ages, (0..).map_while(of)) {
+            let mut all = [[0; LANES]; 4];
+            for (part, guessed) in all.iter_mut().zip(&guessed[at..]) {
+                // Levels have few bits.
+                part[0] = *guessed as u32;
+            }
+            for (i, state) in (1..LANES).zip(older) {
+                let words: [u64; 4] = form.words(state, words.start + at).unwrap_or_default();
+                all.iter_mut().zip(words).for_each(|(part, word)| part[i] = word as u32);
+            }
+            if let Some(turned) = turn_on(reach, ahead, &all, count) {
                 guess = Guess { rotation: Some(turned), largest: turned.largest() };
                 guessed[at] = guess.largest;
                 reach.levels(turned, guess.largest, &mut guessed[at + 1..]);
@@ -145,7 +142,8 @@ impl Motion {
         let largest = guessed[at];
         if largest != guess.largest {
             let levels = [guess.largest, guessed[at + 1], guessed[at + 2], guessed[at + 3]];
-            let rotation = guess.rotation.unwrap_or_else(|| reach.quaternion(levels));
+            let rotation =
+                guess.rotation.unwrap_or_else(|| reach.quaternion(levels.map(|level| level as u32)));
             reach.levels(rotation, largest, &mut guessed[at + 1..]);
         }
     }

@@ -1,6 +1,6 @@
 //! Entropy coding of ghosts: a binary range coder for a packet's records of coded classes.
 //!
-//! The coder is LZMA's (Pavlov 1999, after Martin 1979) with 12-bit probabilities. They stay the same within a packet.
+//! The coder is Martin's (1979) in 64 bits, with 12-bit probabilities. They stay the same within a packet.
 //!
 //! The model of a decision follows from the packet and the ticks that it names, and never from a ghost's states: a record of a
 //! ghost that the client doesn't have is passed over like any other. A packet names ticks whose packets the client has all acked; the
@@ -41,8 +41,15 @@ pub(super) const MAX_DECISION_BITS: usize = 8;
 /// reading.
 pub(super) const MAX_RECORDS: usize = 2048;
 
-/// The range is refilled when it is below this.
-const SMALL: u32 = 1 << 24;
+/// Bits of a digit, of which the output consists. The range has two, and gets another one as soon as it would fit one.
+const DIGIT: u32 = 32;
+
+/// How many bytes say a number in a range of two digits, if all behind them are 0.
+#[inline]
+fn end_bytes(range: u64) -> usize {
+    // At least a digit.
+    8 - (range.max(1).ilog2() / 8) as usize
+}
 
 /// Either half of the coder: an encoder takes the values, a decoder returns them.
 pub(super) trait Coder {
@@ -103,33 +110,27 @@ pub(super) struct Encoder {
     /// Scratch memory: by model, how often its decision was 0 and 1.
     seen: Vec<[u16; 2]>,
     low: u64,
-    range: u32,
-    cache: u8,
-    /// How many bytes a carry may still change; the first of them is `cache`.
-    pending: usize,
-    /// Bytes that no carry can change any more. The first is always 0 and isn't sent.
+    range: u64,
+    /// The digits so far. A carry is in the last one only, until the packet ends.
+    digits: Vec<u64>,
     bytes: Vec<u8>,
-    shifts: usize,
 }
 
 /// A position to return to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     low: u64,
-    range: u32,
-    cache: u8,
-    pending: usize,
-    bytes: usize,
-    shifts: usize,
+    range: u64,
+    digits: usize,
+    last: Option<u64>,
     decisions: usize,
 }
 
 impl Encoder {
     /// Starts a new packet.
     pub(super) fn clear(&mut self) {
-        self.bytes.clear();
-        (self.low, self.range, self.cache, self.pending) = (0, u32::MAX, 0, 1);
-        self.shifts = 0;
+        self.digits.clear();
+        (self.low, self.range) = (0, u64::MAX);
     }
 
     /// Starts a section with these models.
@@ -152,58 +153,80 @@ impl Encoder {
 
     /// The size in bits if the packet ends here.
     pub(super) fn bits(&self) -> usize {
-        8 * (self.shifts + 1)
+        8 * (4 * self.digits.len() + end_bytes(self.range))
     }
 
     /// The cost so far in units of 2^-16 bits, at most the true size: what is left of the range says it.
+    #[inline]
     pub(super) fn spent(&self) -> u64 {
-        ((8 * self.shifts as u64) << 16) + u64::from(COSTS[(self.range >> 24) as usize + 1])
+        let halved = self.range.leading_zeros();
+        let part = COSTS[(self.range << halved >> 56) as usize + 1];
+        ((u64::from(DIGIT) * self.digits.len() as u64 + u64::from(halved)) << 16) + u64::from(part)
     }
 
     pub(super) fn mark(&self) -> Mark {
-        let Encoder { low, range, cache, pending, shifts, .. } = *self;
-        let (bytes, decisions) = (self.bytes.len(), self.decisions.len());
-        Mark { low, range, cache, pending, bytes, shifts, decisions }
+        let Encoder { low, range, digits, decisions, .. } = self;
+        let (low, range, last) = (*low, *range, digits.last().copied());
+        Mark { low, range, digits: digits.len(), last, decisions: decisions.len() }
     }
 
     /// Returns to a mark of this section.
     pub(super) fn restore(&mut self, mark: Mark) {
-        let Mark { low, range, cache, pending, bytes, shifts, decisions } = mark;
-        (self.low, self.range, self.cache, self.pending) = (low, range, cache, pending);
-        self.shifts = shifts;
-        self.bytes.truncate(bytes);
-        self.decisions.truncate(decisions);
+        (self.low, self.range) = (mark.low, mark.range);
+        self.digits.truncate(mark.digits);
+        if let (Some(digit), Some(last)) = (self.digits.last_mut(), mark.last) {
+            *digit = last;
+        }
+        self.decisions.truncate(mark.decisions);
     }
 
     /// Ends the packet; returns as many bytes as [`Encoder::bits`] says.
     pub(super) fn finish(&mut self) -> &[u8] {
-        let count = self.shifts + 1;
-        // Picks a number in the range whose last three bytes are 0.
-        self.low = (self.low + u64::from(SMALL) - 1) & !u64::from(SMALL - 1);
-        (0..5).for_each(|_| self.shift());
-        &self.bytes[1..][..count]
+        let count = self.bits() / 8;
+        // The lowest number whose bytes behind these are 0.
+        let rest = (1 << (8 * (8 - end_bytes(self.range)))) - 1;
+        self.rise(rest);
+        let low = self.low & !rest;
+        self.digits.extend([low >> DIGIT, low & u64::from(u32::MAX)]);
+        let mut carry = 0;
+        for digit in self.digits.iter_mut().rev() {
+            *digit += carry;
+            carry = *digit >> DIGIT;
+        }
+        self.bytes.clear();
+        // The low 32 bits.
+        self.bytes.extend(self.digits.iter().flat_map(|digit| (*digit as u32).to_be_bytes()));
+        &self.bytes[..count]
     }
 
-    fn shift(&mut self) {
-        self.shifts += 1;
-        let (carry, low) = ((self.low >> 32) as u8, self.low as u32);
-        if low < 0xFF00_0000 || carry > 0 {
-            self.bytes.push(self.cache.wrapping_add(carry));
-            let rest = core::iter::repeat_n(0xFF_u8.wrapping_add(carry), self.pending - 1);
-            self.bytes.extend(rest);
-            self.pending = 0;
-            self.cache = (low >> 24) as u8;
+    #[inline]
+    fn rise(&mut self, by: u64) {
+        let (low, carries) = self.low.overflowing_add(by);
+        self.low = low;
+        if carries {
+            self.carry();
         }
-        self.pending += 1;
-        self.low = u64::from(low << 8);
+    }
+
+    #[cold]
+    fn carry(&mut self) {
+        // Nothing is above the first digit's range.
+        if let Some(last) = self.digits.last_mut() {
+            *last += 1;
+        }
     }
 
     #[inline]
     fn refill(&mut self) {
-        while self.range < SMALL {
-            self.range <<= 8;
-            self.shift();
+        if self.range >> DIGIT == 0 {
+            self.push_digit();
         }
+    }
+
+    #[cold]
+    fn push_digit(&mut self) {
+        self.digits.push(self.low >> DIGIT);
+        (self.low, self.range) = (self.low << DIGIT, self.range << DIGIT);
     }
 }
 
@@ -234,16 +257,13 @@ const COSTS: [u32; 257] = {
 impl Coder for Encoder {
     #[inline]
     fn code(&mut self, at: usize, bit: bool) -> bool {
-        let one = u32::from(self.models[at]);
+        let one = u64::from(self.models[at]);
         // A class has fewer than 2^31 models.
         self.decisions.push((at as u32) << 1 | u32::from(bit));
         let bound = (self.range >> SCALE) * one;
-        if bit {
-            self.range = bound;
-        } else {
-            self.low += u64::from(bound);
-            self.range -= bound;
-        }
+        // Selections instead of branches, which the processor couldn't predict.
+        self.rise(if bit { 0 } else { bound });
+        self.range = if bit { bound } else { self.range - bound };
         self.refill();
         bit
     }
@@ -251,7 +271,7 @@ impl Coder for Encoder {
     #[inline]
     fn raw_few(&mut self, value: u32, bits: u32) -> u32 {
         self.range >>= bits;
-        self.low += u64::from(self.range) * u64::from(value);
+        self.rise(self.range * u64::from(value));
         self.refill();
         value
     }

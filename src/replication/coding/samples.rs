@@ -30,6 +30,9 @@ pub(in crate::replication) const MAX_READ_ENTRIES: usize = 2 * MAX_ENTRIES;
 /// A tick of more packets isn't named.
 pub(in crate::replication) const MAX_PACKETS: usize = 64;
 
+/// How many models are looked at together.
+const FEW: usize = 16;
+
 /// How often a model's decision was 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Count {
@@ -186,8 +189,14 @@ impl Sample {
     /// Keeps the ghosts of a class's section, and how often each model's decision was 0 and 1.
     pub(in crate::replication) fn keep(&mut self, class: usize, seen: &[[u16; 2]], listing: &mut Listing) {
         listing.sort();
-        let counts = seen.iter().zip(0..).filter(|(seen, _)| **seen != [0; 2]);
-        let counts = counts.map(|(seen, model)| Count { model, seen: *seen }).collect();
+        let mut counts = Vec::new();
+        for (seen, first) in seen.chunks(FEW).zip((0..).step_by(FEW)) {
+            // Most models decided nothing.
+            if seen.iter().fold(0, |any, [zeros, ones]| any | zeros | ones) > 0 {
+                let decided = seen.iter().zip(first..).filter(|(seen, _)| **seen != [0; 2]);
+                counts.extend(decided.map(|(seen, model)| Count { model, seen: *seen }));
+            }
+        }
         self.classes[class] = ClassSample { counts, listing: listing.clone() };
     }
 
@@ -232,10 +241,11 @@ impl Frequencies {
     fn find(&mut self, counts: &[Count]) {
         for model in counts.iter().map(|count| count.model as usize) {
             if self.ones[model] == UNKNOWN {
-                let [zeros, ones] = self.seen[model].map(u64::from);
+                let [zeros, ones] = self.seen[model];
+                // Sixteen samples have fewer than 2^20 of either.
                 let one = ((ones + 1) << SCALE) / (zeros + ones + 2);
                 // Fits 16 bits.
-                self.ones[model] = one.clamp(LEAST.into(), (1 << SCALE) - u64::from(LEAST)) as u16;
+                self.ones[model] = one.clamp(LEAST, (1 << SCALE) - LEAST) as u16;
             }
         }
     }

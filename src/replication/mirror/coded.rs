@@ -175,9 +175,11 @@ impl Mirror {
         let CodedReader { motions, models, lent, .. } = coded;
         let Lent { bytes, seen, created, guessed, bodies, listing, .. } = lent;
         bytes.clear();
-        while reader.remaining_bits() >= 8 {
-            // Eight bits.
-            bytes.push(reader.bits(8)? as u8);
+        bytes.resize(reader.remaining_bits() / 8, 0);
+        for bytes in bytes.chunks_mut(8) {
+            // At most 64 bits.
+            let word = reader.bits(8 * bytes.len() as u32)?.to_le_bytes();
+            bytes.copy_from_slice(&word[..bytes.len()]);
         }
         if reader.remaining_bits() > 0 {
             return Err(Violation::Trailing { bits: reader.remaining_bits() });
@@ -310,46 +312,41 @@ impl CodedSource for Coded<'_, '_> {
         run: u8,
         mut into: Option<(States<'_>, &mut [u64])>,
     ) -> Result<(), Violation> {
-        let (layout, properties, mut off) = (self.layout, &class.properties, Off::default());
+        let Coded { decoder, layout, motion, guessed, listing, note, deviated, .. } = self;
+        let (properties, trails, mut off) = (&class.properties, listing.trails(), Off::default());
         for (i, property) in properties.of(mask) {
             let range = properties.word_range(i);
-            self.guessed.clear();
-            self.guessed.resize(range.len(), 0);
+            guessed.clear();
+            guessed.resize(range.len(), 0);
             if self.whole {
-                layout.code_whole(self.decoder, property, self.guessed);
+                layout.code_whole(*decoder, property, guessed);
             } else {
-                let deviates = layout.code_deviates(self.decoder, i, (run, self.note.as_ref()), false);
-                self.deviated |= u64::from(deviates) << i;
+                let deviates = layout.code_deviates(*decoder, i, (run, note.as_ref()), false);
+                *deviated |= u64::from(deviates) << i;
                 let mut guess = Guess::default();
                 if let Some((states, _)) = &into {
                     let goes = states.is_moving(property, &range) != deviates;
-                    guess = self.motion.predict((i, property), range.clone(), *states, goes, self.guessed);
+                    guess = motion.predict((i, property), range.clone(), *states, goes, guessed);
                 }
                 off.begin(run, deviates);
-                let largest_at = self.motion.largest_at(i);
+                let largest_at = motion.largest_at(i).filter(|_| into.is_some());
                 for (at, of) in property.words().iter().enumerate() {
                     let word = range.start + at;
-                    let residual = layout.code_residual(
-                        self.decoder,
-                        word,
-                        &mut off,
-                        &mut self.listing.trails()[word],
-                        0,
-                    );
+                    let residual = layout.code_residual(*decoder, word, &mut off, &mut trails[word], 0);
                     if residual > of.last() {
                         return Err(ReadError::OutOfRange { offset: residual, span: of.last() }.into());
                     }
-                    self.guessed[at] = of.word(residual, self.guessed[at]);
-                    if largest_at == Some(at) && into.is_some() {
-                        self.motion.turn(i, guess, self.guessed);
+                    guessed[at] = of.word(residual, guessed[at]);
+                    if largest_at == Some(at) {
+                        motion.turn(i, guess, guessed);
                     }
                 }
             }
             if let Some((_, words)) = &mut into {
-                if !property.has_value(self.guessed) {
+                if !property.has_value(guessed) {
                     return Err(ReadError::NotFinite.into());
                 }
-                words[range].copy_from_slice(self.guessed);
+                words[range].copy_from_slice(guessed);
             }
         }
         self.most = off.most();

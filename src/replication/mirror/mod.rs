@@ -62,7 +62,7 @@ pub struct Mirror {
     epoch: u32,
     /// The number of the visit, and what to add to its ticks for the server's; 0 before the first.
     visit: u64,
-    ahead: u32,
+    turns: i64,
     /// The next packet is another visit's.
     awaits_visit: bool,
     counters: MirrorCounters,
@@ -90,7 +90,7 @@ impl Mirror {
             received: ReceivedTicks::default(),
             epoch: 0,
             visit: 0,
-            ahead: 0,
+            turns: 0,
             awaits_visit: false,
             counters: MirrorCounters::default(),
             owned: Vec::new(),
@@ -116,12 +116,12 @@ impl Mirror {
         if core::mem::take(&mut self.awaits_visit) {
             let is_ours = |continued: &Continued| continued.number == self.visit;
             let continued = visit.and_then(|(visit, _)| visit.continues).filter(is_ours);
-            self.begin_visit(continued.map(|continued| continued.until.wrapping_sub(self.ahead)));
+            self.begin_visit(continued.map(|continued| continued.until.wrapping_sub(self.turns as u32)));
             self.visit = 0;
         }
         if let Some((visit, tick)) = visit {
             if self.tick == 0 {
-                self.ahead = tick.wrapping_sub(FIRST_TICK + tick % (1 << TICK_BITS));
+                self.turns = i64::from(tick) - i64::from(FIRST_TICK + tick % (1 << TICK_BITS));
             }
             self.visit = visit.number;
         }
@@ -310,6 +310,11 @@ impl Mirror {
     /// The newest tick of the server that arrived: its low 16 bits are those of the server's tick. 0 before the first.
     pub fn tick(&self) -> u32 {
         self.tick
+    }
+
+    /// What to add to a tick of the mirror for the server's tick: a multiple of 2^16.
+    pub fn turns(&self) -> i64 {
+        self.turns
     }
 
     /// How many cells a column of this class must have: one more than the highest id of any ghost so far.

@@ -5,14 +5,11 @@
 
 use std::collections::VecDeque;
 
-use super::super::class::HISTORY;
-use crate::time::{Duration, Instant};
+use super::super::class::{ACKED_AFTER, LONG_LOSS};
+use crate::time::Instant;
 
 /// How many packets are remembered: a second or more, and more than any rest that is still drawn as one motion.
 const KEPT: usize = 256;
-
-/// How long the server waits for acks after a stall, at most.
-const WAITS_FOR_ACKS: Duration = Duration::from_millis(500);
 
 /// How many arrivals wait for the view; the oldest make room.
 const WAITING: usize = 256;
@@ -48,16 +45,16 @@ pub(super) struct ReceivedTicks {
     /// By rising sequence number.
     packets: VecDeque<Packet>,
     waiting: VecDeque<TickArrival>,
-    /// When packets began to arrive again after a long loss, and how many of them had no ghosts, if that may still be because
-    /// the server waits for acks.
-    waits: Option<(Instant, u32)>,
+    /// When packets began to arrive again after a long loss, and how many packets without ghosts came while the server may
+    /// have waited for acks.
+    waiting_server: Option<(Instant, u32)>,
 }
 
 impl ReceivedTicks {
     /// Notes a packet of a tick.
     pub(super) fn push(&mut self, time: PacketTime, tick: u32) {
         let PacketTime { at, sequence, lost } = time;
-        let lost = lost + self.waits.take().map_or(0, |(_, count)| count);
+        let lost = lost + self.waiting_server.take().map_or(0, |(_, count)| count);
         let place = self.packets.partition_point(|other| other.sequence < sequence);
         if self.packets.get(place).is_some_and(|other| other.sequence == sequence) {
             return;
@@ -74,13 +71,15 @@ impl ReceivedTicks {
         }
     }
 
-    /// Whether ghosts may have changed in the tick of a packet that has none of them, though it arrived. After a long loss
-    /// the server may wait for acks, as it does with half the history in flight.
-    pub(super) fn waits(&mut self, time: PacketTime) -> bool {
-        let (since, count) = self.waits.get_or_insert((time.at, 0));
-        let waits = time.lost >= u32::from(HISTORY / 4) && time.at - *since < WAITS_FOR_ACKS;
-        *count += u32::from(waits);
-        waits
+    /// Whether the server may wait for acks, so a packet without ghosts doesn't mean that none changed.
+    pub(super) fn may_server_wait(&self, time: PacketTime) -> bool {
+        let since = self.waiting_server.map_or(time.at, |(since, _)| since);
+        time.lost >= u32::from(LONG_LOSS) && time.at - since < ACKED_AFTER
+    }
+
+    /// Counts a packet without ghosts of a server that may wait for acks.
+    pub(super) fn note_waiting(&mut self, at: Instant) {
+        self.waiting_server.get_or_insert((at, 0)).1 += 1;
     }
 
     /// The sequence number of the newest packet.
@@ -171,14 +170,18 @@ mod tests {
     fn after_many_losses_a_tick_without_ghosts_is_not_known_to_be_quiet() {
         let mut received = ReceivedTicks::default();
         let at = |millis, lost| PacketTime { at: Instant::from_millis(millis), sequence: millis, lost };
-        assert!(!received.waits(at(0, 15)));
+        assert!(!received.may_server_wait(at(0, 15)));
         received.push(at(0, 15), 1);
-        assert!(received.waits(at(100, 16)) && received.waits(at(500, 16)));
-        assert!(!received.waits(at(600, 16)), "it waits no longer: nothing changed");
+        for millis in [100, 500] {
+            assert!(received.may_server_wait(at(millis, 16)));
+            received.note_waiting(Instant::from_millis(millis));
+        }
+        assert!(!received.may_server_wait(at(600, 16)), "it waits no longer: nothing changed");
         received.push(at(600, 16), 40);
-        assert!(!received.waits(at(700, 0)));
+        assert!(!received.may_server_wait(at(700, 0)));
         received.push(at(700, 0), 41);
-        assert!(received.waits(at(800, 40)));
+        assert!(received.may_server_wait(at(800, 40)));
+        received.note_waiting(Instant::from_millis(800));
         received.push(at(810, 40), 90);
         assert_eq!(received.take().map(|tick| tick.lost).collect::<Vec<_>>(), [15, 18, 0, 41]);
     }

@@ -177,15 +177,31 @@ impl States {
         words: &mut [u64],
         older: &mut [&'s [u32]],
     ) -> bool {
-        let mut entries = self.entries(id).skip_while(|(at, _)| *at > tick);
-        let Some((_, newest)) = entries.next() else { return false };
-        self.form.load(newest, words);
-        older.iter_mut().zip(1..).all(|(state, back)| {
-            let has_come = |(at, _): &(u32, _)| past == 0 || tick - at >= back * past;
-            let found = entries.find(has_come).filter(|(at, _)| past == 0 || tick - at == back * past);
-            *state = found.map_or(&[], |(_, state)| state);
-            found.is_some()
-        })
+        let len = self.heads[id].len;
+        let mut back = (0..len).find(|back| self.entry(id, *back).0 <= tick).unwrap_or(len);
+        if back == len {
+            return false;
+        }
+        self.load(id, back, words);
+        let mut before = tick;
+        for state in older {
+            before = before.saturating_sub(past);
+            loop {
+                back += 1;
+                if back >= len {
+                    return false;
+                }
+                let (at, found) = self.entry(id, back);
+                if past == 0 || at <= before {
+                    *state = found;
+                    if past > 0 && at < before {
+                        return false;
+                    }
+                    break;
+                }
+            }
+        }
+        true
     }
 
     /// The ticks of the states around `tick`: the current one, and the next one; 0 if there is none. Also whether earlier

@@ -86,8 +86,12 @@ impl Mirror {
     /// Notes a packet for a tick with these low bits that may have no ghosts: if it has none, no ghost changed.
     pub fn note_tick(&mut self, time: PacketTime, low: u16) {
         // Before the first ghosts there is nothing to show.
-        let is_complete = self.tick > 0 && !self.awaits_visit && !self.received.waits(time);
-        if let Some(tick) = nearest(low, self.tick).filter(|_| is_complete) {
+        if self.tick == 0 || self.awaits_visit {
+            return;
+        }
+        if self.received.may_server_wait(time) {
+            self.received.note_waiting(time.at);
+        } else if let Some(tick) = nearest(low, self.tick) {
             self.tick = self.tick.max(tick);
             self.received.push(time, tick);
         }

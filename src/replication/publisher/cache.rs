@@ -337,7 +337,9 @@ impl Cache {
             let [guessed, from] = &mut self.guesses;
             let (guessed, from) = (&mut guessed[range.clone()], &mut from[range.clone()]);
             for deviates in [false, true] {
-                if deviates && states.older.is_empty() {
+                // What is nearly exact can't be bettered.
+                let least_other = DEVIATING + ABOUT_EXACT * words.len() as u32;
+                if deviates && (states.older.is_empty() || least <= least_other) {
                     break;
                 }
                 let goes = likely != deviates;
@@ -406,9 +408,12 @@ fn blank(base: Base, group: u8, forgotten: bool) -> CachedBits {
 fn about(property: &Property, words: &[u64], from: &[u64]) -> u32 {
     let each = property.words().iter().zip(words.iter().zip(from));
     let length = |residual: u64| u64::BITS - residual.div_ceil(2).leading_zeros();
-    let bits = |residual: u64| if residual == 0 { 2 } else { 4 + 6 * length(residual) };
+    let bits = |residual: u64| if residual == 0 { ABOUT_EXACT } else { 4 + 6 * length(residual) };
     each.map(|(range, (word, from))| bits(range.residual(*word, *from))).sum()
 }
+
+/// About what a word takes that is as predicted.
+const ABOUT_EXACT: u32 = 2;
 
 /// How many quarters of bits it must save to do what is less likely, which takes some to say.
 const DEVIATING: u32 = 16;

@@ -53,6 +53,9 @@ pub(super) struct Part {
     pub(super) spent: Vec<(usize, SectionCosts)>,
 }
 
+/// A ready ghost: its class, its id and what is known of it.
+type Ready = (u16, u16, u128);
+
 /// All that a part follows from, within its tick.
 #[derive(Debug, Default)]
 pub(super) struct Basis {
@@ -60,28 +63,43 @@ pub(super) struct Basis {
     /// The tick of the newest packet that the client is known to have.
     pub(super) acked: u32,
     pub(super) named: Vec<Arc<Sample>>,
-    /// The classes with ready ghosts, and how many these are; then each ghost's id and what is known of it.
-    pub(super) classes: Vec<(usize, usize)>,
-    ghosts: Vec<(u32, u128)>,
+    /// By class and id.
+    ghosts: Vec<Ready>,
 }
 
 impl Basis {
+    /// Keeps what the ready ghosts are.
     pub(super) fn find_ready(&mut self, tables: &[Table], scopes: &[Scope]) {
-        self.classes.clear();
         self.ghosts.clear();
-        for (class, scope) in scopes.iter().enumerate() {
-            if tables[class].class().coded && scope.due_count() > 0 {
-                let before = self.ghosts.len();
-                self.ghosts.extend(scope.each_ready().map(|id| (id, scope.key(id))));
-                self.classes.push((class, self.ghosts.len() - before));
-            }
-        }
+        self.ghosts.extend(ready(tables, scopes));
     }
 
-    pub(super) fn is_same(&self, other: &Basis) -> bool {
+    /// The classes with ready ghosts.
+    pub(super) fn classes(&self) -> impl Iterator<Item = usize> {
+        self.ghosts.chunk_by(|a, b| a.0 == b.0).map(|of_class| of_class[0].0.into())
+    }
+
+    /// Whether another one is the same, but for its ghosts, and these are what is ready.
+    pub(super) fn is_same(&self, other: &Basis, tables: &[Table], scopes: &[Scope]) -> bool {
         (self.room, self.acked) == (other.room, other.acked)
             && are_same(&self.named, &other.named)
-            && self.classes == other.classes
-            && self.ghosts == other.ghosts
+            && are(&self.ghosts, ready(tables, scopes))
     }
+}
+
+/// Whether these are the others, each in its place. Faster than [`Iterator::eq`] for what is made of many iterators.
+fn are(some: &[Ready], mut others: impl Iterator<Item = Ready>) -> bool {
+    let rest = others.try_fold(some, |some, other| {
+        let (first, rest) = some.split_first()?;
+        (*first == other).then_some(rest)
+    });
+    rest.is_some_and(<[_]>::is_empty)
+}
+
+/// The ready ghosts of coded classes.
+fn ready(tables: &[Table], scopes: &[Scope]) -> impl Iterator<Item = Ready> {
+    let coded = (0..).zip(tables.iter().zip(scopes));
+    let coded = coded.filter(|(_, (table, scope))| table.class().coded && scope.due_count() > 0);
+    // Ids are below 2^16.
+    coded.flat_map(|(class, (_, scope))| scope.each_ready().map(move |id| (class, id as u16, scope.key(id))))
 }

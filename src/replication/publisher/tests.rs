@@ -4,13 +4,13 @@ use crate::wire::{BitReader, Kind, Properties, Schema};
 
 use crate::replication::mirror::Mirror;
 
-mod crowds;
-mod flipped;
-mod lines;
-mod owners;
-mod refused;
-mod returning;
-mod runs;
+mod crowds_tests;
+mod flipped_tests;
+mod lines_tests;
+mod owners_tests;
+mod refused_tests;
+mod returning_tests;
+mod runs_tests;
 
 const ONE: PeerHandle = PeerHandle { slot: 0, generation: 0 };
 const OTHER: PeerHandle = PeerHandle { slot: 1, generation: 0 };

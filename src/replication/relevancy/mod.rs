@@ -88,10 +88,10 @@ impl fmt::Display for RelevancyError {
                 write!(f, "grid's far_weight must be above 0 and at most 1, not {value}")
             }
             RelevancyError::Length { name, value, min } if *min > 0.0 => {
-                write!(f, "grid's {name} must be at least {min}, not {value}")
+                write!(f, "grid's {name} must be at least {min} and finite, not {value}")
             }
             RelevancyError::Length { name, value, .. } => {
-                write!(f, "grid's {name} must be a number above 0, not {value}")
+                write!(f, "grid's {name} must be above 0 and finite, not {value}")
             }
         }
     }
@@ -239,7 +239,7 @@ impl Near {
         };
         let steps = Steps::range(*lo, *hi, *resolution).map_err(|_| refused())?;
         for (name, value, min) in
-            [("cell", cell, 0.0), ("radius", radius, 0.0), ("leave_radius", leave_radius, radius)]
+            [("radius", radius, 0.0), ("cell", cell, 0.0), ("leave_radius", leave_radius, radius)]
         {
             if !(value.is_finite() && value > 0.0 && value >= min) {
                 return Err(RelevancyError::Length { name, value, min });

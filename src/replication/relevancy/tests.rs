@@ -296,13 +296,13 @@ fn wrong_grids_are_refused_with_what_is_wrong() {
     assert_eq!(error(GridConfig { property: 1, ..RULE }), "grid's property must be a vector, not \"health\"");
     let weight = GridConfig { far_weight: 1.5, ..RULE };
     assert_eq!(error(weight), "grid's far_weight must be above 0 and at most 1, not 1.5");
-    assert_eq!(error(GridConfig { cell: 0.0, ..RULE }), "grid's cell must be a number above 0, not 0");
+    assert_eq!(error(GridConfig { cell: 0.0, ..RULE }), "grid's cell must be above 0 and finite, not 0");
     assert_eq!(
         error(GridConfig { radius: f64::NAN, ..RULE }),
-        "grid's radius must be a number above 0, not NaN"
+        "grid's radius must be above 0 and finite, not NaN"
     );
     assert_eq!(
         error(GridConfig { leave_radius: 19.0, ..RULE }),
-        "grid's leave_radius must be at least 20, not 19"
+        "grid's leave_radius must be at least 20 and finite, not 19"
     );
 }

@@ -6,8 +6,11 @@ const STEP: u64 = 1_000_000_000 / 60;
 /// A link of 100 +- 30 ms with a loss, and a game with its own frame rate.
 struct Scene {
     rng: Rng,
-    /// Nanoseconds between the shortest and the longest way.
+    /// The middle way in nanoseconds, and the time between the shortest and the longest way.
+    latency: u64,
     jitter: u64,
+    /// Whether the client's program stands still.
+    stands: bool,
     playout: Playout,
     /// Arrival, tick and sequence number.
     on_its_way: Vec<(Instant, u32, usize)>,
@@ -25,7 +28,9 @@ impl Scene {
     fn new(seed: u64, config: PlayoutConfig) -> Self {
         Scene {
             rng: Rng::seeded(seed),
+            latency: 100_000_000,
             jitter: 60_000_000,
+            stands: false,
             playout: Playout::new(config),
             on_its_way: Vec::new(),
             arrived: Vec::new(),
@@ -55,7 +60,7 @@ impl Scene {
             while self.next_tick <= self.now {
                 if is_sent(self.ticks) {
                     if !self.rng.chance(loss) {
-                        let way = 100_000_000 - self.jitter / 2 + self.rng.below(self.jitter + 1);
+                        let way = self.latency - self.jitter / 2 + self.rng.below(self.jitter + 1);
                         let at = Instant::from_nanos(self.next_tick + way);
                         self.on_its_way.push((at, self.ticks, self.arrived.len()));
                     }
@@ -65,16 +70,20 @@ impl Scene {
                 self.next_tick += tick;
             }
             let now = Instant::from_nanos(self.now);
+            if self.stands {
+                self.now += frame;
+                continue;
+            }
             let mut come: Vec<_> = self.on_its_way.iter().copied().filter(|(at, ..)| *at <= now).collect();
             self.on_its_way.retain(|(at, ..)| *at > now);
             come.sort_unstable();
-            for (at, tick, sequence) in come {
+            for (_, tick, sequence) in come {
                 let between = self.newest + 1..sequence.max(self.newest + 1);
                 let lost = self.arrived[between].iter().filter(|arrived| !**arrived).count();
                 self.arrived[sequence] = true;
                 self.ticks_arrived.push(tick);
                 self.newest = self.newest.max(sequence);
-                self.playout.handle_arrival(tick, at, lost as u32);
+                self.playout.handle_arrival(tick, now, lost as u32);
             }
             self.shown.extend(self.playout.advance(now));
             self.now += frame;
@@ -222,6 +231,30 @@ fn a_server_that_stood_still_is_followed() {
     assert!(scene.steps().all(|step| step >= 0.0));
     let behind = f64::from(scene.ticks) - scene.shown.last().unwrap();
     assert!((1.0..0.25 * 60.0).contains(&behind), "{behind} ticks");
+}
+
+#[test]
+fn a_pause_of_the_client_spoils_no_measurement() {
+    for loss in [0.0, 0.1, 0.3, 0.5] {
+        for seed in 1..=8 {
+            let mut scene = Scene::new(seed, PlayoutConfig { history: 64, ..PlayoutConfig::default() });
+            (scene.latency, scene.jitter) = (300_000_000, 600_000_000);
+            scene.run(10.0, STEP, STEP, loss);
+            scene.stands = true;
+            scene.run(5.0, STEP, STEP, loss);
+            scene.stands = false;
+            for _ in 0..100 {
+                scene.run(0.1, STEP, STEP, loss);
+                let (delay, period) = (scene.playout.delay(), scene.playout.period());
+                let behind = f64::from(scene.ticks) - scene.shown.last().unwrap();
+                let case = format!("seed {seed}, loss {loss}");
+                assert!((period * 60.0 - 1.0).abs() < 0.05, "{case}: {period} s a tick");
+                assert!((0.0..0.5).contains(&delay), "{case}: {delay} s");
+                assert!((5.0..40.0).contains(&behind), "{case}: {behind} ticks behind");
+            }
+            assert!(scene.steps().all(|step| step >= 0.0), "{seed}: never back");
+        }
+    }
 }
 
 #[test]

@@ -31,8 +31,7 @@ class Views(Feature):
 
     def play(self, player: Player) -> None:
         view, note = player.client.world.view(), player.link.note("view", dict)
-        # Only its low 16 bits are known until the clock runs.
-        if (view.tick - note.get("tick", view.tick)) % 65_536 > 32_768:
+        if view.tick < note.get("tick", 0.0):
             raise Violation(f"view: ran back at {player}")
         note["tick"] = view.tick
         for beacon in view.objects(Beacon):

@@ -5,14 +5,10 @@
 //! may have arrived after too many later ones to be read, and its ack proves nothing. To guarantee this on
 //! any link, a ghost waits while [`MAX_IN_FLIGHT`] of its records are in flight.
 
-use super::super::super::class::HISTORY;
+use super::super::super::class::{HISTORY, MAX_IN_FLIGHT};
 use super::super::super::coding::{MAX_RUN, MAX_STEPS};
 use super::super::super::packet::{Audience, Base, MAX_DEPTH, MAX_OLDER};
 use super::super::super::table::Table;
-
-/// The maximum of a ghost's records after its baseline. When the last of them is acked, at most one less may have
-/// followed it.
-pub(super) const MAX_IN_FLIGHT: u8 = HISTORY / 2;
 
 /// A record has at most [`HISTORY`] numbers to its baseline, and at most [`MAX_IN_FLIGHT`] follow it before its fate is
 /// known: so the low 8 bits are unambiguous, however long that takes.

@@ -16,7 +16,8 @@ const ALIGNMENT: usize = 16;
 /// Blocks from this size on get pages of their own, where the system is asked for them.
 const PAGES_FROM: usize = 64 * 1024;
 
-pub(super) struct Zeroed {
+#[derive(Debug)]
+pub struct Zeroed {
     bytes: NonNull<u8>,
     layout: Layout,
 }
@@ -30,7 +31,7 @@ unsafe impl Sync for Zeroed {}
 #[allow(unsafe_code)] // Vectors can't leave zeroed pages to the system.
 impl Zeroed {
     /// Allocates `count` times `size` bytes, at least one.
-    pub(super) fn new(size: usize, count: usize) -> Self {
+    pub fn new(size: usize, count: usize) -> Self {
         let bytes = size.saturating_mul(count).clamp(1, isize::MAX as usize - ALIGNMENT);
         let layout = Layout::from_size_align(bytes, ALIGNMENT).unwrap_or(Layout::new::<u64>());
         let bytes = if has_pages(layout) {
@@ -43,12 +44,12 @@ impl Zeroed {
         Zeroed { bytes, layout }
     }
 
-    pub(super) fn as_ptr(&self) -> *mut u8 {
+    pub fn as_ptr(&self) -> *mut u8 {
         self.bytes.as_ptr()
     }
 
     /// How many bytes there are: without a reference to them, unlike `len`.
-    pub(super) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.layout.size()
     }
 }
@@ -89,7 +90,7 @@ fn has_pages(layout: Layout) -> bool {
     cfg!(target_os = "linux") && layout.size() >= PAGES_FROM
 }
 
-/// Maps zeroed pages.
+/// Maps zeroed pages. None if the system has none left.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 fn map(bytes: usize) -> Option<NonNull<u8>> {
