@@ -397,6 +397,8 @@ impl Mesh {
                 self.handle_hello(now, id, name, addresses);
                 Ok(())
             }
+            // It asked again while the answer of a new master was on its way.
+            (Role::Joiner(joiner), Message::Hello { .. }) if joiner.key.is_none() => Ok(()),
             (Role::Stranger { ticket: Some(_) }, message) => self.defer(now, id, message),
             (Role::Joiner(joiner), Message::Reached { players }) => {
                 joiner.reached = players;

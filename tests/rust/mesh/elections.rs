@@ -1,32 +1,22 @@
 //! A silent master is replaced soon after the last player notices, in whatever order they notice it.
 
-use std::collections::{BTreeMap, VecDeque};
-
 use tickwire::mesh::{Message, Stamp};
 use tickwire::time::Duration;
 
-use super::world::World;
+use super::world::{Sent, World};
 
 const STEP: Duration = Duration::from_millis(10);
 
 /// Milliseconds from the last player that notices until all have a new master. Each message takes `latency` steps, and the
 /// links to the silent player 0 end after these.
 fn until_one_master(mut world: World, latency: u64, noticed: &[u64]) -> u64 {
-    let mut sent: BTreeMap<(usize, usize), VecDeque<u64>> = BTreeMap::new();
+    let mut sent = Sent::new();
     let last = *noticed.iter().max().unwrap();
     for step in 0..last + 1_000 {
         for (place, _) in noticed.iter().enumerate().filter(|(_, at)| **at == step) {
             world.lose(place + 1, 0);
         }
-        for way in world.ready() {
-            let times = sent.entry(way).or_default();
-            let waiting = world.connections[way.0].way[way.1].len();
-            times.extend((times.len()..waiting).map(|_| step));
-            while times.front().is_some_and(|at| at + latency <= step) {
-                times.pop_front();
-                world.deliver(way.0, way.1);
-            }
-        }
+        world.deliver_late(&mut sent, step, latency);
         world.pass(STEP);
         let masters = world.peers[1..].iter().map(|mesh| mesh.as_ref().and_then(|mesh| mesh.master()));
         let masters: Vec<_> = masters.collect();

@@ -8,7 +8,7 @@ use tickwire::mesh::{Happening, LeaveReason, Message, Phase};
 use tickwire::rng::Rng;
 use tickwire::time::Duration;
 
-use world::World;
+use world::{Sent, World};
 
 /// The actions of a test.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -240,6 +240,38 @@ fn a_newcomer_whose_master_dies_before_it_is_proposed_asks_the_members() {
         world.pass(Duration::from_millis(10));
     }
     assert!(world.mesh(newcomer).is_member(), "{:?}", world.mesh(newcomer).phase());
+}
+
+/// A newcomer asks a member of a game, whose host falls silent after so many steps; the members notice it after 200 steps and
+/// these more, in the order of their numbers, the newcomer last, and so does who dials it later. Each message takes 4 steps.
+fn newcomer_of_a_silent_host(members: usize, asked: usize, silent_at: u64, noticed: &[u64]) -> Phase {
+    let (mut world, mut sent) = (World::of(members), Sent::new());
+    let newcomer = world.join(asked);
+    for step in 0..3_000 {
+        if step == silent_at {
+            world.silence(0);
+        }
+        for (place, _) in noticed.iter().enumerate().filter(|(_, late)| step > silent_at && (step - silent_at) % 200 == **late) {
+            world.lose(place + 1, 0);
+        }
+        world.deliver_late(&mut sent, step, 4);
+        world.pass(Duration::from_millis(10));
+    }
+    world.check_settled();
+    world.mesh(newcomer).phase()
+}
+
+#[test]
+fn a_newcomer_gets_in_whenever_the_host_falls_silent() {
+    for (members, asked) in [(2, 1), (3, 1), (3, 2)] {
+        for silent_at in 0..60 {
+            for late in [[0, 0, 0], [0, 2, 5], [5, 2, 0], [0, 6, 3], [3, 3, 6], [3, 0, 9]] {
+                let noticed = &late[3 - members..];
+                let phase = newcomer_of_a_silent_host(members, asked, silent_at, noticed);
+                assert_eq!(phase, Phase::Member, "{members} {asked} {silent_at} {noticed:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -39,9 +39,14 @@ pub(crate) struct World {
     agreed: BTreeMap<(Stamp, usize), Roster>,
     pub(crate) cut: BTreeSet<(usize, usize)>,
     left: usize,
+    /// Peers that fell silent: who dials them hears nothing until [`World::lose`].
+    silent: BTreeSet<usize>,
     /// Joinings from this one on are of newcomers.
     pub(crate) first_new: u32,
 }
+
+/// When what is in flight was sent, by its connection and way.
+pub(crate) type Sent = BTreeMap<(usize, usize), VecDeque<u64>>;
 
 pub(crate) fn address(peer: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, peer as u8], 7))
@@ -70,6 +75,7 @@ impl World {
             agreed: BTreeMap::new(),
             cut: BTreeSet::new(),
             left: 0,
+            silent: BTreeSet::new(),
             first_new: u32::MAX,
         };
         world.add(Mesh::host(config(0, 8)));
@@ -130,7 +136,7 @@ impl World {
         let mut connection = Connection { from, to, open: [true; 2], way: Default::default() };
         if self.peers.get(to).is_some_and(Option::is_some) && !self.is_cut(from, to) {
             connection.way[0].push_back(Item::Accepted(ticket));
-        } else {
+        } else if !self.silent.contains(&to) {
             connection.way[1].push_back(Item::End(LinkEnd::Lost));
         }
         self.connections.push(connection);
@@ -319,6 +325,7 @@ impl World {
 
     /// A peer stops, and no link has noticed so far: [`World::lose`] has one notice.
     pub(crate) fn silence(&mut self, peer: usize) {
+        self.silent.insert(peer);
         self.peers[peer] = None;
         for connection in self.connections.iter_mut().filter(|it| it.from == peer || it.to == peer) {
             connection.way.iter_mut().for_each(VecDeque::clear);
@@ -361,6 +368,19 @@ impl World {
         };
         let place = self.connections.iter().rposition(open).unwrap();
         2 * place as u64 + u64::from(self.connections[place].from == of)
+    }
+
+    /// What was sent so many steps ago arrives: `sent` has the steps of all that is in flight.
+    pub(crate) fn deliver_late(&mut self, sent: &mut Sent, step: u64, latency: u64) {
+        for way in self.ready() {
+            let times = sent.entry(way).or_default();
+            let waiting = self.connections[way.0].way[way.1].len();
+            times.extend((times.len()..waiting).map(|_| step));
+            while times.front().is_some_and(|at| at + latency <= step) {
+                times.pop_front();
+                self.deliver(way.0, way.1);
+            }
+        }
     }
 
     /// So much time passes for all.
