@@ -289,7 +289,7 @@ def declared_type(cls: type, where: str, hint: Any) -> FieldType:
 def check_called(where: str, extras: Iterable[object]) -> None:
     """Refuses functions of Tickwire that were not called, which Python would ignore."""
     for extra in extras:
-        if inspect.isroutine(extra) and (extra.__module__ or "").startswith("tickwire."):
+        if inspect.isroutine(extra) and (getattr(extra, "__module__", None) or "").startswith("tickwire."):
             raise TypeError(f"{where}: {extra.__name__} must be called, as in {extra.__name__}(...)")
 
 

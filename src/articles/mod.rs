@@ -1,6 +1,7 @@
 //! Parts of the articles about game networking that games don't need, for protocols of one's own: the chunks of
 //! "Sending Large Blocks of Data", the plain connection of "Virtual Connection over UDP", the binary congestion
-//! avoidance of "Reliability, Ordering and Congestion Avoidance over UDP", and reliable 1.0's own estimates. No other module uses them.
+//! avoidance of "Reliability, Ordering and Congestion Avoidance over UDP", and reliable 1.0's own estimates. No other module
+//! uses them.
 
 pub mod good_bad;
 pub mod slices;

@@ -7,7 +7,7 @@ use super::reason::DisconnectReason;
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 
-/// How often a connect token that is being made is asked for.
+/// How long an event loop sleeps, at most, while a connect token is being made.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Beyond this many doublings, each delay is the longest one.
@@ -170,8 +170,8 @@ impl Reconnector {
         self.config.give_up_after.is_some_and(|patience| now > self.lost_at + patience)
     }
 
-    /// Begins the attempt that is due. True if its token is to be asked for now: tell the answer by
-    /// [`Reconnector::note_answer`] or [`Reconnector::note_failure`], before which there is no other.
+    /// Begins the attempt that is due. Returns whether to ask for its token now. Report the answer with
+    /// [`Reconnector::note_answer`] or [`Reconnector::note_failure`]; until then, this returns false.
     pub fn poll(&mut self, now: Instant) -> bool {
         let is_due = match self.phase {
             Phase::Waiting { until } => until <= now,
@@ -186,13 +186,14 @@ impl Reconnector {
 
     /// The answer to the question for a token. False if no attempt follows any more.
     pub fn note_answer(&mut self, now: Instant, answer: TokenAnswer) -> bool {
-        match (self.phase, answer) {
-            (Phase::Over, _) => return false,
-            (_, TokenAnswer::Dialled) => self.phase = Phase::Linked,
-            (_, TokenAnswer::Later) if !self.is_too_late(now) => {
-                self.phase = Phase::Preparing { asking: false };
+        if self.phase == (Phase::Preparing { asking: true }) {
+            match answer {
+                TokenAnswer::Dialled => self.phase = Phase::Linked,
+                TokenAnswer::Later if !self.is_too_late(now) => {
+                    self.phase = Phase::Preparing { asking: false }
+                }
+                TokenAnswer::Later | TokenAnswer::Never => self.stop(),
             }
-            (_, TokenAnswer::Later | TokenAnswer::Never) => self.stop(),
         }
         !self.is_over()
     }

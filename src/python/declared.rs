@@ -60,7 +60,7 @@ pub(super) struct Declared {
     /// Whether only the owner of its first ghost may call it.
     pub(super) owned: bool,
     pub(super) rate: Rate,
-    /// Whether callers are disconnected that call too often, or on another's ghost.
+    /// Whether callers that call too often are disconnected.
     pub(super) disconnects: bool,
     pub(super) timeout: Duration,
 }

@@ -148,7 +148,11 @@ impl Reconnecting {
         let answer = self.token(endpoint, py);
         if endpoint.closed()? || self.core().is_over() {
             // Closed while the token was made.
-            return self.stop(py);
+            let stopped = self.stop(py);
+            return match answer {
+                Err(error) if !error.is_instance_of::<PyException>(py) => Err(error),
+                _ => stopped,
+            };
         }
         let dialled = answer.and_then(|answer| match answer {
             Some(Some(token)) => dial(token).map(|()| TokenAnswer::Dialled),
@@ -163,7 +167,10 @@ impl Reconnecting {
             // The next attempt follows the answer, however long the game took for it.
             Err(error) if error.is_instance_of::<PyException>(py) => self.fail(endpoint, py, error),
             Err(error) => {
-                self.core().note_answer(now, TokenAnswer::Later);
+                let goes_on = self.core().note_answer(now, TokenAnswer::Later);
+                if !goes_on {
+                    self.give_up(py)?;
+                }
                 Err(error)
             }
         }

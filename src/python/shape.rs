@@ -204,7 +204,7 @@ impl Fields {
             .map_err(|(field, object, refusal)| refusal.raise(&self.name, self.field_name(field), &object))
     }
 
-    /// [`Schema::write`] whose refusal comes with the field's index and value.
+    /// [`Fields::write`] whose refusal comes with the field's index and value.
     pub(super) fn write_fields<'py>(
         &self,
         message: &Object<'py>,

@@ -54,11 +54,6 @@ impl<S: Service> Shared<S> {
         })
     }
 
-    /// Takes the lock if nobody has it.
-    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, S>> {
-        self.shared.try_lock()
-    }
-
     pub(super) fn is_threaded(&self) -> bool {
         self.shared.is_threaded()
     }
@@ -93,12 +88,5 @@ impl<S: Service> Drop for Shared<S> {
 impl<S: Service> Exit for Shared<S> {
     fn close(&self, _: Python<'_>) {
         self.close();
-    }
-}
-
-impl<S: Service + Traverse> Traverse for Shared<S> {
-    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // A locked mutex is in use, so its objects are reachable anyway.
-        self.try_lock().map_or(Ok(()), |state| state.traverse(visit))
     }
 }

@@ -149,7 +149,7 @@ impl ClientView {
         }
         let played = now.and_then(|now| self.playout.advance(now));
         let ahead = self.playing.extrapolation / self.playout.period();
-        let turns = mirror.turns() as f64;
+        let turns = mirror.tick_offset() as f64;
         let asked = tick.map(|tick| (tick - turns).clamp(0.0, f64::from(mirror.tick()) + ahead));
         let shown = asked.or(played)?;
         let frames = self.frames.get_or_insert_with(|| Box::new(WorldFrames::new(mirror.classes())));

@@ -4,13 +4,36 @@
 //! memory. What views may have changed is known: [`Cells::take_exported`].
 //!
 //! Views are written to without Tickwire's knowledge, by NumPy even while other threads run. So cells are
-//! copied before they are read, as bytes of any value, and never referenced. Where no lock of the interpreter's keeps
-//! threads apart, one may set a field while another sends: what we copy ourselves is copied by atomic words, so that the
-//! other has the old number or the new one.
+//! copied before they are read, as bytes of any value, and never referenced. Where threads run at the same time, one may set
+//! a field while another sends: what we copy ourselves is copied by atomic words of up to 8 bytes, so that the other has the
+//! old number or the new one.
 
-use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use super::zeroed::Zeroed;
+
+/// Copies words of cells out of the memory, from a pointer on.
+macro_rules! load {
+    ($word:ty, $from:expr, $to:expr) => {
+        for (i, word) in $to.as_chunks_mut().0.iter_mut().enumerate() {
+            let from = $from.wrapping_add(i * size_of::<$word>()).cast();
+            // SAFETY: the words are within the memory, which lives as long as its `Cells`, and aligned, as the memory and
+            // each row are. We copy a column by words of one size only.
+            *word = unsafe { <$word>::from_ptr(from) }.load(Ordering::Relaxed).to_ne_bytes();
+        }
+    };
+}
+
+/// Copies words of cells into the memory, from a pointer on.
+macro_rules! store {
+    ($atomic:ty, $word:ty, $to:expr, $from:expr) => {
+        for (i, word) in $from.as_chunks().0.iter().enumerate() {
+            let to = $to.wrapping_add(i * size_of::<$word>()).cast();
+            // SAFETY: as for loading.
+            unsafe { <$atomic>::from_ptr(to) }.store(<$word>::from_ne_bytes(*word), Ordering::Relaxed);
+        }
+    };
+}
 
 /// A cell for every row there can be.
 #[derive(Debug)]
@@ -45,42 +68,27 @@ impl Cells {
 
     /// Copies the cells that begin at `row` into `to`.
     pub fn read(&self, row: usize, to: &mut [u8]) {
-        let mut from = self.start(row, to.len());
-        let (words, bytes) = if self.has_words() { to.as_chunks_mut() } else { (&mut [][..], to) };
-        for word in words {
-            // SAFETY: this many bytes are within the memory, which is this value's while it lives, and aligned. We never
-            // copy any of them otherwise.
-            let cell = unsafe { AtomicU32::from_ptr(from.cast()) };
-            *word = cell.load(Ordering::Relaxed).to_ne_bytes();
-            from = from.wrapping_add(word.len());
-        }
-        for byte in bytes {
-            // SAFETY: as above.
-            *byte = unsafe { AtomicU8::from_ptr(from) }.load(Ordering::Relaxed);
-            from = from.wrapping_add(1);
+        let from = self.start(row, to.len());
+        match self.word() {
+            8 => load!(AtomicU64, from, to),
+            4 => load!(AtomicU32, from, to),
+            _ => load!(AtomicU8, from, to),
         }
     }
 
     /// Overwrites the cells that begin at `row`.
     pub fn write(&self, row: usize, from: &[u8]) {
-        let mut to = self.start(row, from.len());
-        let (words, bytes) = if self.has_words() { from.as_chunks() } else { (&[][..], from) };
-        for word in words {
-            // SAFETY: as for reading.
-            let cell = unsafe { AtomicU32::from_ptr(to.cast()) };
-            cell.store(u32::from_ne_bytes(*word), Ordering::Relaxed);
-            to = to.wrapping_add(word.len());
-        }
-        for byte in bytes {
-            // SAFETY: as for reading.
-            unsafe { AtomicU8::from_ptr(to) }.store(*byte, Ordering::Relaxed);
-            to = to.wrapping_add(1);
+        let to = self.start(row, from.len());
+        match self.word() {
+            8 => store!(AtomicU64, u64, to, from),
+            4 => store!(AtomicU32, u32, to, from),
+            _ => store!(AtomicU8, u8, to, from),
         }
     }
 
-    /// Whether cells are whole words, which are copied as such.
-    fn has_words(&self) -> bool {
-        self.size.is_multiple_of(size_of::<u32>())
+    /// Bytes of the words that cells are copied by.
+    fn word(&self) -> usize {
+        [8, 4].into_iter().find(|word| self.size.is_multiple_of(*word)).unwrap_or(1)
     }
 
     /// Makes `to` a copy of the first `rows` cells.

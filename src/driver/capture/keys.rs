@@ -41,14 +41,9 @@ impl KeyFile {
 /// The secrets that decrypt and replay an endpoint's connections.
 pub enum Secrets<'a> {
     /// A server's: the key it shares with its backend, and the random bytes drawn at its start.
-    Server {
-        key: &'a Key,
-        entropy: &'a [u8],
-    },
-    // A client's.
-    Client {
-        token: &'a ConnectToken,
-    },
+    Server { key: &'a Key, entropy: &'a [u8] },
+    /// A client's: its connect token.
+    Client { token: &'a ConnectToken },
 }
 
 impl Secrets<'_> {

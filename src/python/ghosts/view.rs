@@ -163,7 +163,7 @@ impl WorldView {
     pub(super) fn set_playing(&self, playing: Playing) -> PyResult<()> {
         let View::Client(view) = &mut lock(&self.shown).view else { return Ok(()) };
         if let (Some(delay), (least, most)) = (playing.delay, view.delay_bounds())
-            && !(least..=most + 1e-9).contains(&delay)
+            && !(least - 1e-9..=most + 1e-9).contains(&delay)
         {
             let (ticks, rate) = (most / least, 1.0 / least);
             refuse!(

@@ -87,10 +87,12 @@ impl Peer {
     }
 
     /// Sends the players of the game tokens for this peer's server, and ends the connections of the players who left.
+    // The lock of a server is taken before that of its peer, never the other way round.
     fn seat_players(&self, py: Python<'_>, game: &HostedGame) -> PyResult<()> {
         let Some(server) = game.server(py) else { return Ok(()) };
         let mut state = server.get().endpoint.state.lock()?;
-        let Some((session, driver)) = state.carrier.parts() else { return Ok(()) };
+        let parts = state.carrier.parts().filter(|(session, _)| !session.is_lingering());
+        let Some((session, driver)) = parts else { return Ok(()) };
         let unix = driver.unix();
         self.part(|part, _| part.seat_players(unix, session.change()))
     }

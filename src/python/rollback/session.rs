@@ -27,6 +27,15 @@ struct Inner {
     check_every: u32,
 }
 
+impl Inner {
+    /// The names of the fields in this mask, in a checked frame.
+    fn named(&self, frame: u32, mask: u64) -> Vec<String> {
+        let known = self.names.iter().rev().find(|(first, _)| *first <= frame);
+        let names = known.into_iter().flat_map(|(_, names)| names).take(MAX_FIELDS).enumerate();
+        names.filter(|(i, _)| mask >> i & 1 == 1).map(|(_, name)| name.clone()).collect()
+    }
+}
+
 /// The players, a bit each, and which of them is local.
 fn seats(peer: Option<&Py<Peer>>, players: Option<&Object<'_>>, me: Option<u8>) -> PyResult<(u16, u8)> {
     let roster = peer.map(|peer| peer.get().part(|part, _| (part.mesh().at_start(), part.mesh().me())));
@@ -235,17 +244,12 @@ impl Rollback {
     fn events(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
         let mut events = Vec::new();
         loop {
-            let guard = lock(&self.inner);
-            let Some(event) = guard.game.lock().poll_event() else { return Ok(events) };
-            let named = |frame, mask: u64| {
-                let known = guard.names.iter().rev().find(|(first, _)| *first <= frame);
-                let names = known.into_iter().flat_map(|(_, names)| names).take(MAX_FIELDS).enumerate();
-                names.filter(|(i, _)| mask >> i & 1 == 1).map(|(_, name)| name.clone()).collect()
-            };
+            let Some(event) = lock(&self.inner).game.lock().poll_event() else { return Ok(events) };
             events.push(match event {
                 GameEvent::Left { player, frame } => PlayerOut { player, frame }.into_py_any(py)?,
                 GameEvent::Desync { player, frame, last_equal, fields } => {
-                    Desync { player, frame, last_equal, fields: named(frame, fields) }.into_py_any(py)?
+                    let fields = lock(&self.inner).named(frame, fields);
+                    Desync { player, frame, last_equal, fields }.into_py_any(py)?
                 }
                 GameEvent::SpectatorLost { index } => SpectatorLost { index }.into_py_any(py)?,
             });

@@ -3,6 +3,8 @@
 //! A rotation goes on as a whole: its states become the vectors of how it turned from each to the newest, which are numbers like
 //! others, and what these go on to is turned back.
 //!
+//! IEEE 754 defines all operations here to the last bit, so both sides find the same.
+
 use core::ops::Range;
 
 use super::super::class::GhostClass;

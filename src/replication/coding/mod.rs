@@ -44,10 +44,10 @@ pub(super) const MAX_RECORDS: usize = 2048;
 /// Bits of a digit, of which the output consists. The range has two, and gets another one as soon as it would fit one.
 const DIGIT: u32 = 32;
 
-/// How many bytes say a number in a range of two digits, if all behind them are 0.
+/// How many bytes are enough to name a number in a range, if all bytes behind them are 0.
 #[inline]
 fn end_bytes(range: u64) -> usize {
-    // At least a digit.
+    // The range is at least 2^32; a forged one may be 0.
     8 - (range.max(1).ilog2() / 8) as usize
 }
 

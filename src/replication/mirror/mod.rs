@@ -60,9 +60,10 @@ pub struct Mirror {
     received: ReceivedTicks,
     /// Another number after each visit.
     epoch: u32,
-    /// The number of the visit, and what to add to its ticks for the server's; 0 before the first.
+    /// The number of the visit; 0 before the first.
     visit: u64,
-    turns: i64,
+    /// See [`Mirror::tick_offset`].
+    tick_offset: i64,
     /// The next packet is another visit's.
     awaits_visit: bool,
     counters: MirrorCounters,
@@ -90,7 +91,7 @@ impl Mirror {
             received: ReceivedTicks::default(),
             epoch: 0,
             visit: 0,
-            turns: 0,
+            tick_offset: 0,
             awaits_visit: false,
             counters: MirrorCounters::default(),
             owned: Vec::new(),
@@ -116,12 +117,14 @@ impl Mirror {
         if core::mem::take(&mut self.awaits_visit) {
             let is_ours = |continued: &Continued| continued.number == self.visit;
             let continued = visit.and_then(|(visit, _)| visit.continues).filter(is_ours);
-            self.begin_visit(continued.map(|continued| continued.until.wrapping_sub(self.turns as u32)));
+            self.begin_visit(
+                continued.map(|continued| continued.until.wrapping_sub(self.tick_offset as u32)),
+            );
             self.visit = 0;
         }
         if let Some((visit, tick)) = visit {
             if self.tick == 0 {
-                self.turns = i64::from(tick) - i64::from(FIRST_TICK + tick % (1 << TICK_BITS));
+                self.tick_offset = i64::from(tick) - i64::from(FIRST_TICK + tick % (1 << TICK_BITS));
             }
             self.visit = visit.number;
         }
@@ -312,9 +315,9 @@ impl Mirror {
         self.tick
     }
 
-    /// What to add to a tick of the mirror for the server's tick: a multiple of 2^16.
-    pub fn turns(&self) -> i64 {
-        self.turns
+    /// The server's tick is a tick of the mirror plus this, a multiple of 2^16.
+    pub fn tick_offset(&self) -> i64 {
+        self.tick_offset
     }
 
     /// How many cells a column of this class must have: one more than the highest id of any ghost so far.

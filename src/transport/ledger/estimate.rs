@@ -203,7 +203,7 @@ impl Recent {
 ///   headers and the overhead set for those below. Off by at most one packet in 3 seconds, and too low
 ///   in the first second.
 ///
-/// An observer of the endpoint, among the articles, has those of reliable 1.0.
+/// [`StandardEstimate`](crate::articles::StandardEstimate) computes reliable 1.0's values instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stats {
     /// Smoothed RTT, in milliseconds.

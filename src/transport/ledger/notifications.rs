@@ -1,4 +1,5 @@
-//! Notifications about messages, in the order of the packets that carried them (the delivery notification manager of "Multiplayer Game Programming", chapter 7).
+//! Notifications about messages, in the order of the packets that carried them (the delivery notification manager of
+//! "Multiplayer Game Programming", chapter 7).
 //!
 //! Promises: each message has one notification, in packet order: an early one waits until all earlier packets are
 //! acked or lost too, or the conversation is over.

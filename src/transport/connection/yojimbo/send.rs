@@ -22,7 +22,11 @@ impl Yojimbo {
         parts.outbound.last_sent = Some(now);
         // Messages and blocks take turns at going first, so that neither starves.
         let mut blocks_first = true;
-        while self.allowed > 0 && parts.outbound.line_has_room() && self.compose(parts, now, blocks_first) {
+        while self.allowed > 0
+            && parts.streams.are_busy()
+            && parts.outbound.line_has_room()
+            && self.compose(parts, now, blocks_first)
+        {
             self.allowed -= 1;
             self.send(parts, now, out);
             blocks_first = !blocks_first;
