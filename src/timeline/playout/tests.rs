@@ -257,7 +257,7 @@ fn a_pause_of_the_client_spoils_no_measurement() {
     }
 }
 
-/// A pause of the client of so many ticks, in which the server stands still too, or sends nothing after 33 ticks until it has an ack.
+/// A pause of the client, in ticks. The server stands still too, or sends nothing after 33 ticks until it has an ack.
 fn play_pause(pause: u64, stands_too: bool) -> (Vec<f64>, Playout) {
     let (mut playout, mut behind, mut next) = (Playout::new(PlayoutConfig::default()), Vec::new(), 0);
     let (begins, ends) = (400, 400 + pause);
