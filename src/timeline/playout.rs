@@ -162,6 +162,8 @@ pub struct Playout {
     late: f64,
     /// The stall whose ticks are arriving.
     stall: Option<Stall>,
+    /// This program's own pause after which the newest tick was late: the next one says whether the server stood still too.
+    unsure: Option<Stall>,
     stalled_at: Option<Instant>,
     /// The last tick before a long stall, and the first one after it.
     stalled: (u32, u32),
@@ -188,6 +190,7 @@ impl Playout {
             typical: 0.0,
             late: 0.0,
             stall: None,
+            unsure: None,
             stalled_at: None,
             stalled: (0, 0),
             hurries: false,
@@ -228,6 +231,7 @@ impl Playout {
             Some((newest, _)) => tick - lost.min(tick - newest - 1),
             None => tick,
         };
+        self.judge_pause((tick, now));
         let silence = now.since(self.newest_at).as_secs_f64();
         let late = self.lateness((self.newest, self.newest_at), (tick, now));
         let stalled = self.note_stall((first, tick), now);
@@ -301,7 +305,8 @@ impl Playout {
         // All that this program held back arrived at once: only the newest tick may be in time.
         let settled = if stall.is_own { 1 } else { MIN_ARRIVALS };
         let after = mean(&mut self.arrivals.iter().skip(first).rev().take(settled));
-        if after > stall.length / 2.0 {
+        let is_late = after > stall.length / 2.0;
+        if is_late && !stall.is_own {
             let shift = after - mean(&mut self.arrivals.iter().take(first).rev().take(4 * MIN_ARRIVALS));
             let shift = Duration::from_secs_f64(shift.max(0.0));
             self.arrivals.iter_mut().take(first).for_each(|(_, at)| *at += shift);
@@ -319,6 +324,19 @@ impl Playout {
                 self.arrivals.drain(first..held.saturating_sub(1).max(first));
                 self.failed = self.arrivals.get(first).map_or(self.failed, |(tick, _)| *tick);
             }
+        }
+        // Without acks, the server may have sent nothing newer.
+        self.unsure = Some(stall).filter(|_| stall.is_own && is_late);
+    }
+
+    /// If the first tick after this program's own pause is late too, the server stood still as well.
+    fn judge_pause(&mut self, arrival: (u32, Instant)) {
+        let Some(pause) = self.unsure.filter(|_| self.stall.is_none()) else { return };
+        self.unsure = None;
+        let late = self.lateness(pause.before, arrival) - pause.typical;
+        if late > pause.length / 2.0 {
+            let shift = Duration::from_secs_f64(late);
+            self.arrivals.iter_mut().for_each(|(_, at)| *at += shift);
         }
     }
 

@@ -290,6 +290,14 @@ def test_a_pause_of_the_client_spoils_no_view(loss: float, seed: int) -> None:
     assert shown == sorted(shown), "time never runs back"
 
 
+@pytest.mark.parametrize("pause", [0.5, 1.05, 1.3, 1.5, 1.7, 3])
+def test_a_view_is_on_time_two_seconds_after_a_pause_of_the_client(pause: float) -> None:
+    """Also if the server has sent nothing in the second half of it, because it had no ack."""
+    ticks = [tick for tick, _ in drawn(tw.Conditions(latency=0.05), 1, pause=pause)]
+    behind = [ticks[-1] - tick - left for left, tick in enumerate(reversed(ticks[126:]))]
+    assert max(map(abs, behind)) < 1.5
+
+
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(("jitter", "delay", "most"), [(0.3, None, 0.03), (0.3, 0.7, 0), (0, None, 0.02)])
 def test_ghosts_move_evenly_while_the_server_waits_for_acks(

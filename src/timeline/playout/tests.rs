@@ -257,6 +257,48 @@ fn a_pause_of_the_client_spoils_no_measurement() {
     }
 }
 
+/// A pause of the client, in ticks. The server stands still too, or sends nothing after 33 ticks until it has an ack.
+fn play_pause(pause: u64, stands_too: bool) -> (Vec<f64>, Playout) {
+    let (mut playout, mut behind, mut next) = (Playout::new(PlayoutConfig::default()), Vec::new(), 0);
+    let (begins, ends) = (400, 400 + pause);
+    for frame in (0..=begins).chain(ends..ends + 600) {
+        let now = Instant::from_nanos(frame * STEP);
+        let made = if stands_too && frame >= ends { frame - pause } else { frame };
+        for tick in next..=made {
+            let waits = (begins + 33..ends + 6).contains(&tick);
+            if stands_too || !waits {
+                playout.handle_arrival(tick as u32, now, 0);
+            }
+        }
+        next = made + 1;
+        let shown = playout.advance(now).unwrap_or_default();
+        if frame >= ends {
+            let (at, period) = (frame - ends, playout.period() * 60.0);
+            assert!((period - 1.0).abs() < 0.03, "{period} of a tick, {at} frames after a pause of {pause}");
+            behind.push(made as f64 - shown);
+        }
+    }
+    (behind, playout)
+}
+
+#[test]
+fn a_pause_in_which_the_server_waits_for_acks_changes_no_schedule() {
+    for pause in (12..=300).step_by(3) {
+        let (behind, playout) = play_pause(pause, false);
+        assert!(behind[120..].iter().all(|ticks| *ticks <= 2.5), "{pause}: {behind:?}");
+        assert!(playout.wanted_delay() < 0.03, "{pause}: {} s", playout.wanted_delay());
+    }
+}
+
+#[test]
+fn a_pause_of_client_and_server_together_leaves_no_delay() {
+    for pause in (12..=300).step_by(3) {
+        let (behind, playout) = play_pause(pause, true);
+        assert!(behind.iter().all(|ticks| (0.0..=2.5).contains(ticks)), "{pause}: {behind:?}");
+        assert!(playout.wanted_delay() < 0.03, "{pause}: {} s", playout.wanted_delay());
+    }
+}
+
 #[test]
 fn anything_is_taken() {
     let mut playout = Playout::new(PlayoutConfig::default());
