@@ -9,7 +9,8 @@ use tickwire::netcode::packet::{self, Header, Kind};
 use tickwire::netcode::private_token::PrivateToken;
 use tickwire::netcode::replay::ReplayWindow;
 use tickwire::netcode::{
-    Client, ClientConfig, ClientHandle, ConnectToken, SEND_INTERVAL, Server, ServerConfig, TokenParams,
+    Client, ClientConfig, ClientHandle, ConnectToken, SEND_INTERVAL, Server, ServerConfig, ServerEvent,
+    TokenParams,
 };
 use tickwire::rng::{Entropy, Rng};
 use tickwire::store::Datagrams;
@@ -103,11 +104,10 @@ fn connected(clients: u16) -> (Server, Client, ClientHandle, SocketAddr) {
                 client.handle_datagram(NOW, server_address, &mut bytes.to_vec(), &mut up);
             }
         }
-        last = Some((
-            client,
-            server.clients().find(|client| server.client_id(*client) == Some(id.into())).unwrap(),
-            from,
-        ));
+        let Some(ServerEvent::Connected { client: handle, .. }) = server.poll_event() else {
+            unreachable!("the client has connected")
+        };
+        last = Some((client, handle, from));
     }
     let (client, handle, from) = last.unwrap();
     (server, client, handle, from)
@@ -131,7 +131,9 @@ fn endpoints(c: &mut Criterion) {
     group.bench_function("server_send_200", |b| {
         b.iter(|| {
             out.clear();
-            server.send_payload(NOW, handle, &payload, &mut out).unwrap();
+            let number = server.next_number(handle).unwrap();
+            let write = |out: &mut Vec<u8>| out.extend_from_slice(&payload);
+            server.send_numbered(NOW, handle, number, write, &mut out).unwrap();
         });
     });
     let mut now = NOW;

@@ -36,10 +36,10 @@ use crate::limits::MAX_PAYLOAD;
 use crate::rng::Rng;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant};
-use crate::transport::PacketStats;
-use crate::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig, EndpointCounters, Piece};
+use crate::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig, Piece};
 use crate::transport::acks::{Acked, ConfigError, FullHeader, RttSampling};
 use crate::transport::header::Header;
+use crate::transport::{PacketCounters, PacketStats};
 
 /// Protocol id and checksum.
 const PREFIX_SIZE: usize = 4 + 4;
@@ -123,7 +123,7 @@ pub struct VirtualConnection {
     lost: Vec<u64>,
     counters: VirtualCounters,
     /// Packet counts of earlier peers.
-    ended: EndpointCounters,
+    ended: PacketCounters,
     payload: Vec<u8>,
     newly_acked: Vec<Acked>,
 }
@@ -162,7 +162,7 @@ impl VirtualConnection {
             acked: Vec::new(),
             lost: Vec::new(),
             counters: VirtualCounters::default(),
-            ended: EndpointCounters::default(),
+            ended: PacketCounters::default(),
             payload: Vec::new(),
             newly_acked: Vec::new(),
         })
@@ -291,7 +291,7 @@ impl VirtualConnection {
     }
 
     /// Packet counts, earlier peers included.
-    pub fn packet_counters(&self) -> EndpointCounters {
+    pub fn packet_counters(&self) -> PacketCounters {
         self.ended + self.endpoint.counters()
     }
 

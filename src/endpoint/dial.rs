@@ -4,9 +4,8 @@ use core::net::SocketAddr;
 
 use super::PeerHandle;
 use super::event::{Event, LinkEvent};
-use super::goodbye::Repeats;
 use super::reason::DisconnectReason;
-use crate::netcode::{self, ClientDisconnect, ClientState, Counters, Farewell, Refusal, TokenUse};
+use crate::netcode::{self, ClientDisconnect, ClientState, Counters, Farewell, Refusal, Repeats, TokenUse};
 use crate::store::Datagrams;
 use crate::time::Instant;
 use crate::transport::Protocol;
@@ -21,8 +20,8 @@ pub struct Dial {
     end: Option<(DisconnectReason, Option<Box<str>>)>,
     /// Why no way leads to the server, if the layer above has found that out.
     fault: Option<(DisconnectReason, Box<str>)>,
-    /// The connection is over, and goodbyes to the server are repeated.
-    repeats: Option<Repeats>,
+    /// The connection is over, and goodbyes with this farewell are repeated.
+    repeats: Option<(Repeats, Vec<u8>)>,
 }
 
 impl Dial {
@@ -158,7 +157,7 @@ impl Dial {
     ) {
         let farewell = farewell.filter(|farewell| farewell.understood).map(|farewell| farewell.payload);
         if let (Some(until), Some(farewell)) = (until, &farewell) {
-            self.repeats = Some(Repeats::new(now, farewell.clone(), until));
+            self.repeats = Some((Repeats::new(now, until), farewell.clone()));
             return self.repeat(now, false, out);
         }
         // A farewell is an ordinary packet.
@@ -168,19 +167,19 @@ impl Dial {
 
     /// Sends the goodbyes that are due, or `all` that are left.
     pub(super) fn repeat(&mut self, now: Instant, all: bool, out: &mut Datagrams) {
-        let Some(repeats) = &mut self.repeats else { return };
-        for _ in 0..if all { repeats.take_all() } else { repeats.take_due(now) } {
+        let Some((repeats, farewell)) = &mut self.repeats else { return };
+        for _ in if all { repeats.take_all() } else { repeats.take_due(now) } {
             // It fails if the server has ended the connection too, and then needs no goodbye.
-            let _ = self.netcode.send_payload(now, &repeats.farewell, out);
+            let _ = self.netcode.send_payload(now, farewell, out);
         }
-        if repeats.left() == 0 {
+        if repeats.is_over() {
             self.repeats = None;
             self.netcode.forget();
         }
     }
 
     pub(super) fn next_deadline(&self) -> Instant {
-        let repeats = self.repeats.as_ref().map_or(Instant::NEVER, Repeats::next);
+        let repeats = self.repeats.as_ref().map_or(Instant::NEVER, |(repeats, _)| repeats.next());
         self.netcode.next_deadline().min(repeats)
     }
 }

@@ -6,15 +6,11 @@
 use core::fmt;
 
 use super::reason::DisconnectReason;
-use crate::netcode::DISCONNECT_REPEATS;
 use crate::time::{Duration, Instant};
 use crate::transport::{CloseReason, MAX_DETAIL_BYTES};
 
 /// The maximum time that a connection may linger: longer would be no end.
 pub const MAX_LINGER: Duration = Duration::from_secs(60);
-
-/// The interval between goodbyes, so that a burst of loss doesn't swallow them all.
-const REPEAT_INTERVAL: Duration = Duration::from_millis(15);
 
 /// A text about the end of a connection, for the other side's application.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,47 +89,5 @@ impl Closing {
 
     pub(super) fn detail(&self) -> Option<&str> {
         self.detail.as_ref().map(Detail::as_str)
-    }
-}
-
-/// A goodbye that is being repeated.
-#[derive(Clone, Debug)]
-pub(super) struct Repeats {
-    pub(super) farewell: Vec<u8>,
-    left: u32,
-    next: Instant,
-    until: Instant,
-}
-
-impl Repeats {
-    pub(super) fn new(now: Instant, farewell: Vec<u8>, until: Instant) -> Self {
-        Repeats { farewell, left: DISCONNECT_REPEATS, next: now, until }
-    }
-
-    /// How many goodbyes to send now.
-    pub(super) fn take_due(&mut self, now: Instant) -> u32 {
-        let due = match self.left {
-            left if self.until <= now => left,
-            left => left.min((self.next <= now).into()),
-        };
-        if due > 0 {
-            self.next = now + REPEAT_INTERVAL;
-        }
-        self.left -= due;
-        due
-    }
-
-    /// How many goodbyes are left, all of which are taken.
-    pub(super) fn take_all(&mut self) -> u32 {
-        core::mem::take(&mut self.left)
-    }
-
-    /// How many goodbyes are left.
-    pub(super) fn left(&self) -> u32 {
-        self.left
-    }
-
-    pub(super) fn next(&self) -> Instant {
-        self.next.min(self.until)
     }
 }

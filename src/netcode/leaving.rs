@@ -4,6 +4,7 @@
 //! doesn't swallow them all. Bounded: beyond [`CAPACITY`] all repeats go out at once.
 
 use core::net::SocketAddr;
+use core::ops::Range;
 
 use super::packet::{KEEP_ALIVE_BODY_BYTES, Kind};
 use super::sealer::{DISCONNECT_REPEATS, Sealer};
@@ -15,6 +16,49 @@ use crate::time::{Duration, Instant};
 const CAPACITY: usize = 1024;
 
 const REPEAT_INTERVAL: Duration = Duration::from_millis(15);
+
+/// The goodbyes to one peer, counted from 0.
+#[derive(Clone, Debug)]
+pub struct Repeats {
+    sent: u32,
+    next: Instant,
+    until: Instant,
+}
+
+impl Repeats {
+    /// Starts now; at `until`, all goodbyes that are left are due.
+    pub fn new(now: Instant, until: Instant) -> Self {
+        Repeats { sent: 0, next: now, until }
+    }
+
+    /// Takes the goodbyes to send now.
+    pub fn take_due(&mut self, now: Instant) -> Range<u32> {
+        if self.until <= now {
+            return self.take_all();
+        }
+        let first = self.sent;
+        if self.next <= now && !self.is_over() {
+            self.sent += 1;
+            self.next = now + REPEAT_INTERVAL;
+        }
+        first..self.sent
+    }
+
+    /// Takes all goodbyes that are left.
+    pub fn take_all(&mut self) -> Range<u32> {
+        core::mem::replace(&mut self.sent, DISCONNECT_REPEATS)..DISCONNECT_REPEATS
+    }
+
+    /// Whether all goodbyes were taken.
+    pub fn is_over(&self) -> bool {
+        self.sent == DISCONNECT_REPEATS
+    }
+
+    /// When the next goodbye is due.
+    pub fn next(&self) -> Instant {
+        self.next.min(self.until)
+    }
+}
 
 /// The farewell of the layer above.
 #[derive(Clone, Debug)]
@@ -45,8 +89,7 @@ pub(crate) struct Leaver {
 
 struct Parting {
     leaver: Leaver,
-    repeats_left: u32,
-    next: Instant,
+    repeats: Repeats,
 }
 
 #[derive(Default)]
@@ -57,20 +100,20 @@ pub(crate) struct LeavingList {
 impl LeavingList {
     /// Notifies a client once now; the repeats follow from [`LeavingList::update`].
     pub(crate) fn add(&mut self, now: Instant, leaver: Leaver, out: &mut Datagrams) {
-        let mut entry = Parting { leaver, repeats_left: DISCONNECT_REPEATS, next: now };
+        let mut entry = Parting { leaver, repeats: Repeats::new(now, Instant::NEVER) };
         if self.entries.len() >= CAPACITY {
-            entry.finish(out);
+            entry.send_all(out);
         } else {
-            entry.tell(now, out);
+            entry.send_due(now, out);
             self.entries.push(entry);
         }
     }
 
     /// Like [`LeavingList::add`], but starts with [`LeavingList::update`], so that its farewell can still be set.
     pub(crate) fn add_later(&mut self, now: Instant, leaver: Leaver, out: &mut Datagrams) {
-        let mut entry = Parting { leaver, repeats_left: DISCONNECT_REPEATS, next: now };
+        let mut entry = Parting { leaver, repeats: Repeats::new(now, Instant::NEVER) };
         if self.entries.len() >= CAPACITY {
-            entry.finish(out);
+            entry.send_all(out);
         } else {
             self.entries.push(entry);
         }
@@ -87,41 +130,40 @@ impl LeavingList {
 
     /// Sends the repeats that are due: at most one a client.
     pub(crate) fn update(&mut self, now: Instant, out: &mut Datagrams) {
-        for entry in self.entries.iter_mut().filter(|entry| entry.next <= now) {
-            entry.tell(now, out);
-        }
-        self.entries.retain(|entry| entry.repeats_left > 0);
+        self.entries.iter_mut().for_each(|entry| entry.send_due(now, out));
+        self.entries.retain(|entry| !entry.repeats.is_over());
     }
 
     /// Sends all repeats at once and forgets everybody.
     pub(crate) fn flush(&mut self, out: &mut Datagrams) {
-        self.entries.drain(..).for_each(|mut entry| entry.finish(out));
+        self.entries.drain(..).for_each(|mut entry| entry.send_all(out));
     }
 
     pub(crate) fn next_deadline(&self) -> Instant {
-        self.entries.iter().map(|entry| entry.next).min().unwrap_or(Instant::NEVER)
+        self.entries.iter().map(|entry| entry.repeats.next()).min().unwrap_or(Instant::NEVER)
     }
 }
 
 impl Parting {
-    fn tell(&mut self, now: Instant, out: &mut Datagrams) {
-        self.repeat(out);
-        self.next = now + REPEAT_INTERVAL;
+    fn send_due(&mut self, now: Instant, out: &mut Datagrams) {
+        let due = self.repeats.take_due(now);
+        self.send(due, out);
     }
 
-    fn finish(&mut self, out: &mut Datagrams) {
-        (0..self.repeats_left).for_each(|_| self.repeat(out));
+    fn send_all(&mut self, out: &mut Datagrams) {
+        let left = self.repeats.take_all();
+        self.send(left, out);
     }
 
-    fn repeat(&mut self, out: &mut Datagrams) {
+    fn send(&mut self, goodbyes: Range<u32>, out: &mut Datagrams) {
         let Leaver { address, sealer, introduction, farewell, .. } = &mut self.leaver;
-        if let Some(keep_alive) = introduction {
-            sealer.send(*address, Kind::KeepAlive, keep_alive, out);
+        for i in goodbyes {
+            if let Some(keep_alive) = introduction {
+                sealer.send(*address, Kind::KeepAlive, keep_alive, out);
+            }
+            let farewell = farewell.as_ref().filter(|farewell| i < farewell.repeats());
+            sealer.send_goodbye(*address, farewell.map(|farewell| &farewell.payload[..]), out);
         }
-        let sent = DISCONNECT_REPEATS - self.repeats_left;
-        let farewell = farewell.as_ref().filter(|farewell| sent < farewell.repeats());
-        sealer.send_goodbye(*address, farewell.map(|farewell| &farewell.payload[..]), out);
-        self.repeats_left -= 1;
     }
 }
 
@@ -175,5 +217,13 @@ mod tests {
         assert_eq!((out.len(), list.entries.len()), (CAPACITY + 10, CAPACITY));
         list.flush(&mut out);
         assert_eq!((out.len(), list.entries.len()), (10 * (CAPACITY + 1), 0));
+    }
+
+    #[test]
+    fn goodbyes_that_are_left_are_due_at_the_end() {
+        let mut repeats = Repeats::new(Instant::ZERO, Instant::from_millis(20));
+        let due = [0, 14, 15, 19, 20, 35].map(|ms| repeats.take_due(Instant::from_millis(ms)));
+        assert_eq!(due, [0..1, 1..1, 1..2, 2..2, 2..10, 10..10]);
+        assert!(repeats.is_over());
     }
 }

@@ -58,7 +58,7 @@ pub use config::{ClientConfig, ConfigError, ServerConfig};
 pub use crypto::Key;
 pub use drops::{Counters, DropReason};
 pub use explanation::{MAX_NOTE_BYTES, Refusal, Spoken, hash_address};
-pub use leaving::Farewell;
+pub use leaving::{Farewell, Repeats};
 pub use sealer::{DISCONNECT_REPEATS, SEND_INTERVAL, SendError};
 pub use server::Server;
 pub use server_event::{Received, ServerDisconnect, ServerEvent};

@@ -196,22 +196,6 @@ impl Server {
         Ok(connection.sealer.next() + u64::from(!connection.confirmed))
     }
 
-    /// Sends a payload of 1..=1200 bytes.
-    ///
-    /// # Errors
-    /// When the handle names no connection any more, or the payload has another length.
-    pub fn send_payload(
-        &mut self,
-        now: Instant,
-        client: ClientHandle,
-        payload: &[u8],
-        out: &mut Datagrams,
-    ) -> Result<(), SendError> {
-        let number = self.next_number(client)?;
-        check_payload(payload)?;
-        self.send_numbered(now, client, number, |out| out.extend_from_slice(payload), out)
-    }
-
     /// Sends a payload of 1..=1200 bytes, which `write` appends where it is sealed, under a number of at least
     /// [`Server::next_number`], or one above that of the payload before.
     ///
@@ -294,21 +278,6 @@ impl Server {
     /// The next event, oldest first.
     pub fn poll_event(&mut self) -> Option<ServerEvent> {
         self.events.pop_front()
-    }
-
-    /// Whether the handle names a connection.
-    pub fn is_connected(&self, client: ClientHandle) -> bool {
-        self.slots.find(client).is_some()
-    }
-
-    /// The connected clients, by slot.
-    pub fn clients(&self) -> impl Iterator<Item = ClientHandle> {
-        self.slots.iter().map(|(client, _)| client)
-    }
-
-    /// The client id of a connection.
-    pub fn client_id(&self, client: ClientHandle) -> Option<u64> {
-        self.slots.find(client).map(|connection| connection.client_id)
     }
 
     /// Whether somebody is connected from an address.

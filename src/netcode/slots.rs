@@ -195,13 +195,6 @@ impl Slots {
     pub(crate) fn high_water(&self) -> u32 {
         self.slots.len() as u32
     }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (ClientHandle, &Connection)> {
-        self.slots.iter().zip(0..).filter_map(|(slot, index)| {
-            let connection = slot.connection.as_ref()?;
-            Some((ClientHandle { slot: index, generation: slot.generation }, connection))
-        })
-    }
 }
 
 #[cfg(test)]
@@ -237,7 +230,7 @@ mod tests {
         assert_eq!(slots.by_client_id(4), Some(next));
         assert_eq!(slots.by_address(connection(4).address), Some(next));
         assert_eq!(slots.by_client_id(1), None);
-        assert_eq!(slots.iter().map(|(h, _)| h.slot).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!([0, 1, 2].map(|slot| slots.occupant(slot).is_some()), [true, true, false]);
     }
 
     #[test]

@@ -75,24 +75,26 @@ impl State {
         self.carrier.is_closed()
     }
 
+    /// Lets the carrier act, then notes how far the transfers got.
+    fn carry<T>(&mut self, act: impl FnOnce(&mut Carrier) -> T) -> T {
+        let result = act(&mut self.carrier);
+        self.note_transfers();
+        result
+    }
+
     /// Reads the waiting datagrams.
     pub(super) fn receive(&mut self) -> std::io::Result<()> {
-        let received = self.carrier.receive();
-        self.note_transfers();
-        received
+        self.carry(Carrier::receive)
     }
 
     /// Sends everything queued.
     pub(super) fn transmit(&mut self) {
-        self.carrier.transmit();
-        self.note_transfers();
+        self.carry(Carrier::transmit);
     }
 
     /// [`Carrier::begin_close`] with this state.
     pub(super) fn begin_close(&mut self, goodbye: Goodbye) -> Option<Duration> {
-        let lingers = self.carrier.begin_close(goodbye);
-        self.note_transfers();
-        lingers
+        self.carry(|carrier| carrier.begin_close(goodbye))
     }
 
     /// [`Session::handle_read`] with this state.
@@ -150,9 +152,7 @@ impl State {
         if self.asking && !self.is_closed() {
             return Next::Pause(BETWEEN_TURNS);
         }
-        let turn = act(&mut self.carrier);
-        self.note_transfers();
-        turn.unwrap_or_else(|error| {
+        self.carry(act).unwrap_or_else(|error| {
             self.failed = Some(error);
             if self.is_closed() { Next::Over } else { Next::Pause(AFTER_ERROR) }
         })
@@ -167,8 +167,7 @@ impl Service for State {
     }
 
     fn close(&mut self) {
-        self.carrier.close();
-        self.note_transfers();
+        self.carry(Carrier::close);
     }
 
     fn discard(&mut self) {

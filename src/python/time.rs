@@ -11,7 +11,7 @@ use crate::driver::Carrier;
 use crate::session::Timing;
 use crate::session::timing::ServerTiming;
 use crate::store::sequence::nearest;
-use crate::timeline::packet::MAX_INPUTS;
+use crate::timeline::packet::MAX_COPIES;
 use crate::timeline::{InputCounters, InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
 use crate::wire::Encoded;
 
@@ -127,7 +127,7 @@ impl Client {
         #[within(0, MAX_TICKS)] delay: u32,
         #[span(0.0, MAX_LEAD)] min_lead: f64,
         #[span(0.0, MAX_LEAD)] max_lead: f64,
-        #[within(1, MAX_INPUTS as u32)] redundancy: u32,
+        #[within(1, MAX_COPIES as u32)] redundancy: u32,
     ) -> PyResult<()> {
         if max_lead < min_lead {
             refuse!(PyValueError, "max_lead must be min_lead ({min_lead}) or more, not {max_lead}");

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use super::packet::MAX_INPUTS;
+use super::packet::MAX_COPIES;
 use crate::time::Instant;
 
 /// How many packets are remembered, as their numbers have 8 bits: 4.3 seconds of 60 ticks each.
@@ -164,8 +164,8 @@ impl InputLead {
         if self.packets.iter().all(|packet| packet.fate != Some(false)) {
             return few;
         }
-        let useful = (target - typical).ceil().clamp(0.0, MAX_INPUTS as f64) as u32 + 1;
-        few.max(useful.min(MAX_INPUTS as u32))
+        let useful = (target - typical).ceil().clamp(0.0, MAX_COPIES as f64) as u32 + 1;
+        few.max(useful.min(MAX_COPIES as u32))
     }
 
     /// Moves towards the target, up to this time.
@@ -236,7 +236,7 @@ impl InputLead {
         let (clock, mut first, mut carried) = (own.clock?, f64::INFINITY, 0);
         for packet in self.packets.range(place..) {
             carried += packet.ticks as usize;
-            if carried > MAX_INPUTS && packet.at > own.at {
+            if carried > MAX_COPIES && packet.at > own.at {
                 break;
             }
             first = first.min(packet.arrival(typical).unwrap_or(f64::INFINITY));

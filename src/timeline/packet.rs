@@ -6,7 +6,7 @@
 //! |---|---|
 //! | sequence | 8, rising by one with each payload |
 //! | view | 0; or 1 and 24: the low ones of the tick that the player saw, in 1/256 |
-//! | count | 5: inputs, at most 16 |
+//! | count | 5: inputs, at most 31 |
 //! | tick | 16, where there are inputs: the low ones of the tick that the newest is for |
 //! | inputs | newest first, each for the tick before; behind the first one 1 where it is as the one in front of it, or 0 and the input |
 //!
@@ -25,7 +25,9 @@ use core::fmt;
 use crate::wire::{BitReader, BitSink, BitWriter, Encoded, ReadError, Schema};
 
 /// Inputs in a payload, at most.
-pub const MAX_INPUTS: usize = 16;
+pub const MAX_INPUTS: usize = 31;
+/// Payloads that carry an input, at most, unless one with a press was lost.
+pub const MAX_COPIES: usize = 16;
 /// Bits of an input, at most: some must fit into a packet with everything else.
 pub const MAX_INPUT_BITS: usize = 1024;
 /// Payloads that a report can echo.

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use super::clock::ServerClock;
 use super::lead::{InputLead, LeadConfig};
 use super::packet::{
-    HEADER_BITS, InputHeader, MAX_BUSY, MAX_CHANGED, MAX_HELD, MAX_INPUTS, Report, write_inputs,
+    HEADER_BITS, InputHeader, MAX_BUSY, MAX_CHANGED, MAX_COPIES, MAX_HELD, Report, write_inputs,
 };
-use super::presses::Presses;
+use super::presses::{Presses, SentPresses};
 use crate::store::sequence::nearest;
 use crate::time::Instant;
 use crate::wire::{BitReader, BitWriter, Encoded, Schema};
@@ -23,7 +23,7 @@ const MAX_WAITING: usize = 128;
 /// No input is for a later tick: ticks have 32 bits, whatever a server sends.
 const MAX_TICK: f64 = (u32::MAX - 1) as f64;
 /// How many ticks one input may fill if the client ticks seldom; after a longer gap the ticks in between have none.
-const MAX_FILL: u32 = MAX_INPUTS as u32;
+const MAX_FILL: u32 = MAX_COPIES as u32;
 /// A frame gets the usual number of ticks until it is this fraction of a tick too early or too late for them, so a clock that
 /// wavers at the boundary between two ticks doesn't give none to one frame and two to another.
 const HOLD: f64 = 0.5;
@@ -129,6 +129,8 @@ pub struct Player {
     input: Option<Arc<Schema>>,
     /// Presses that were given since the newest input was stamped.
     presses: Presses,
+    /// Presses in inputs that the server may lack.
+    sent_presses: SentPresses,
     restarts: u64,
 }
 
@@ -159,6 +161,7 @@ impl Player {
             busy: 0.0,
             input,
             presses: Presses::new(presses.into()),
+            sent_presses: SentPresses::default(),
             restarts: 0,
         }
     }
@@ -248,6 +251,9 @@ impl Player {
     pub fn stamp(&mut self, now: Instant, input: &Encoded) -> Range<u32> {
         let ticks = self.due(now);
         let Some((first, rest)) = self.with_presses(input, ticks.is_empty()) else { return ticks };
+        if first != rest {
+            self.sent_presses.push(ticks.start);
+        }
         for (tick, input) in ticks.clone().zip(iter::once(first).chain(iter::repeat(rest))) {
             if self.waiting.len() == MAX_WAITING {
                 self.waiting.pop_front();
@@ -351,15 +357,18 @@ impl Player {
         // As many as requested, and all that were never in a payload.
         let fresh = match (newest, self.in_payload) {
             (Some(newest), Some(before)) => newest.saturating_sub(before) as usize,
-            _ => MAX_INPUTS,
+            _ => MAX_COPIES,
         };
-        let count = (fresh.max(1) * self.lead.copies() as usize).min(MAX_INPUTS);
+        let count = (fresh.max(1) * self.lead.copies() as usize).min(MAX_COPIES);
+        // And those back to a press that was lost: it runs late rather than never.
+        let count = count.max(newest.map_or(0, |newest| self.sent_presses.reach(newest)));
         let in_a_row = self.waiting.iter().rev().zip(0..).take(count);
         // Only consecutive ticks: the payload carries only the newest tick's number.
         let count = in_a_row.take_while(|((tick, _), age)| newest == Some(*tick + *age)).count();
         let first = self.waiting.len() - count;
         let inputs = self.waiting.range(first..).rev().map(|(_, input)| input);
-        write_inputs(&header, newest.unwrap_or_default(), inputs, bits, writer);
+        let written = write_inputs(&header, newest.unwrap_or_default(), inputs, bits, writer);
+        self.sent_presses.note_sent(self.next, newest.unwrap_or_default(), written);
         let ticks = if newest > self.in_payload { fresh.min(count) as u32 } else { 0 };
         let clock = if ticks > 0 { Some(self.stamped_clock) } else { self.clock.tick(now) };
         self.lead.handle_sent(now, clock, ticks);
@@ -374,6 +383,7 @@ impl Player {
     /// The payload with this number was delivered or lost.
     pub fn handle_fate(&mut self, number: u8, delivered: bool) {
         self.lead.handle_fate(number, delivered);
+        self.sent_presses.handle_fate(number, delivered);
     }
 
     /// A packet of ghosts arrived, for a tick with these low bits.
@@ -406,7 +416,9 @@ impl Player {
             && newest <= near
         {
             self.acked = self.acked.max(Some(newest));
-            while self.waiting.front().is_some_and(|(tick, _)| *tick <= newest) {
+            let pressed = self.sent_presses.oldest();
+            let is_done = |tick: u32| tick <= newest && pressed.is_none_or(|pressed| tick < pressed);
+            while self.waiting.front().is_some_and(|(tick, _)| is_done(*tick)) {
                 self.waiting.pop_front();
             }
         }

@@ -1,8 +1,13 @@
 //! Key presses: fields of an input that are true in one tick only, however often the input is sent or repeated.
 //!
-//! Promises: a kept press is released once.
+//! Promises: a kept press is released once. A sent press is sent again from a loss on until it arrives, while it is among the newest
+//! [`MAX_INPUTS`] inputs.
 
+use core::ops::Range;
+use std::collections::VecDeque;
 use std::sync::Arc;
+
+use super::packet::MAX_INPUTS;
 
 /// Where an input's presses are in its row, and presses that wait for the next input.
 #[derive(Clone, Debug)]
@@ -41,5 +46,100 @@ impl Presses {
         for place in &*self.places {
             input[*place] = 0;
         }
+    }
+}
+
+/// Payloads whose fates are awaited, at most: their numbers have 8 bits.
+const MAX_UNDER_WAY: usize = 256;
+
+/// A press in an input that was stamped.
+#[derive(Debug)]
+struct SentPress {
+    tick: u32,
+    /// A payload with it was lost.
+    is_lost: bool,
+}
+
+/// The presses that the server may lack.
+#[derive(Debug, Default)]
+pub(super) struct SentPresses {
+    /// By rising tick.
+    presses: VecDeque<SentPress>,
+    /// The payloads with presses that have no fate yet, and the ticks of their inputs.
+    payloads: VecDeque<(u8, Range<u32>)>,
+}
+
+impl SentPresses {
+    /// The input of this tick has a press.
+    pub(super) fn push(&mut self, tick: u32) {
+        self.presses.push_back(SentPress { tick, is_lost: false });
+    }
+
+    /// The tick of the oldest press that the server may lack.
+    pub(super) fn oldest(&self) -> Option<u32> {
+        self.presses.front().map(|press| press.tick)
+    }
+
+    /// How many inputs there are from the oldest lost press to the newest input; 0 if no press is lost.
+    pub(super) fn reach(&self, newest: u32) -> usize {
+        let lost = self.presses.iter().find(|press| press.is_lost);
+        lost.map_or(0, |press| (newest - press.tick) as usize + 1)
+    }
+
+    /// Notes a payload with this many inputs up to the newest.
+    pub(super) fn note_sent(&mut self, number: u8, newest: u32, count: usize) {
+        // No payload reaches further back.
+        self.presses.retain(|press| newest - press.tick < MAX_INPUTS as u32);
+        self.payloads.retain(|(other, _)| *other != number);
+        let ticks = (newest + 1).saturating_sub(count as u32)..newest + 1;
+        if self.presses.iter().any(|press| ticks.contains(&press.tick)) {
+            self.payloads.truncate(MAX_UNDER_WAY - 1);
+            self.payloads.push_back((number, ticks));
+        }
+    }
+
+    /// The payload with this number was delivered or lost.
+    pub(super) fn handle_fate(&mut self, number: u8, delivered: bool) {
+        let Some(at) = self.payloads.iter().position(|(other, _)| *other == number) else { return };
+        let Some((_, ticks)) = self.payloads.remove(at) else { return };
+        if delivered {
+            self.presses.retain(|press| !ticks.contains(&press.tick));
+        } else {
+            let lost = self.presses.iter_mut().filter(|press| ticks.contains(&press.tick));
+            lost.for_each(|press| press.is_lost = true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_press_is_sent_again_until_it_arrives() {
+        let mut sent = SentPresses::default();
+        sent.push(10);
+        for (number, newest) in (0..).zip(10..14) {
+            sent.note_sent(number, newest, 3);
+            assert_eq!((sent.reach(newest), sent.oldest()), (0, Some(10)));
+        }
+        sent.handle_fate(3, false);
+        assert_eq!(sent.reach(14), 0, "the press wasn't in that payload");
+        sent.handle_fate(0, false);
+        assert_eq!(sent.reach(14), 5);
+        sent.note_sent(4, 14, 5);
+        assert_eq!(sent.reach(15), 6, "until it has arrived");
+        sent.handle_fate(4, true);
+        assert_eq!((sent.reach(15), sent.oldest()), (0, None));
+    }
+
+    #[test]
+    fn a_press_out_of_reach_is_forgotten() {
+        let mut sent = SentPresses::default();
+        sent.push(10);
+        sent.note_sent(0, 10 + MAX_INPUTS as u32 - 1, 3);
+        assert_eq!(sent.oldest(), Some(10));
+        sent.note_sent(1, 10 + MAX_INPUTS as u32, 3);
+        assert_eq!(sent.oldest(), None);
     }
 }

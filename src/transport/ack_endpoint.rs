@@ -10,13 +10,12 @@
 //! packets are stale, and ack packets that were lost.
 
 use super::error::ConfigError;
-use super::ledger::acks::{AckCounters, Acked, Acks, FullHeader, NotNew, RttSampling};
+use super::ledger::acks::{Acked, Acks, FullHeader, NotNew, PacketCounters, RttSampling};
 use super::ledger::estimate::Stats;
 pub use super::packet::AckEndpointConfig;
 use super::packet::HeaderKind;
 use super::packet::fragment::{FRAGMENT_HEADER_SIZE, Fragment, FragmentError, Reassembly, split};
 use super::packet::header::HeaderError;
-use crate::store::counters::counters;
 use crate::time::Instant;
 use core::fmt;
 
@@ -50,46 +49,7 @@ pub enum DropReason {
     NotNew(NotNew),
 }
 
-counters! {
-    /// The counters of an endpoint.
-    pub struct EndpointCounters {
-        sent,
-        received,
-        /// Sent packets that were acked in time.
-        acked,
-        /// Sent packets given up as lost.
-        lost,
-        /// Acks of packets already given up.
-        late_acks,
-        /// Payloads refused by [`AckEndpoint::send`].
-        too_large_to_send,
-        /// Datagrams and payloads dropped for their length.
-        too_large_to_receive,
-        /// Datagrams dropped because they are no packets.
-        invalid,
-        /// Packets dropped, and fragments of packets dropped, because they are older than the window.
-        stale,
-        /// Packets dropped because they were received before.
-        duplicates,
-        /// Packets dropped because a newer one was received, where order was asked for.
-        out_of_order,
-        /// Packets the application refused.
-        refused,
-        /// Packets dropped because messages that were not taken hold all the memory they may.
-        without_memory,
-        fragments_sent,
-        /// Fragments that found their place.
-        fragments_received,
-        /// Fragments dropped because they contradict themselves or each other.
-        fragments_invalid,
-        /// Fragments dropped because they were received before.
-        fragment_duplicates,
-        /// Fragments dropped because partial packets took all the memory they may.
-        fragments_without_memory,
-    }
-}
-
-impl EndpointCounters {
+impl PacketCounters {
     fn count(&mut self, reason: DropReason) {
         *match reason {
             DropReason::TooLarge => &mut self.too_large_to_receive,
@@ -198,7 +158,6 @@ pub struct AckEndpoint<T = ()> {
     config: AckEndpointConfig,
     acks: Acks<T>,
     pub(super) reassembly: Reassembly,
-    counters: EndpointCounters,
 }
 
 impl AckEndpoint {
@@ -232,7 +191,7 @@ impl<T: Default> AckEndpoint<T> {
         let acks = Acks::new(&config.acks)?;
         let reassembly = Reassembly::new(config.reassembly.clone())?;
         config.check()?;
-        Ok(AckEndpoint { config, acks, reassembly, counters: EndpointCounters::default() })
+        Ok(AckEndpoint { config, acks, reassembly })
     }
 
     /// Starts packet numbers here instead of at 0: at a number that strangers can't guess. Before anything is sent,
@@ -267,7 +226,7 @@ impl<T: Default> AckEndpoint<T> {
     ) -> Result<OutgoingPacket<'p>, PayloadTooLarge> {
         let (bytes, bound) = (payload.len(), self.config.max_packet_size);
         if bytes > bound {
-            self.counters.too_large_to_send += 1;
+            self.acks.counters.too_large_to_send += 1;
             return Err(PayloadTooLarge { bytes, bound });
         }
         let fragment_size =
@@ -284,7 +243,7 @@ impl<T: Default> AckEndpoint<T> {
         fragments: usize,
         note: T,
     ) -> Option<T> {
-        self.counters.fragments_sent += fragments as u64;
+        self.acks.counters.fragments_sent += fragments as u64;
         let headers = fragments * FRAGMENT_HEADER_SIZE + self.config.header.size(header);
         let wire_bytes = self.on_the_wire(fragments.max(1), headers + payload_bytes);
         self.acks.track_sent(now, wire_bytes, note)
@@ -315,7 +274,7 @@ impl<T: Default> AckEndpoint<T> {
         self.acks.record_arrival(self.on_the_wire(1, datagram.len()));
         let opened = self.parse(number, datagram);
         if let Err(reason) = opened {
-            self.counters.count(reason);
+            self.acks.counters.count(reason);
         }
         opened
     }
@@ -341,13 +300,13 @@ impl<T: Default> AckEndpoint<T> {
 
     /// Refuses a packet: it is not acked, and its own acks are ignored.
     pub fn refuse(&mut self, incoming: Incoming<'_>) {
-        self.counters.refused += 1;
+        self.acks.counters.refused += 1;
         self.recycle(incoming);
     }
 
     /// Drops a packet for which there is no memory now: it is not acked, so its sender takes it for lost.
     pub fn drop_without_memory(&mut self, incoming: Incoming<'_>) {
-        self.counters.without_memory += 1;
+        self.acks.counters.without_memory += 1;
         self.recycle(incoming);
     }
 
@@ -373,9 +332,8 @@ impl<T: Default> AckEndpoint<T> {
     }
 
     /// The counters of an endpoint.
-    pub fn counters(&self) -> EndpointCounters {
-        let AckCounters { sent, received, acked, lost, late_acks } = self.acks.counters();
-        EndpointCounters { sent, received, acked, lost, late_acks, ..self.counters }
+    pub fn counters(&self) -> PacketCounters {
+        self.acks.counters
     }
 
     /// The header that packets have.
@@ -412,7 +370,7 @@ impl<T: Default> AckEndpoint<T> {
         let fragment = fragment.map_err(DropReason::Fragment)?;
         self.acks.is_new(fragment.packet).map_err(DropReason::NotNew)?;
         let complete = self.reassembly.insert(&fragment).map_err(DropReason::Fragment)?;
-        self.counters.fragments_received += 1;
+        self.acks.counters.fragments_received += 1;
         // The newest packet reported to the peer is the newest seen, received whole or not.
         self.acks.advance_received(fragment.packet);
         let Some(complete) = complete else { return Ok(None) };

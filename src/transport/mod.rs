@@ -33,7 +33,6 @@ pub mod protocol;
 mod stream;
 mod windowed_min;
 
-pub use ack_endpoint::EndpointCounters as PacketCounters;
 pub use candidates::{Attribute, Column, ScoreError};
 pub use congestion::CongestionConfig;
 pub use connection::{Connection, ConnectionConfig, End, Read, Scratch, Unread, Violation};
@@ -43,6 +42,7 @@ pub use framing::{
     BodyFault, CloseReason, Extent, Fault, FaultKind, MAX_DETAIL_BYTES, PacketFault, Refusal, VERSION,
     alone_bits, begin_alone, read_alone, write_alone,
 };
+pub use ledger::acks::PacketCounters;
 pub use ledger::estimate::Stats as PacketStats;
 pub use ledger::{Notification, acks, estimate};
 pub use message::{Block, Message, OpaqueBody, Received, SendOptions};

@@ -431,6 +431,22 @@ def test_each_press_runs_in_one_tick(frames: int, line: str) -> None:
         assert mine.corrections == corrections
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_lost_press_is_sent_again(seed: int) -> None:
+    protocol = tw.Protocol(1, [Chat], inputs=Pad, tick_rate=60)
+    bursts = tw.testing.Bursts.mean(loss=0.05, length=4)
+    line = tw.Conditions(latency=0.1, jitter=0.03, bursts=bursts)
+    pressed = jumps = 0
+    with tw.testing.Simulation(protocol, seed=seed, conditions=line, rate=60) as simulation:
+        server, client = simulation.server(), simulation.client()
+        for turn in simulation.ticks(120):
+            jumps += sum(pad is not None and pad.jump for _, pad in server.inputs)
+            jump = 300 < turn < 7000 and turn % 37 == 0
+            pressed += jump
+            client.send_input(Pad(1, jump))
+    assert jumps == pressed > 100
+
+
 def test_a_press_is_a_bool_on_the_wire() -> None:
     def hash_of(kind: Any) -> int:
         @tw.message

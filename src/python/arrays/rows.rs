@@ -87,15 +87,12 @@ impl Rows {
     }
 
     fn row<'py>(&self, py: Python<'py>, columns: &[(String, Which)], row: usize) -> PyResult<Object<'py>> {
-        static CLASS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let class = CLASS
-            .get_or_try_init(py, || py.import("tickwire._rows")?.getattr("Row").map(Bound::unbind))?
-            .bind(py);
+        static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
         let values = PyDict::new(py);
         for (name, which) in columns {
             values.set_item(name, self.cell(py, *which, row)?)?;
         }
-        class.call((), Some(&values))
+        CLASS.import(py, "tickwire._rows", "Row")?.call((), Some(&values))
     }
 
     /// A view of a column of plain numbers.

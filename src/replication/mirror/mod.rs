@@ -63,7 +63,7 @@ pub struct Mirror {
     epoch: u32,
     /// The number of the visit; 0 before the first.
     visit: u64,
-    /// See [`Mirror::tick_offset`].
+    /// The server's tick minus the tick of the mirror, a multiple of 2^16.
     tick_offset: i64,
     /// The next packet is another visit's.
     awaits_visit: bool,

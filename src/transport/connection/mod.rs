@@ -47,7 +47,6 @@ use std::sync::Arc;
 use self::conversation::Conversation;
 use self::framing::{Framing, Opened};
 use self::record::notification;
-use super::ack_endpoint::EndpointCounters;
 use super::chunks::{ChunkError, Chunks, ContentHash, MAX_BURST_CHUNK_BYTES, Source};
 use super::congestion::CongestionConfig;
 use super::direct_tables::DirectTables;
@@ -56,6 +55,7 @@ use super::framing::CloseReason;
 #[cfg(doc)]
 use super::framing::MAX_DETAIL_BYTES;
 use super::ledger::Notification;
+use super::ledger::acks::PacketCounters;
 use super::ledger::estimate::Stats;
 use super::message::Received;
 use super::outlet::Outlet;
@@ -371,7 +371,7 @@ impl Connection {
     }
 
     /// The counters of the packet layer, drops by name.
-    pub fn counters(&self) -> EndpointCounters {
+    pub fn counters(&self) -> PacketCounters {
         self.parts.ledger.endpoint.counters()
     }
 

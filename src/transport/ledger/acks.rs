@@ -87,18 +87,43 @@ pub struct Acked {
 }
 
 counters! {
-    /// How many packets had which outcome.
-    pub struct AckCounters {
+    /// How many packets had which outcome. [`Acks`] counts up to `late_acks`, its owner the others.
+    pub struct PacketCounters {
         /// Packets recorded as sent.
         sent,
         /// Packets recorded as received.
         received,
-        /// Sent packets reported as acked.
+        /// Sent packets that were acked in time.
         acked,
         /// Sent packets given up as lost.
         lost,
         /// Acks of packets already given up.
         late_acks,
+        /// Payloads too long to send.
+        too_large_to_send,
+        /// Datagrams and payloads dropped for their length.
+        too_large_to_receive,
+        /// Datagrams dropped because they are no packets.
+        invalid,
+        /// Packets dropped, and fragments of packets dropped, because they are older than the window.
+        stale,
+        /// Packets dropped because they were received before.
+        duplicates,
+        /// Packets dropped because a newer one was received, where order was asked for.
+        out_of_order,
+        /// Packets the application refused.
+        refused,
+        /// Packets dropped because messages that were not taken hold all the memory they may.
+        without_memory,
+        fragments_sent,
+        /// Fragments that found their place.
+        fragments_received,
+        /// Fragments dropped because they contradict themselves or each other.
+        fragments_invalid,
+        /// Fragments dropped because they were received before.
+        fragment_duplicates,
+        /// Fragments dropped because partial packets took all the memory they may.
+        fragments_without_memory,
     }
 }
 
@@ -125,7 +150,7 @@ pub struct Acks<T = ()> {
     most_in_flight: usize,
     rtt: Rtt,
     recent: Recent,
-    counters: AckCounters,
+    pub(in crate::transport) counters: PacketCounters,
 }
 
 impl<T: Default> Acks<T> {
@@ -150,7 +175,7 @@ impl<T: Default> Acks<T> {
             most_in_flight: 0,
             rtt: Rtt::new(config.rtt_smoothing, config.rtt_history),
             recent: Recent::default(),
-            counters: AckCounters::default(),
+            counters: PacketCounters::default(),
         })
     }
 
@@ -494,7 +519,7 @@ impl<T: Default> Acks<T> {
     }
 
     /// How many packets had which outcome.
-    pub fn counters(&self) -> AckCounters {
+    pub fn counters(&self) -> PacketCounters {
         self.counters
     }
 }

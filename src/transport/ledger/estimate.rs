@@ -203,7 +203,7 @@ impl Recent {
 ///   headers and the overhead set for those below. Off by at most one packet in 3 seconds, and too low
 ///   in the first second.
 ///
-/// [`StandardEstimate`](crate::articles::StandardEstimate) computes reliable 1.0's values instead.
+/// The `StandardEstimate` of `articles` computes reliable 1.0's values instead.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stats {
     /// Smoothed RTT, in milliseconds.

@@ -1,7 +1,6 @@
 //! Attackers with a slot: they have a good token, keep the connection up, and send anything in it.
 
 use crate::fuzz_targets::native::{Peer, ackless, datagram, fragment};
-use crate::netcode::client_of;
 use core::net::SocketAddr;
 use std::sync::Arc;
 
@@ -87,8 +86,7 @@ impl Member {
     }
 
     pub(super) fn is_connected(&self, arena: &Arena) -> bool {
-        client_of(arena.server.listener().unwrap(), 66).is_some()
-            && self.client.state() == ClientState::Connected
+        arena.server.find(66).is_some() && self.client.state() == ClientState::Connected
     }
 }
 
@@ -302,7 +300,7 @@ pub(super) fn optimistic_acks() -> Figures {
     let mut member = Member::join(&mut arena);
     member.acks = false;
     let content = Arc::new(vec![1; 2_000_000]);
-    let client = client_of(arena.server.listener().unwrap(), 66).unwrap();
+    let client = arena.server.find(66).unwrap();
     let source = Box::new(BytesSource(content));
     arena.server.connection_mut(client).unwrap().send_chunk(arena.now, source, [0; 32], "", false).unwrap();
     for tick in 0..1200u32 {
@@ -332,7 +330,7 @@ pub(super) fn never_acks() -> Figures {
     let mut arena = Arena::new();
     let mut member = Member::join(&mut arena);
     member.acks = false;
-    let client = client_of(arena.server.listener().unwrap(), 66).unwrap();
+    let client = arena.server.find(66).unwrap();
     let mut full = 0;
     for tick in 0..600 {
         for channel in [ORDERED, UNORDERED, 6] {

@@ -1,6 +1,5 @@
 //! Chunks offered and withdrawn as fast as a line of 10 Mbit/s carries it, at a server that makes a place for each.
 
-use crate::netcode::client_of;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -62,7 +61,7 @@ fn flood(store: Box<dyn ChunkStore>, places: &AtomicUsize, packets: usize) -> (F
     let mut arena = Arena::new();
     arena.server.set_chunk_store(store);
     let mut member = Member::join(&mut arena);
-    let client = client_of(arena.server.listener().unwrap(), 66).unwrap();
+    let client = arena.server.find(66).unwrap();
     let (mut next, mut offers) = (0u16, true);
     for _ in 0..TICKS {
         for _ in 0..packets {

@@ -140,7 +140,7 @@ impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Session<SER
 
     /// The client's connection, while it is up.
     fn ours(&self) -> Option<ClientHandle> {
-        self.handle.filter(|handle| self.server.is_connected(*handle))
+        self.handle.filter(|handle| self.server.next_number(*handle).is_ok())
     }
 
     /// Hands the server a datagram, and returns its answer.
@@ -258,7 +258,7 @@ impl<const SERVERS: usize, const RIVALRY: u8, const CONNECTED: bool> Machine
         if self.goodbyes > 0 {
             actions.push(Action::Linger);
         }
-        if RIVALRY == OTHER && self.rival.is_none() && self.server.clients().count() == 0 {
+        if RIVALRY == OTHER && self.rival.is_none() && !self.server.has_address(address(CLIENT)) {
             actions.push(Action::RivalTakesTheSlot);
         }
         if RIVALRY == SAME && self.rival.is_none() {

@@ -1,7 +1,7 @@
 //! Their clients on our server.
 
 use super::link::*;
-use crate::netcode::{client_of, total_dropped};
+use crate::netcode::{client_of, clients, is_connected, send_payload, total_dropped};
 use renetcode::DisconnectReason;
 use tickwire::netcode::{DropReason, ServerDisconnect, ServerEvent};
 use tickwire::time::UnixSeconds;
@@ -32,7 +32,7 @@ fn dropped(net: &Net, reason: DropReason) -> u64 {
 #[test]
 fn their_client_connects() {
     let net = connected();
-    let client = client_of(&net.server.server, 1).unwrap();
+    let client = client_of(&net.server.server, &net.server.events, 1).unwrap();
     let user_data = Box::new([1; 256]);
     let address = client_address(0);
     assert_eq!(net.server.events, [ServerEvent::Connected { client, client_id: 1, address, user_data }]);
@@ -47,20 +47,20 @@ fn their_clients_connect_with_tokens_of_theirs() {
     }
     net.run(300);
     assert!(net.clients.iter().all(|c| c.client.is_connected()));
-    assert_eq!(net.server.server.clients().count(), 4);
+    assert_eq!(clients(&net.server.server, &net.server.events).len(), 4);
 }
 
 #[test]
 fn payloads_go_both_ways_with_their_client() {
     let mut net = connected();
-    let client = client_of(&net.server.server, 1).unwrap();
+    let client = client_of(&net.server.server, &net.server.events, 1).unwrap();
     for batch in payloads().chunks(10) {
         for payload in batch {
             net.at_client(0, |c, _, out| {
                 let (to, bytes) = c.client.generate_payload_packet(payload).unwrap();
                 out.push(to, bytes);
             });
-            net.at_server(|s, now, out| s.server.send_payload(now, client, payload, out).unwrap());
+            net.at_server(|s, now, out| send_payload(&mut s.server, now, client, payload, out).unwrap());
         }
         net.run(10);
     }
@@ -75,14 +75,14 @@ fn keep_alives_hold_their_client_beyond_the_timeout() {
     let dropped = total_dropped(net.server.server.counters());
     net.run(12 * TIMEOUT_MS);
     assert!(net.clients[0].client.is_connected());
-    assert_eq!(net.server.server.clients().count(), 1);
+    assert_eq!(clients(&net.server.server, &net.server.events).len(), 1);
     assert_eq!(total_dropped(net.server.server.counters()), dropped, "nothing it sends is strange to us");
 }
 
 #[test]
 fn their_client_leaves() {
     let mut net = connected();
-    let client = client_of(&net.server.server, 1).unwrap();
+    let client = client_of(&net.server.server, &net.server.events, 1).unwrap();
     net.at_client(0, |c, _, out| {
         let (to, bytes) = c.client.disconnect().unwrap();
         out.push(to, bytes);
@@ -95,7 +95,7 @@ fn their_client_leaves() {
 #[test]
 fn our_server_kicks_their_client() {
     let mut net = connected();
-    let client = client_of(&net.server.server, 1).unwrap();
+    let client = client_of(&net.server.server, &net.server.events, 1).unwrap();
     net.at_server(|s, now, out| s.server.disconnect(now, client, None, out).unwrap());
     net.run(50);
     assert_eq!(net.clients[0].client.disconnect_reason(), Some(DisconnectReason::DisconnectedByServer));
@@ -104,10 +104,10 @@ fn our_server_kicks_their_client() {
 #[test]
 fn their_client_times_out_on_both_sides() {
     let mut net = connected();
-    let client = client_of(&net.server.server, 1).unwrap();
+    let client = client_of(&net.server.server, &net.server.events, 1).unwrap();
     net.loss = 1.0;
     net.run(TIMEOUT_MS - 400);
-    assert!(net.clients[0].client.is_connected() && net.server.server.is_connected(client));
+    assert!(net.clients[0].client.is_connected() && is_connected(&net.server.server, client));
     net.run(600);
     assert_eq!(net.clients[0].client.disconnect_reason(), Some(DisconnectReason::ConnectionTimedOut));
     let reason = ServerDisconnect::TimedOut;
@@ -160,5 +160,5 @@ fn their_clients_connect_through_loss() {
     (1..=16).for_each(|id| add(&mut net, id));
     net.run(6000);
     assert!(net.clients.iter().all(|c| c.client.is_connected()));
-    assert_eq!(net.server.server.clients().count(), 16);
+    assert_eq!(clients(&net.server.server, &net.server.events).len(), 16);
 }

@@ -1,7 +1,7 @@
 //! Getting connected, staying connected, and payloads.
 
 use super::world::*;
-use crate::netcode::{client_of, total_dropped};
+use crate::netcode::{send_payload, total_dropped};
 use std::collections::HashSet;
 use tickwire::limits::MAX_PAYLOAD;
 use tickwire::netcode::packet::{self, Body, Header, Kind, Request};
@@ -20,7 +20,7 @@ fn connecting_takes_two_round_trips() {
     world.run(1000);
     assert_eq!(world.peers[0].connected_at, Some(Instant::from_millis(4 * 50)));
     assert_eq!(world.peers[0].events, [ClientEvent::Connected { client_index: 0, max_clients: 4 }]);
-    let client = client_of(&world.server, 1).unwrap();
+    let client = world.client_of(1).unwrap();
     let connected = ServerEvent::Connected {
         client,
         client_id: 1,
@@ -29,7 +29,7 @@ fn connecting_takes_two_round_trips() {
     };
     assert_eq!(world.events, [connected]);
     assert!(world.server.has_address(client_address(0)));
-    assert_eq!(world.server.clients().collect::<Vec<_>>(), [client]);
+    assert_eq!(world.clients(), [client]);
     // The link holds several requests before the first answer: only those are dropped.
     assert_eq!(total_dropped(world.server.counters()), world.dropped(DropReason::AddressConnected));
 }
@@ -50,7 +50,7 @@ fn connections_come_about_through_heavy_loss() {
     world.loss = 0.5;
     world.add_many(1..=32);
     world.run(4000);
-    assert_eq!(world.server.clients().count(), 32);
+    assert_eq!(world.clients().len(), 32);
     assert!((0..32).all(|peer| world.state(peer) == ClientState::Connected));
 }
 
@@ -60,7 +60,7 @@ fn keep_alives_hold_a_silent_connection_beyond_its_timeout() {
     let sent = world.log.len();
     world.run(60_000);
     assert_eq!(world.state(0), ClientState::Connected);
-    assert!(world.server.is_connected(client));
+    assert!(world.is_connected(client));
     assert_eq!(world.log.len() - sent, 2 * 600, "ten a second in each direction");
 }
 
@@ -82,7 +82,7 @@ fn a_payload_sent_before_the_client_knows_arrives_when_the_keep_alive_was_lost()
     let mut world = World::new(1);
     world.add(token(1, |_| ()));
     world.accept_unheard();
-    let client = client_of(&world.server, 1).unwrap();
+    let client = world.client_of(1).unwrap();
     world.server_send(client, b"welcome");
     world.run(60);
     assert_eq!(world.peers[0].received, [b"welcome"]);
@@ -94,13 +94,12 @@ fn payloads_netcode_cannot_carry_are_refused_at_the_call() {
     let mut out = Datagrams::new();
     let now = world.now;
     for (payload, error) in [(vec![], SendError::Empty), (vec![0; 1201], SendError::TooLong(1201))] {
-        assert_eq!(world.server.send_payload(now, client, &payload, &mut out), Err(error));
         let farewell = Farewell { payload: payload.clone(), understood: true };
         assert_eq!(world.server.disconnect(now, client, Some(farewell), &mut out), Err(error));
         assert_eq!(world.peers[0].client.send_payload(now, &payload, &mut out), Err(error));
         assert_eq!(world.peers[0].client.disconnect(Some(&payload), &mut out), Err(error));
     }
-    assert!(out.is_empty() && world.server.is_connected(client));
+    assert!(out.is_empty() && world.is_connected(client));
 }
 
 #[test]
@@ -109,13 +108,16 @@ fn a_stale_handle_never_reaches_the_next_client_of_its_slot() {
     world.server_disconnect(old, None);
     world.add(token(2, |_| ()));
     world.run(400);
-    let new = client_of(&world.server, 2).unwrap();
+    let new = world.client_of(2).unwrap();
     assert_eq!((new.slot, new.generation), (old.slot, old.generation + 1));
     let mut out = Datagrams::new();
     let now = world.now;
-    assert_eq!(world.server.send_payload(now, old, b"for the old", &mut out), Err(SendError::NotConnected));
+    assert_eq!(
+        send_payload(&mut world.server, now, old, b"for the old", &mut out),
+        Err(SendError::NotConnected)
+    );
     assert_eq!(world.server.disconnect(now, old, None, &mut out), Err(SendError::NotConnected));
-    assert!(!world.server.is_connected(old) && world.server.is_connected(new) && out.is_empty());
+    assert!(!world.is_connected(old) && world.is_connected(new) && out.is_empty());
 }
 
 #[test]
@@ -209,7 +211,7 @@ fn the_client_gives_up_when_its_token_expires() {
 fn a_connection_outlives_its_token() {
     let (mut world, client) = World::connected();
     world.run(40_000);
-    assert!(world.server.is_connected(client));
+    assert!(world.is_connected(client));
     assert_eq!(world.state(0), ClientState::Connected);
 }
 
@@ -260,7 +262,7 @@ fn a_busy_side_sends_no_keep_alives() {
     }
     let keep_alives = world.log[before..].iter().filter(|d| d.bytes[0] & 0x0F == 4).count();
     assert_eq!(keep_alives, 0);
-    assert_eq!((world.state(0), world.server.clients().count()), (ClientState::Connected, 1));
+    assert_eq!((world.state(0), world.clients().len()), (ClientState::Connected, 1));
 }
 
 /// Both servers of a token share its keys, so a sequence used with the first must not be used with the second.
@@ -308,11 +310,11 @@ fn no_sequence_is_used_twice_under_one_key() {
     world.add_many(1..=4);
     for _ in 0..30 {
         world.run(100);
-        for client in world.server.clients().collect::<Vec<_>>() {
+        for client in world.clients() {
             world.server_send(client, b"state");
         }
     }
-    for client in world.server.clients().collect::<Vec<_>>() {
+    for client in world.clients() {
         world.server_disconnect(client, (client.slot == 0).then_some(b"farewell"));
     }
     world.run(200);

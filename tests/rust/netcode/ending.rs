@@ -1,7 +1,6 @@
 //! How connections end.
 
 use super::world::*;
-use crate::netcode::client_of;
 use tickwire::netcode::{
     ClientDisconnect, ClientEvent, ClientState, DropReason, ServerDisconnect, ServerEvent,
 };
@@ -26,8 +25,8 @@ fn a_client_that_leaves_frees_its_slot() {
     world.client_disconnect(0, None);
     assert_eq!(world.state(0), ClientState::Disconnected);
     world.run(60);
-    assert!(by_peer(&world) && !world.server.is_connected(client));
-    assert_eq!((world.server.clients().count(), world.events.len()), (0, 2));
+    assert!(by_peer(&world) && !world.is_connected(client));
+    assert_eq!((world.clients().len(), world.events.len()), (0, 2));
     assert_eq!(world.peers[0].events.len(), 1, "its own disconnect is no event");
 }
 
@@ -39,7 +38,7 @@ fn a_farewell_of_the_client_comes_as_payload_and_the_layer_above_ends_the_connec
     world.run(60);
     assert!(!world.received.is_empty());
     assert!(world.received.iter().all(|r| *r == (client, b"gone fishing".to_vec())));
-    assert!(world.server.is_connected(client));
+    assert!(world.is_connected(client));
 }
 
 #[test]
@@ -47,7 +46,7 @@ fn a_kicked_client_is_told_ten_times_over_time_and_its_slot_is_free_at_once() {
     let (mut world, client) = World::connected();
     let (before, kicked_at) = (world.log.len(), world.now);
     world.server_disconnect(client, None);
-    assert_eq!(world.server.clients().count(), 0);
+    assert_eq!(world.clients().len(), 0);
     world.run(500);
     let told: Vec<_> = world.log[before..]
         .iter()
@@ -76,7 +75,7 @@ fn a_farewell_reaches_a_client_that_did_not_know_it_was_connected() {
     let mut world = World::new(1);
     world.add(token(1, |_| ()));
     world.accept_unheard();
-    let client = client_of(&world.server, 1).unwrap();
+    let client = world.client_of(1).unwrap();
     world.server_disconnect(client, Some(b"not you"));
     world.run(300);
     assert_eq!(world.peers[0].received[0], b"not you");
@@ -87,7 +86,7 @@ fn a_client_that_falls_silent_times_out_on_both_sides() {
     let (mut world, client) = World::connected();
     world.server_is_cut_off = true;
     world.run(4890);
-    assert!(world.server.is_connected(client));
+    assert!(world.is_connected(client));
     assert_eq!(world.state(0), ClientState::Connected);
     world.run(200);
     let reason = ServerDisconnect::TimedOut;
@@ -114,9 +113,9 @@ fn without_a_timeout_only_the_server_gives_up() {
     world.run(400);
     world.server_is_cut_off = true;
     world.run(299_000);
-    assert_eq!((world.state(0), world.server.clients().count()), (ClientState::Connected, 1));
+    assert_eq!((world.state(0), world.clients().len()), (ClientState::Connected, 1));
     world.run(2_000);
-    assert_eq!((world.state(0), world.server.clients().count()), (ClientState::Connected, 0));
+    assert_eq!((world.state(0), world.clients().len()), (ClientState::Connected, 0));
 }
 
 #[test]
@@ -124,7 +123,7 @@ fn a_client_that_was_connected_never_dials_its_next_server() {
     let mut world = World::new(1);
     world.add(token_to(1, &[server_address(), address("10.9.9.9:1")]));
     world.run(400);
-    let client = client_of(&world.server, 1).unwrap();
+    let client = world.client_of(1).unwrap();
     world.server_disconnect(client, None);
     world.run(1000);
     assert_eq!(world.state(0), ClientState::Disconnected);
@@ -138,13 +137,13 @@ fn a_shutdown_tells_everybody_everything_at_once() {
     let mut world = World::new(4);
     world.add_many(1..=3);
     world.run(400);
-    let leaver = client_of(&world.server, 3).unwrap();
+    let leaver = world.client_of(3).unwrap();
     world.server_disconnect(leaver, Some(b"closing"));
     let mut out = Datagrams::new();
     let now = world.now;
     world.server.shutdown(now, &mut out);
     assert_eq!(out.len(), 9 + 10 + 10);
-    assert_eq!(world.server.clients().count(), 0);
+    assert_eq!(world.clients().len(), 0);
     assert_eq!(world.server.next_deadline(), Instant::NEVER);
 }
 
@@ -159,7 +158,7 @@ fn leaving_while_dialling_sends_nothing_more() {
     world.run(1000);
     assert_eq!(world.state(0), ClientState::Disconnected);
     assert_eq!(world.log.len(), log + 1, "one challenge, to a client that has gone");
-    assert_eq!(world.server.clients().count(), 0);
+    assert_eq!(world.clients().len(), 0);
 }
 
 /// Its socket keeps packets while it hangs: it knows when it wakes.
@@ -201,7 +200,7 @@ fn a_server_that_cannot_be_heard_is_told_when_its_client_gives_it_up() {
     for (_, goodbye) in out.iter() {
         world.inject(silent, goodbye);
     }
-    assert!(by_peer(&world) && !world.server.is_connected(client));
+    assert!(by_peer(&world) && !world.is_connected(client));
     let reason = ClientDisconnect::TimedOut;
     assert_eq!(world.peers[0].client.poll_event(), Some(ClientEvent::Disconnected { reason }));
     assert_eq!(world.peers[0].client.poll_event(), None);
@@ -214,14 +213,14 @@ fn the_next_connection_of_a_client_takes_the_place_of_its_last() {
     let mut world = World::new(1);
     world.add(token(1, |_| ()));
     world.run(400);
-    let old = client_of(&world.server, 1).unwrap();
+    let old = world.client_of(1).unwrap();
     world.add(reissued(1, |p| p.user_data = &[9; 256]));
     world.run(99);
-    assert!(world.server.is_connected(old), "a request proves no address");
+    assert!(world.is_connected(old), "a request proves no address");
     world.run(301);
-    let new = client_of(&world.server, 1).unwrap();
+    let new = world.client_of(1).unwrap();
     assert_eq!((old.slot, new.slot, world.state(1)), (0, 0, ClientState::Connected));
-    assert!(!world.server.is_connected(old));
+    assert!(!world.is_connected(old));
     let reason = ServerDisconnect::Replaced;
     assert_eq!(world.events[1], ServerEvent::Disconnected { client: old, reason });
     let ServerEvent::Connected { client, user_data, .. } = &world.events[2] else { panic!() };
@@ -236,13 +235,13 @@ fn the_next_connection_may_come_from_the_same_address() {
     let mut world = World::new(4);
     world.add(token(1, |_| ()));
     world.run(400);
-    let old = client_of(&world.server, 1).unwrap();
+    let old = world.client_of(1).unwrap();
     let before = world.log.len();
     world.peers.clear();
     world.add(reissued(1, |_| ()));
     world.run(1000);
     assert_eq!(world.state(0), ClientState::Connected);
-    assert!(!world.server.is_connected(old) && world.server.clients().count() == 1);
+    assert!(!world.is_connected(old) && world.clients().len() == 1);
     assert!(world.log[before..].iter().all(|d| d.bytes[0] & 0x0F != 6), "nobody is there to be told");
 }
 
@@ -254,7 +253,7 @@ fn what_a_replaced_client_sent_replaces_nobody() {
     world.run(400);
     world.add(reissued(1, |_| ()));
     world.run(400);
-    let new = client_of(&world.server, 1).unwrap();
+    let new = world.client_of(1).unwrap();
     assert!(world.server.has_address(world.peers[1].address));
     let old: Vec<_> = world.log.iter().filter(|d| d.to == server_address()).cloned().collect();
     for datagram in &old {
@@ -262,7 +261,7 @@ fn what_a_replaced_client_sent_replaces_nobody() {
             assert!(world.inject(from, &datagram.bytes).is_empty());
         }
     }
-    assert!(world.server.is_connected(new));
+    assert!(world.is_connected(new));
     assert_eq!(world.events.len(), 3);
 }
 
@@ -275,6 +274,6 @@ fn another_client_does_not_take_a_connected_address() {
     tickwire::netcode::packet::Request::write(&another, &mut request);
     assert!(world.inject(client_address(0), &request).is_empty());
     assert_eq!(world.dropped(DropReason::AddressConnected), 1);
-    assert!(world.server.is_connected(client));
+    assert!(world.is_connected(client));
     assert_eq!(world.server.half_open_count(), 0);
 }

@@ -1,6 +1,6 @@
 //! Which tokens a server takes.
 
-use crate::netcode::{client_of, total_dropped};
+use crate::netcode::total_dropped;
 use core::net::SocketAddr;
 use std::sync::LazyLock;
 
@@ -176,14 +176,14 @@ fn a_pending_token_admits_an_address_of_each_family_and_makes_one_connection() {
     assert_dropped(&mut world, address("[2001:db8::2]:1000"), &both, DropReason::TokenElsewhere);
     assert_dropped(&mut world, address("[::ffff:10.0.1.1]:1001"), &both, DropReason::TokenElsewhere);
     world.inject(v6, &responses[1]);
-    assert_eq!(world.server.clients().count(), 1);
+    assert_eq!(world.clients().len(), 1);
     world.inject(v4, &responses[0]);
     assert_eq!(world.dropped(DropReason::TokenConsumed), 1);
     // Nor when the connection is over, and the token's place in the history could go.
-    let client = client_of(&world.server, 1).unwrap();
+    let client = world.client_of(1).unwrap();
     world.server_disconnect(client, None);
     world.inject(v4, &responses[0]);
-    assert_eq!((world.dropped(DropReason::TokenConsumed), world.server.clients().count()), (2, 0));
+    assert_eq!((world.dropped(DropReason::TokenConsumed), world.clients().len()), (2, 0));
 }
 
 /// A token that made a connection before a restart, with the server's memory of it gone.
@@ -286,7 +286,7 @@ fn of_two_half_open_connections_of_one_client_id_one_connects() {
     world.add(token(1, |_| ()));
     world.add(reissued(1, |_| ()));
     world.run(400);
-    assert_eq!(world.server.clients().count(), 1);
+    assert_eq!(world.clients().len(), 1);
     assert!(world.dropped(DropReason::ClientIdConnected) >= 1);
 }
 

@@ -1,7 +1,7 @@
 //! One server, its clients and the links between them, in virtual time: time jumps to the next delivery or
 //! deadline, so a deadline that is late or missing shows as a test that stalls.
 
-use crate::netcode::client_of;
+use crate::netcode;
 use core::net::SocketAddr;
 use core::ops::RangeInclusive;
 
@@ -180,7 +180,7 @@ impl World {
         world.add(token(1, |_| ()));
         world.run(400);
         assert_eq!(world.state(0), ClientState::Connected);
-        let client = client_of(&world.server, 1).unwrap();
+        let client = world.client_of(1).unwrap();
         (world, client)
     }
 
@@ -190,13 +190,26 @@ impl World {
         self.loss = 1.0;
         self.run(1);
         self.loss = 0.0;
-        assert_eq!(self.server.clients().count(), 1);
+        assert_eq!(self.clients().len(), 1);
         self.run(60);
         assert_eq!(self.state(0), ClientState::SendingResponse);
     }
 
     pub(super) fn state(&self, peer: usize) -> ClientState {
         self.peers[peer].client.state()
+    }
+
+    /// The connected clients, by slot.
+    pub(super) fn clients(&self) -> Vec<ClientHandle> {
+        netcode::clients(&self.server, &self.events).into_keys().collect()
+    }
+
+    pub(super) fn client_of(&self, client_id: u64) -> Option<ClientHandle> {
+        netcode::client_of(&self.server, &self.events, client_id)
+    }
+
+    pub(super) fn is_connected(&self, client: ClientHandle) -> bool {
+        netcode::is_connected(&self.server, client)
     }
 
     pub(super) fn dropped(&self, reason: DropReason) -> u64 {
@@ -248,7 +261,7 @@ impl World {
 
     pub(super) fn server_send(&mut self, client: ClientHandle, payload: &[u8]) {
         let mut out = Datagrams::new();
-        self.server.send_payload(self.now, client, payload, &mut out).unwrap();
+        netcode::send_payload(&mut self.server, self.now, client, payload, &mut out).unwrap();
         self.transmit(server_address(), &out);
     }
 
