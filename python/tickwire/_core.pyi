@@ -5683,13 +5683,16 @@ class Rollback(Generic[_I, _Do]):
         inputs, then for the next frame. If the :attr:`Timing.window` is full, no new frame runs and the input isn't
         used: see :attr:`waiting_for`.
 
+        Nothing is lost if the iteration ends early. If ``save``, ``load`` or ``check`` raised, or the loop was left,
+        the next call yields only the remaining requests, starting with the one that raised, and its input isn't used.
+
         Args:
             input (Any): this player's input, of the type of ``inputs``.
             now (float | None, default None): seconds on any clock that doesn't go back; None: the machine's clock.
 
         Raises:
             ValueError, TypeError: the input isn't valid for ``inputs``. Nothing was changed.
-            RuntimeError: the last call's iterator still has requests.
+            RuntimeError: the last call wasn't iterated.
         """
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
         """Handles a payload from another player or a spectator.

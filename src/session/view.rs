@@ -50,8 +50,8 @@ pub struct PastView {
     frames: Vec<Frames>,
     /// Whether the client had the row's ghost. None if it is no client's view.
     shown: Option<Vec<Vec<u8>>>,
-    /// Whether the row still has the same ghost.
-    same: Vec<Vec<bool>>,
+    /// The rows whose ghost is gone by now, rising, with the tick of its end.
+    gone: Vec<Vec<(usize, u32)>>,
 }
 
 /// A view of a world.
@@ -70,14 +70,13 @@ impl View {
         }
     }
 
-    /// Whether a row belongs to a ghost that the world no longer has.
-    pub fn is_of_one_gone(&self, class: usize, row: usize) -> bool {
-        match self {
-            View::Client(view) => {
-                view.frames.as_ref().is_some_and(|frames| frames.is_of_one_gone(class, row as u32))
-            }
-            View::Past(view) => view.same[class].get(row) != Some(&true),
-        }
+    /// The tick in which a row's ghost ended, if the world no longer has it. It tells ghosts apart that had one row.
+    pub fn end_of(&self, class: usize, row: usize) -> Option<u32> {
+        let gone = match self {
+            View::Client(view) => view.frames.as_ref().map_or(&[][..], |frames| frames.gone(class)),
+            View::Past(view) => &view.gone[class],
+        };
+        gone.binary_search_by_key(&row, |(row, _)| *row).ok().map(|index| gone[index].1)
     }
 
     /// Whether the client of a view of the past had a row's ghost; true of other views.
@@ -172,7 +171,7 @@ impl PastView {
     /// A view of ghosts of these classes.
     pub fn new<'a>(classes: impl Iterator<Item = &'a Arc<GhostClass>>) -> Self {
         let frames: Vec<_> = classes.map(|class| Frames::new(class.clone())).collect();
-        PastView { same: vec![Vec::new(); frames.len()], shown: None, frames }
+        PastView { gone: vec![Vec::new(); frames.len()], shown: None, frames }
     }
 
     /// Shows a server's world as it was at a tick, and as this client saw it.
@@ -186,10 +185,7 @@ impl PastView {
         publisher.show_past(tick, &mut self.frames, columns);
         // Ghosts come and go in whole ticks.
         let whole = tick as u32;
-        for (class, (frames, same)) in self.frames.iter().zip(&mut self.same).enumerate() {
-            let rows = 0..frames.alive().len() as u32;
-            *same = rows.map(|row| publisher.lived_at(class, row, whole)).collect();
-        }
+        self.gone = (0..self.frames.len()).map(|class| publisher.gone_at(class, whole)).collect();
         self.shown = client.map(|client| {
             let mut all = vec![Vec::new(); self.frames.len()];
             let each = all.iter_mut().enumerate();

@@ -141,6 +141,52 @@ def test_what_died_since_is_there_and_what_was_born_is_not() -> None:
         assert past.ghost(other).position == (5, 5)  # type: ignore[union-attr]
 
 
+def test_ghosts_of_one_row_are_told_apart() -> None:
+    network, server, client = connected_pair(tw.Protocol(id=1, ghosts=[Tank]), seed=1)
+    world = server.world
+    world.remember(2.0)
+
+    def tick(count: int) -> None:
+        for _ in range(count):
+            with server.tick():
+                pass
+            network.advance(STEP)
+            with client.tick():
+                pass
+
+    tick(10)
+    tanks: list[Tank] = []
+    times: list[float] = []
+    for health in (1, 2, 3):
+        if tanks:
+            world.despawn(tanks[-1])
+            tick(5)
+        tanks.append(world.spawn(Tank(health=health)))
+        tick(20)
+        times.append(world.tick - 5)
+    assert world.row(tanks[-1]) == 0
+    for place, time in enumerate(times):
+        with world.rewind_to(time) as past:
+            shown = [past.ghost(tank) for tank in tanks]
+            assert [tank and tank.health for tank in shown] == [
+                place + 1 if place == other else None for other in range(3)
+            ]
+
+    # A ghost that takes the row in the tick in which another one leaves it.
+    server.disconnect(next(iter(server.clients)))
+    tick(2)
+    world.despawn(tanks[-1])
+    reborn = world.spawn(Tank(health=100))
+    assert world.row(reborn) == 0
+    for _ in range(2):
+        with world.rewind_to(times[-1]) as past:
+            was = past.ghost(tanks[-1])
+            assert was is not None
+            assert was.health == 3
+            assert past.ghost(reborn) is None
+        tick(1)
+
+
 def test_what_a_client_was_not_shown_is_marked() -> None:
     scene = Scene()
     scene.world.set_relevancy(Tank, tw.world.Chosen())

@@ -398,7 +398,7 @@ def test_a_wrong_call_is_named_and_loses_nothing() -> None:
     with pytest.raises(TypeError, match="input must be an int, not str"):
         game.advance("1")
     requests = game.advance(1)
-    with pytest.raises(RuntimeError, match="must be run through to its end"):
+    with pytest.raises(RuntimeError, match=r"advance\(\) must be iterated before it is called again"):
         game.advance(1)
     (save, advance) = requests
     assert (type(save), type(advance)) == (tw.rollback.Save, tw.rollback.Advance)
@@ -425,6 +425,70 @@ def test_a_wrong_call_is_named_and_loses_nothing() -> None:
     with pytest.raises(ValueError, match="player must be 0 to 15, not 16"):
         game.read(16, b"")
     assert game.frame == 1
+
+
+class Counting:
+    """A game whose functions count their calls; the third call of one of them raises."""
+
+    def __init__(self, me: int, faulty: str) -> None:
+        self.x, self.faulty, self.calls = 0, faulty, {"save": 0, "load": 0, "check": 0}
+        functions: Any = {"save": self.save, "load": self.load, "check": self.check}
+        self.game: tw.rollback.Rollback[int] = tw.rollback.Rollback(
+            None, 2, players=2, me=me, check_every=2, **functions
+        )
+
+    def count(self, name: str) -> None:
+        self.calls[name] += 1
+        if (name, self.calls[name]) == (self.faulty, 3):
+            raise MemoryError(name)
+
+    def save(self) -> int:
+        self.count("save")
+        return self.x
+
+    def load(self, saved: int) -> None:
+        self.count("load")
+        self.x = saved
+
+    def check(self) -> int:
+        self.count("check")
+        return self.x
+
+
+@pytest.mark.parametrize("faulty", ["save", "load", "check"])
+def test_a_function_that_raised_is_called_again_and_nothing_is_lost(faulty: str) -> None:
+    worlds = [Counting(0, faulty), Counting(1, "none")]
+    faults = 0
+    for tick in range(200):
+        for me, world in enumerate(worlds):
+            try:
+                for request in world.game.advance(tick // (3 + me) % 4, now=tick / 60):
+                    assert isinstance(request, tw.rollback.Advance)
+                    world.x = (world.x * 3 + request.inputs[0] + 5 * request.inputs[1] + 1) % 65_537
+            except MemoryError:
+                faults += 1
+            payload = world.game.fill(1 - me, now=tick / 60) if tick % 7 == 0 else None
+            assert payload is None or worlds[1 - me].game.read(me, payload, now=tick / 60) is None
+    assert faults == 1
+    for world in worlds:
+        assert world.game.confirmed > 180
+        assert world.game.stats["compared"] > 20
+        assert world.game.events() == []
+
+
+def test_a_loop_that_was_left_goes_on_in_the_next_call() -> None:
+    game: tw.rollback.Rollback[int] = tw.rollback.Rollback(
+        None, 2, players=1, me=0, timing=tw.rollback.Timing(delay=0)
+    )
+    seen: list[tuple[str, int, object]] = []
+    for given in (1, 2):
+        for request in game.advance(given):
+            seen.append((type(request).__name__, request.frame, getattr(request, "inputs", None)))
+            break
+    assert seen == [("Save", 0, None), ("Advance", 0, (1,))]
+    (last,) = game.advance(3)
+    assert isinstance(last, tw.rollback.Advance)
+    assert (last.frame, last.inputs) == (1, (3,))
 
 
 def test_what_a_save_held_may_look_at_it_when_it_goes() -> None:

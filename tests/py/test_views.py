@@ -51,6 +51,11 @@ class Scene(Shown):
         super().__init__(tw.Protocol(id=1, messages=[Chat], ghosts=[Tank, Plane, Ship]), line, seed)
 
 
+@tw.ghost
+class Token:
+    number: tw.u16 = 0
+
+
 def test_a_view_is_between_two_states() -> None:
     scene = Scene()
     tank = scene.world.spawn(Tank(name="Bob"))
@@ -218,6 +223,42 @@ def test_ghosts_come_and_go_in_their_ticks() -> None:
     assert view.ghost(other) is None, "not yet"
     assert view.at(again).ghost(other).position == (7, 7)  # type: ignore[union-attr]
     assert view.ghost(mine) is None
+
+
+def test_a_view_tells_ghosts_of_one_row_apart() -> None:
+    network, server, client = tw.testing.connected_pair(
+        tw.Protocol(id=1, ghosts=[Token], tick_rate=60), seed=1
+    )
+    client.world.set_playout(delay=0.8)
+    clock = server.world.spawn(Token())
+    spawned: list[Token] = []
+    seen: list[list[int]] = []
+
+    def tick(count: int) -> None:
+        for _ in range(count):
+            with server.tick():
+                clock.number = clock.number % 50 + 100
+            network.advance(1 / 60)
+            with client.tick() as inbox:
+                spawned.extend(event.ghost for event in inbox.ghosts if isinstance(event, tw.GhostSpawned))
+            view = client.world.view()
+            shown = [token and token.number for token in map(view.ghost, spawned[1:])]
+            there = [token.number for token in view.objects(Token) if token.number < 100]
+            assert [number for number in shown if number] == (there if len(spawned) > 1 else [])
+            for place, number in enumerate(shown):
+                assert number in (None, place + 1)
+            if there and there not in seen:
+                seen.append(there)
+
+    tick(90)
+    for number in (1, 2, 3):
+        token = server.world.spawn(Token(number=number))
+        tick(8)
+        if number < 3:
+            server.world.despawn(token)
+            tick(4)
+    tick(90)
+    assert seen == [[1], [2], [3]]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -106,6 +106,14 @@ impl Ghost {
         }
     }
 
+    /// The tick in which it was despawned, if it was.
+    pub(super) fn ended_at(&self) -> Option<u32> {
+        match &*lock(&self.life) {
+            Life::Over { end, .. } => Some(*end),
+            _ => None,
+        }
+    }
+
     /// Makes it a row. Returns its former values, to be dropped where no lock is held.
     pub(super) fn enter(&self, live: Live) -> Values {
         match ::core::mem::replace(&mut *lock(&self.life), Life::Live(live)) {
@@ -116,7 +124,7 @@ impl Ghost {
 
     /// Ends its life in the world; it keeps these values. A live ghost has no others, so nothing of the game's is
     /// dropped here.
-    pub(super) fn leave(&self, values: Values, row: u32) {
-        *lock(&self.life) = Life::Over { values, row };
+    pub(super) fn leave(&self, values: Values, row: u32, end: u32) {
+        *lock(&self.life) = Life::Over { values, row, end };
     }
 }

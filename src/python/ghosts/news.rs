@@ -68,8 +68,8 @@ impl Population {
                 note(rows, object(py, rows, event, &before)?);
             }
             if event.kind == GhostEventKind::Despawned {
-                let values = last.remove(&(class, row)).or_else(|| rows.last_values(py, row));
-                drop(rows.end(row, values));
+                let (tick, values) = last.remove(&(class, row)).unwrap_or_default();
+                drop(rows.end(row, tick, values.or_else(|| rows.last_values(py, row))));
             }
         }
         for (class, row, property) in self.links.take_relinked() {
@@ -82,20 +82,21 @@ impl Population {
         Ok(called)
     }
 
-    /// The last values of the ghosts that end: an id may be reused within one tick, and its cells with it.
+    /// The ticks and last values of the ghosts that end: an id may be reused within one tick, and its cells with it.
     fn last_of_ended(
         &self,
         py: Python<'_>,
         state: &Arc<Shared<State>>,
-    ) -> PyResult<HashMap<(usize, u32), Values>> {
-        let ended: Vec<(usize, u32)> = {
+    ) -> PyResult<HashMap<(usize, u32), (u32, Option<Values>)>> {
+        let ended: Vec<_> = {
             let mut state = state.lock()?;
-            core::mirror(&mut state).map(|mirror| mirror.ended().collect()).unwrap_or_default()
+            core::mirror(&mut state).map(|mirror| mirror.ended_at().collect()).unwrap_or_default()
         };
-        let last = ended.into_iter().filter_map(|(class, row)| {
-            self.classes[class].last_values(py, row).map(|values| ((class, row), values))
-        });
-        Ok(last.collect())
+        let with_last = |((class, row), tick): ((usize, u32), u32)| {
+            let values = self.classes[class].last_values(py, row);
+            ((class, row), (tick, values))
+        };
+        Ok(ended.into_iter().map(with_last).collect())
     }
 
     /// Takes the mirror's events and values. None if there is no mirror.

@@ -42,8 +42,8 @@ pub(super) enum Life {
     Plain(Values),
     /// A row of a world.
     Live(Live),
-    /// A row that was despawned, with its last values.
-    Over { values: Values, row: u32 },
+    /// A row that was despawned in a tick, with its last values.
+    Over { values: Values, row: u32, end: u32 },
 }
 
 /// A row of a class in a world.
@@ -186,7 +186,7 @@ impl GhostRows {
             let is_gone = |row: &&u32| alive.get(**row as usize) != Some(&1);
             lock(&self.objects).keys().filter(is_gone).copied().collect()
         };
-        gone.into_iter().for_each(|row| drop(self.end(row, self.last_values(py, row))));
+        gone.into_iter().for_each(|row| drop(self.end(row, 0, self.last_values(py, row))));
         self.cells.show(alive);
         self.links.handle_shown();
     }
@@ -207,12 +207,12 @@ impl GhostRows {
     /// Ends a row's life; its object keeps these values. Runs none of the game's code: returns what the row held, to be
     /// dropped where no lock is held.
     #[must_use]
-    pub(super) fn end(&self, row: u32, last: Option<Values>) -> Option<Py<Ghost>> {
+    pub(super) fn end(&self, row: u32, tick: u32, last: Option<Values>) -> Option<Py<Ghost>> {
         self.cells.end(row);
         self.links.known().forget((self.index, row));
         let mut objects = lock(&self.objects);
         let object = objects.remove(&row)?;
-        object.get().leave(last.unwrap_or_default(), row);
+        object.get().leave(last.unwrap_or_default(), row, tick);
         Some(object)
     }
 

@@ -59,7 +59,7 @@ impl WorldView {
         };
         let class = ghost.get_type();
         let rows = self.population.rows_of(class.as_any())?;
-        if !rows.is_alive(row) || self.is_of_one_gone(rows.index, row) == live.is_some() {
+        if !rows.is_alive(row) || self.end_of(rows.index, row) != ghost.get().ended_at() {
             return Ok(None);
         }
         if let Some(live) = live {
@@ -131,7 +131,7 @@ impl WorldView {
         let is_client = lock(&self.shown).view.playout().is_some();
         for row in rows.alive_rows() {
             // A ghost that is gone keeps the last values, if it was read before.
-            if world.is_alive(row) && !self.is_of_one_gone(rows.index, row) {
+            if world.is_alive(row) && self.end_of(rows.index, row).is_none() {
                 for (property, body) in world.bodies_of(row) {
                     rows.keep_body(row, property, body.to_vec());
                 }
@@ -213,15 +213,17 @@ impl WorldView {
                 let view = &lock(&self.shown).view;
                 let Some(frames) = view.frames(rows.index) else { continue };
                 let alive = frames.alive().to_vec();
-                rows.copy_owners(world, alive.len(), |row| view.is_of_one_gone(rows.index, row));
+                rows.copy_owners(world, alive.len(), |row| {
+                    alive[row] != 1 || view.end_of(rows.index, row).is_some()
+                });
                 alive
             };
             rows.show(py, &alive);
         }
     }
 
-    /// Whether a row belongs to a ghost that the world no longer has.
-    fn is_of_one_gone(&self, class: usize, row: u32) -> bool {
-        lock(&self.shown).view.is_of_one_gone(class, row as usize)
+    /// The tick in which a row's ghost ended, if the world no longer has it.
+    fn end_of(&self, class: usize, row: u32) -> Option<u32> {
+        lock(&self.shown).view.end_of(class, row as usize)
     }
 }

@@ -354,10 +354,7 @@ impl World {
             for row in ended {
                 match rows.known_object(py, *row) {
                     Some(object) => objects.push((*row, object)),
-                    None => {
-                        core::publisher(state).map(|it| it.despawn(rows.index, *row));
-                        drop(rows.end(*row, None));
-                    }
+                    None => drop(despawn(state, rows, *row, None)),
                 }
             }
         })?;
@@ -368,8 +365,7 @@ impl World {
                 if !rows.known_object(py, row).is_some_and(|known| known.is(&object)) {
                     return None;
                 }
-                core::publisher(state).map(|it| it.despawn(rows.index, row));
-                rows.end(row, values.take())
+                despawn(state, rows, row, values.take())
             })?;
             drop((ended, values));
         }
@@ -426,4 +422,13 @@ fn seen_by(state: &mut State, peer: PeerHandle) -> PyResult<Option<f64>> {
     })?;
     let taken = timing.taken().iter().find(|taken| taken.peer == peer);
     Ok(taken.and_then(|taken| taken.view).map(|view| view as f64 / 256.0))
+}
+
+/// Ends a row in the core and here; its ghost isn't in the next tick.
+fn despawn(state: &mut State, rows: &GhostRows, row: u32, last: Option<Values>) -> Option<Py<Ghost>> {
+    let tick = core::publisher(state).map_or(0, |publisher| {
+        publisher.despawn(rows.index, row);
+        publisher.tick() + 1
+    });
+    rows.end(row, tick, last)
 }

@@ -19,6 +19,8 @@ struct Inner {
     /// The requests of this frame, and how many were handed out.
     queue: Vec<Request>,
     given: usize,
+    /// Whether any was asked for since the last call of `advance`.
+    is_begun: bool,
     now: Instant,
     writer: BitWriter,
     /// The names of the fields in checked frames, with the first frame that has them.
@@ -101,6 +103,7 @@ impl Rollback {
         loop {
             let (request, check_every) = {
                 let mut inner = lock(&self.inner);
+                inner.is_begun = true;
                 let request = inner.queue.get(inner.given).copied();
                 inner.given += usize::from(request.is_some());
                 (request, inner.check_every)
@@ -174,6 +177,7 @@ impl Rollback {
         let inner = Inner {
             queue: Vec::with_capacity(128),
             given: 0,
+            is_begun: false,
             now: Instant::ZERO,
             writer: BitWriter::new(),
             names: VecDeque::new(),
@@ -196,22 +200,26 @@ impl Rollback {
         let now = this.now(now);
         let mut guard = lock(&this.inner);
         let inner = &mut *guard;
-        if written.is_ok() && inner.given == inner.queue.len() {
+        let is_over = inner.given == inner.queue.len();
+        if written.is_ok() && is_over {
             inner.now = now?;
             let bits = writer.bit_len();
             inner.queue.clear();
             let input = GameInput { bytes: writer.as_bytes(), bits };
             inner.queue.extend_from_slice(inner.game.lock().advance(inner.now, input));
             inner.given = 0;
-            inner.writer = writer;
-            drop(guard);
-            return Ok(Requests(Box::new(slf.unbind())));
         }
         inner.writer = writer;
         written?;
-        Err(PyRuntimeError::new_err(
-            "advance() must be run through to its end before it is called again: for request in game.advance(input)",
-        ))
+        // What an exception or a break left over comes first.
+        if !is_over && !inner.is_begun {
+            return Err(PyRuntimeError::new_err(
+                "advance() must be iterated before it is called again: for request in game.advance(input)",
+            ));
+        }
+        inner.is_begun = false;
+        drop(guard);
+        Ok(Requests(Box::new(slf.unbind())))
     }
 
     fn read(

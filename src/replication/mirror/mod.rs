@@ -51,7 +51,8 @@ pub struct Mirror {
     classes: Arc<Classes>,
     ghosts: Box<[Ghosts]>,
     /// Ends that the game has not heard of.
-    ended: Vec<GhostEvent>,
+    /// Despawns that weren't taken yet, with their ticks.
+    ended: Vec<(GhostEvent, u32)>,
     /// The newest tick, 0 before the first; and its value at the game's last take.
     tick: u32,
     taken: u32,
@@ -138,7 +139,8 @@ impl Mirror {
         self.owned.clear();
         self.coded = CodedReader::of(&self.classes);
         for (ghosts, class) in self.ghosts.iter_mut().zip(0..) {
-            let report = |id| self.ended.push(GhostEvent { class, id, kind: GhostEventKind::Despawned });
+            let kind = GhostEventKind::Despawned;
+            let report = |id| self.ended.push((GhostEvent { class, id, kind }, 0));
             match kept_until {
                 Some(until) => ghosts.keep(until, report),
                 None => ghosts.clear(report),
@@ -233,7 +235,8 @@ impl Mirror {
                 Outcome::Quiet => {}
                 Outcome::Skipped(count) => self.counters.skipped += count,
                 Outcome::Despawned => {
-                    self.ended.push(GhostEvent { class, id: record.id, kind: GhostEventKind::Despawned });
+                    let event = GhostEvent { class, id: record.id, kind: GhostEventKind::Despawned };
+                    self.ended.push((event, tick));
                 }
             }
         }
@@ -254,7 +257,7 @@ impl Mirror {
     /// `columns` has for each class one column per property, of [`Mirror::rows`] cells or more; those of properties
     /// without words are ignored (see [`Mirror::value`]). Ghosts without a cell wait.
     pub fn take<'a, C: AsMut<[&'a mut [u8]]>>(&mut self, columns: &mut [C], events: &mut Vec<GhostEvent>) {
-        events.append(&mut self.ended);
+        events.extend(self.ended.drain(..).map(|(event, _)| event));
         self.taken = self.tick;
         for (ghosts, class) in self.ghosts.iter_mut().zip(0..).take(columns.len()) {
             ghosts.take_spawns(|id| events.push(GhostEvent { class, id, kind: GhostEventKind::Spawned }));
@@ -296,7 +299,12 @@ impl Mirror {
     /// The class and id of each ghost whose end [`Mirror::take`] will report. Its cells keep its last values until
     /// then; afterwards they may belong to another ghost with its id.
     pub fn ended(&self) -> impl Iterator<Item = (usize, u32)> {
-        self.ended.iter().map(|event| (usize::from(event.class), event.id))
+        self.ended_at().map(|(place, _)| place)
+    }
+
+    /// [`Mirror::ended`] with the tick of each end; 0 if it ended with an earlier visit.
+    pub fn ended_at(&self) -> impl Iterator<Item = ((usize, u32), u32)> {
+        self.ended.iter().map(|(event, tick)| ((usize::from(event.class), event.id), *tick))
     }
 
     /// The ids of a class's ghosts whose cells [`Mirror::take`] will change, with the mask of properties: the cells

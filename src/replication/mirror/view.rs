@@ -45,8 +45,8 @@ struct ClassFrames {
     /// By page: 1 more than the version at which its ghosts were looked up.
     versions: Vec<u64>,
     words: Box<[u64]>,
-    /// Rows that show one that is gone, rising.
-    borrowed: Vec<usize>,
+    /// Rows that show one that is gone, rising, with the ticks of their ends.
+    borrowed: Vec<(usize, u32)>,
 }
 
 impl WorldFrames {
@@ -65,9 +65,9 @@ impl WorldFrames {
         &self.classes[class].frames
     }
 
-    /// Whether a row shows a ghost that is gone by now.
-    pub fn is_of_one_gone(&self, class: usize, row: u32) -> bool {
-        self.classes[class].borrowed.binary_search(&(row as usize)).is_ok()
+    /// The rows that show a ghost that is gone by now, rising, with the tick of its end.
+    pub fn gone(&self, class: usize) -> &[(usize, u32)] {
+        &self.classes[class].borrowed
     }
 }
 
@@ -152,7 +152,7 @@ impl ClassFrames {
         let rows = ghosts.rows();
         self.frames.reserve(rows);
         self.versions.resize(rows.div_ceil(PAGE), 0);
-        for row in self.borrowed.drain(..) {
+        for (row, _) in self.borrowed.drain(..) {
             self.frames.hide(row);
         }
         let mut rest = Rest { received, time, known: [(0, 0); 4] };
@@ -205,7 +205,7 @@ impl ClassFrames {
             self.frames.hide(life.id);
             let segment = rest.segment(from, to);
             self.frames.set(life.id, segment, columns, &mut self.words, |tick, words| life.at(tick, words));
-            self.borrowed.push(life.id);
+            self.borrowed.push((life.id, life.end));
         }
         self.borrowed.sort_unstable();
     }

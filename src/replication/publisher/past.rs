@@ -77,9 +77,9 @@ impl Publisher {
         }
     }
 
-    /// Whether the object in a row now was there at a tick.
-    pub fn lived_at(&self, class: usize, row: u32, tick: u32) -> bool {
-        self.tables[class].lived_at(row, tick)
+    /// The rows of a class whose ghost of a tick is gone by now, rising, with the tick of its end.
+    pub fn gone_at(&self, class: usize, tick: u32) -> Vec<(usize, u32)> {
+        self.tables[class].gone_at(tick)
     }
 
     /// The rows of a class that a client had at a tick: a byte for each row.

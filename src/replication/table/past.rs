@@ -6,7 +6,7 @@
 
 use super::super::frames::{Frames, Segment};
 use super::super::history::History;
-use super::super::lives::Lives;
+use super::super::lives::{Life, Lives};
 use super::Table;
 
 /// How many ticks can be remembered.
@@ -80,9 +80,13 @@ impl Table {
         frames.show(time, 0.0, columns);
     }
 
-    /// Whether what lives in a row now lived there at a tick.
-    pub fn lived_at(&self, row: u32, tick: u32) -> bool {
-        self.is_alive(row) && self.spawned_at[row as usize] <= tick
+    /// The rows whose ghost of a tick is gone by now, rising, with the tick of its end.
+    pub fn gone_at(&self, tick: u32) -> Vec<(usize, u32)> {
+        let was_there = |life: &&Life| tick < life.end && life.bracket(tick)[0] > 0;
+        let mut gone: Vec<_> =
+            self.past.lives.gone().filter(was_there).map(|life| (life.id, life.end)).collect();
+        gone.sort_unstable();
+        gone
     }
 
     fn words_for_past(&self, states: &History, row: usize, tick: u32, words: &mut [u64]) -> bool {
