@@ -63,7 +63,7 @@ struct SentPress {
 /// The presses that the server may lack.
 #[derive(Debug, Default)]
 pub(super) struct SentPresses {
-    /// By rising tick.
+    /// The presses whose arrival isn't known, by rising tick.
     presses: VecDeque<SentPress>,
     /// The payloads with presses that have no fate yet, and the ticks of their inputs.
     payloads: VecDeque<(u8, Range<u32>)>,
