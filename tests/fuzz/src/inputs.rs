@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use tickwire::time::{Duration, Instant};
-use tickwire::timeline::packet::{Report, read_inputs};
+use tickwire::timeline::packet::{MAX_INPUTS, Report, read_inputs};
 use tickwire::timeline::referee::TickTime;
 use tickwire::timeline::{InputState, LeadConfig, MissingPolicy, Player, PlayerConfig, Referee};
 use tickwire::wire::{BitReader, BitSink, BitWriter, Encoded, Kind, Schema};
@@ -173,7 +173,7 @@ impl Scene {
         let Ok((header, low)) = read_inputs(&mut reader, Some(&SCHEMA), &mut bodies, &mut ends) else {
             return;
         };
-        assert!(ends.len() <= 16 && ends.last().is_none_or(|end| *end == bodies.len()));
+        assert!(ends.len() <= MAX_INPUTS && ends.last().is_none_or(|end| *end == bodies.len()));
         let before = self.referee.inputs().counters();
         self.referee.handle_payload(self.now, &self.time, &header, low, &bodies, &ends);
         let after = self.referee.inputs().counters();
