@@ -17,6 +17,9 @@ struct MirrorNews {
     before: Arc<Before>,
 }
 
+/// The tick in which each ghost ended, by class and row, and its last values of properties without words.
+type Ended = HashMap<(usize, u32), (u32, Option<Values>)>;
+
 impl Population {
     /// Updates a client's columns, and appends the events of all but these classes. Returns those of the
     /// events whose class has callbacks.
@@ -83,11 +86,7 @@ impl Population {
     }
 
     /// The ticks and last values of the ghosts that end: an id may be reused within one tick, and its cells with it.
-    fn last_of_ended(
-        &self,
-        py: Python<'_>,
-        state: &Arc<Shared<State>>,
-    ) -> PyResult<HashMap<(usize, u32), (u32, Option<Values>)>> {
+    fn last_of_ended(&self, py: Python<'_>, state: &Arc<Shared<State>>) -> PyResult<Ended> {
         let ended: Vec<_> = {
             let mut state = state.lock()?;
             core::mirror(&mut state).map(|mirror| mirror.ended_at().collect()).unwrap_or_default()
