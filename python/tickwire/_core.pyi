@@ -3416,8 +3416,8 @@ class Client(Generic[_P]):
         input, up to :attr:`Clock.input_tick`. This is usually one tick, or several if the client ticks less often
         than the server. The range is empty if the tick already has an input or the time isn't known yet. Presses
         (:data:`press`), including presses from frames without a tick, count only in the first of these ticks. After
-        a gap of more than 16 ticks, the ticks in the gap have no input. The next flush sends the input, and later
-        packets repeat it until the server has it.
+        a gap of more than 16 ticks, the ticks in the gap have no input. The next flush sends the input. Later
+        packets repeat the input while it can still be in time, and a lost press for 31 ticks.
 
         Args:
             input (message): an object of the protocol's class of inputs.

@@ -1,7 +1,7 @@
 //! Key presses: fields of an input that are true in one tick only, however often the input is sent or repeated.
 //!
 //! Promises: a kept press is released once. A sent press is sent again from a loss on until it arrives, while it is among the newest
-//! [`MAX_INPUTS`] inputs.
+//! [`MAX_INPUTS`] inputs. If the loss is known only later, as with a longer round trip, the press is lost.
 
 use core::ops::Range;
 use std::collections::VecDeque;
@@ -49,9 +49,6 @@ impl Presses {
     }
 }
 
-/// Payloads whose fates are awaited, at most: their numbers have 8 bits.
-const MAX_UNDER_WAY: usize = 256;
-
 /// A press in an input that was stamped.
 #[derive(Debug)]
 struct SentPress {
@@ -65,7 +62,7 @@ struct SentPress {
 pub(super) struct SentPresses {
     /// The presses whose arrival isn't known, by rising tick.
     presses: VecDeque<SentPress>,
-    /// The payloads with presses that have no fate yet, and the ticks of their inputs.
+    /// The payloads with presses that have no fate yet, one for each number, and the ticks of their inputs.
     payloads: VecDeque<(u8, Range<u32>)>,
 }
 
@@ -93,7 +90,6 @@ impl SentPresses {
         self.payloads.retain(|(other, _)| *other != number);
         let ticks = (newest + 1).saturating_sub(count as u32)..newest + 1;
         if self.presses.iter().any(|press| ticks.contains(&press.tick)) {
-            self.payloads.truncate(MAX_UNDER_WAY - 1);
             self.payloads.push_back((number, ticks));
         }
     }
