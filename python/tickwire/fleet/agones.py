@@ -75,7 +75,7 @@ LOG = logging.getLogger("tickwire")
 
 @dataclass(frozen=True, slots=True)
 class GameServer:
-    """What Agones knows about this server. Anyone who may allocate servers can set its labels and
+    """Agones' information about this server. Anyone who may allocate servers can set the server's labels and
     annotations, so treat them as untrusted input.
     """
 
@@ -461,7 +461,7 @@ def _wait_for_room(life: Lifecycle) -> GameServer | None:
 
 
 class Allocator:
-    """Finds and starts rooms on an Agones fleet through Agones' allocator service; for a backend.
+    """Finds and starts rooms on an Agones fleet, through Agones' allocator service. Use it in a backend.
 
     Args:
         class_ (type): the class that the fleet's servers run, decorated with :func:`tickwire.fleet.room`.

@@ -39,13 +39,13 @@ class StatsPort:
     """A port on which clients with a key can watch a server.
 
     It is a Tickwire server with its own thread and port. Packets are encrypted, and clients without the key
-    get no answer. The watched server is read only in :meth:`publish`, on the game's thread, while a watcher
-    is connected.
+    get no answer. Only :meth:`publish` reads the watched server: on the game's thread, and only while a
+    watcher is connected.
 
     Args:
         server: the server to watch.
-        address: the address to listen on. Use a loopback address, which watchers on other machines reach
-            by a tunnel, unless these watchers must connect directly.
+        address: the address to listen on. Use a loopback address, unless watchers on other machines must
+            connect directly. Such watchers can also reach a loopback address through a tunnel.
         key_file: a file with the key, in 64 hex digits; it is created if it doesn't exist.
         watchers: the most watchers at a time, up to 256.
 
