@@ -1576,7 +1576,7 @@ class Transfer:
 
 @final
 class IncomingChunk:
-    """A chunk that is arriving. The attributes show its state when :meth:`Server.incoming_chunks` returned this object."""
+    """A chunk that is arriving. Attributes show its state when :meth:`Server.incoming_chunks` returned this object."""
 
     @property
     def client(self) -> ClientHandle | None:

@@ -121,7 +121,7 @@ class GhostError(TickwireError, RuntimeError):
 
 
 class BadWorldError(TickwireError, ValueError):
-    """The bytes aren't a valid saved world, or were saved with other ghost classes. See :meth:`World.save`."""
+    """The bytes are no valid saved world, or were saved with other ghost classes. See :meth:`World.save`."""
 
 
 class PredictionError(TickwireError, RuntimeError):

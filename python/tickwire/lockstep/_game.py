@@ -297,7 +297,7 @@ class Lockstep:
 
     @property
     def waiting(self) -> WaitingFor | None:
-        """The due turn that can't start, and the players that it waits for; None while turns start on time."""
+        """The due turn that can't start, and the players it waits for; None while turns start on time."""
         waiting = self._core.waiting
         if waiting is None:
             return None
