@@ -1215,7 +1215,7 @@ class Disconnected:
     @property
     def detail(self) -> str | None:
         """The text that either side passed as the argument ``reason`` of ``close`` or ``disconnect``, 1 to 128 bytes in
-        UTF-8; None if there is no text. A peer can send any text here, so treat it with the same care as a chat
+        UTF-8; None if there is no text. The other side can send any text here, so treat it with the same care as a chat
         message.
         """
 
@@ -2144,7 +2144,9 @@ class Clock:
         """Ticks by which inputs are ahead of ``tick``, without :attr:`delay`; None while unknown."""
     @property
     def delay(self) -> int:
-        """Ticks by which inputs take effect later than :attr:`lead` requires: see :meth:`Client.set_inputs`."""
+        """Ticks added to :attr:`lead`, so that inputs take effect later and the client predicts fewer ticks: see
+        :meth:`Client.set_inputs`.
+        """
     @property
     def server_tick(self) -> int | None:
         """The newest tick that the server has reported; None before the first report."""
@@ -2489,10 +2491,11 @@ class Inbox(Generic[_M, _W, _L, _V]):
     def has_calls(self) -> bool:
         """Whether this inbox has calls that haven't run yet."""
     def run_calls(self, before: int | None = None) -> int:
-        """Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival. Returns how many ran. Iterating
-        over the inbox and :meth:`Handlers.dispatch` run calls automatically, in order with the messages. The remaining
-        calls run when this tick is flushed. If the body of this tick's ``with`` raises an exception, the remaining
-        calls run in the next tick instead. The inbox of an earlier tick has no calls left.
+        """Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival. Returns how many ran. Calls
+        also run automatically, in order with the messages, when you iterate over the inbox or use
+        :meth:`Handlers.dispatch`. The remaining calls run when this tick is flushed. If the body of this tick's
+        ``with`` raises an exception, the remaining calls run in the next tick instead. The inbox of an earlier tick has
+        no calls left.
 
         Args:
             before (int | None, default None): only the calls that arrived before ``messages[before]``; None: all.
@@ -3470,7 +3473,7 @@ class Client(Generic[_P]):
         """Sets how inputs are sent, starting with the next input.
 
         Args:
-            delay (int, default 0): ticks by which inputs take effect later than :attr:`Clock.lead` requires, 0 to 64.
+            delay (int, default 0): ticks added to :attr:`Clock.lead`, 0 to 64: inputs take effect later.
                 The client predicts this many fewer ticks.
             min_lead (float, default 0.0): the minimum of :attr:`Clock.lead`, given in seconds, 0 to 10.
             max_lead (float, default 1.0): the maximum of :attr:`Clock.lead`, given in seconds, ``min_lead`` to 10.
@@ -4090,7 +4093,9 @@ class Socket:
         """The bound address, with the actual port."""
     @property
     def send_buffer(self) -> int:
-        """The granted send buffer, in bytes. (Linux adds its own overhead, so it reports twice the size.)"""
+        """The granted send buffer, in bytes. (On Linux, this value is twice the size for data, because it includes
+        Linux's own overhead.)
+        """
     @property
     def receive_buffer(self) -> int:
         """The granted receive buffer, in bytes."""
@@ -5307,7 +5312,7 @@ class Code:
 
 @final
 class RendezvousServer:
-    """A rendezvous server. It gives a game a code, and connects players who enter this code with the game's host.
+    """A rendezvous server. It gives a game a code, and connects players to the game's host when they enter this code.
     It sees no game data. It runs on a native thread, even while Python is busy, until it is closed.
 
     It never sends more bytes to an unverified address than it received from there, and stores nothing about the
@@ -5628,8 +5633,9 @@ class Rollback(Generic[_I, _Do]):
         peer (Peer | None): the peer that transmits the payloads; its :class:`Started` event must have arrived. None:
             your own code transmits them.
         inputs (int | type): the type of a player's input in a frame: a number of bits, 1 to 64, if inputs are ints; or
-            a class made by :func:`message`, of at most 128 bytes. Before a player's first input, all bits of the input
-            are zero, so a value whose bits are all zero can't be a :func:`tickwire.fields.common` value.
+            a class made by :func:`message`, of at most 128 bytes. Before a player's first input, all bits of the
+            encoded input are zero. So a field can't have :func:`tickwire.fields.common` for the value that is encoded
+            as zeros, such as 0 in a ``u16``.
         players (Sequence[int] | int | None, default None): the numbers of the players who play, or their count; all
             other players watch. None: all players that the peer knows now.
         me (int | None, default None): this player's number; None: the peer's number.

@@ -126,7 +126,8 @@ class Prediction(Generic[_S, _M]):
     def advance(self, client: Client[Any], move: _M, ghost: object | None = None) -> range:
         """Runs one tick of a client: sends the move, predicts its result, and compares earlier predictions
         with ``ghost``, the client's own ghost. The prediction uses the move as the server reads it: numbers
-        are rounded to their fields' precision, and presses count only in the first of several ticks.
+        are rounded to their fields' precision, and if the move is for several ticks, key presses
+        (:data:`tickwire.fields.press`) count only in the first.
 
         Returns the ticks that the move is for, possibly none: see :meth:`Client.send_input`.
 

@@ -106,10 +106,10 @@ def run(
             sides to receive everything, as in :meth:`Server.close`. A second Ctrl-C ends the wait.
         reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Peers don't
             support it.
-        empty_rate (float | None, default None): ticks per second while a server has no clients, above 0 to
-            ``rate``, to save CPU time. Ticks in between are skipped, so the yielded numbers have gaps. When a
-            client connects, a tick starts at once, unless a thread drives the server. No effect on a
-            simulated network.
+        empty_rate (float | None, default None): a lower rate that saves CPU time while a server has no
+            clients, in ticks per second: above 0, and at most ``rate``. Ticks in between are skipped, so the
+            yielded numbers have gaps. When a client connects, a tick starts at once, unless a thread drives
+            the server. No effect on a simulated network.
 
     Raises:
         ValueError, TypeError: an argument is invalid.
@@ -408,7 +408,7 @@ def check_health(health: Any) -> Any:
 
 
 def check_goodbye(endpoint: Any, linger: float, reason: str | None) -> dict[str, Any]:
-    """Checks the arguments of :meth:`Server.close` at the start."""
+    """Checks, before the loop starts, the arguments that :meth:`Server.close` gets when it ends."""
     check_number("linger", linger)
     if not 0 <= linger <= MAX_LINGER:
         raise ValueError(f"linger must be 0 to {MAX_LINGER} seconds, not {linger!r}")

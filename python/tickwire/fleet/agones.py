@@ -80,7 +80,7 @@ class GameServer:
     """
 
     name: str = ""
-    """The resource's name."""
+    """The server's name."""
     state: str = ""
     """``"Ready"``, ``"Allocated"``, ``"Reserved"``, ``"Shutdown"`` or another of Agones' states."""
     address: str = ""
@@ -88,9 +88,9 @@ class GameServer:
     ports: Mapping[str, int] = field(default_factory=dict)
     """The node's ports, by their names in the manifest."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """The resource's labels."""
+    """The server's labels."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """The resource's annotations."""
+    """The server's annotations."""
 
     @staticmethod
     def read(given: object) -> GameServer:

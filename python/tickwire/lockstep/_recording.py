@@ -230,12 +230,13 @@ class Recording:
         fields: Mapping[Any, Sequence[str]],
         arrays: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Returns whether the world after a turn equals the recorded world; True if the match didn't check
-        the turn. Call it for the same turns as in the match, because each call takes a number from the turn's
+        """Returns whether the world after a turn equals the recorded world. Call it for exactly the turns
+        that the match checked with :meth:`Lockstep.check`, because each call takes a number from the turn's
         random generator.
 
         Args:
-            fields: the names of fields by class, as passed to :class:`Lockstep` as ``objects``.
+            fields: the names of fields by class: the same mapping as the argument ``objects`` of
+                :class:`Lockstep`.
             arrays: the current arrays, as the ``arrays`` function of :class:`Lockstep` returns them.
         """
         place = turn.number - self._turns[0][0][0] if self._turns else -1
