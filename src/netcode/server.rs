@@ -12,7 +12,7 @@ use super::USER_DATA_BYTES;
 use super::admission::Admission;
 use super::config::{ConfigError, ServerConfig};
 use super::drops::{Counters, DropReason};
-use super::leaving::{Farewell, Leaver, LeavingList};
+use super::leaving::{Farewell, Leaver, LeavingList, Repeats};
 use super::packet::{self, Body, Header, Kind, REQUEST_PREFIX};
 use super::sealer::{SEND_INTERVAL, Sealer, SendError, check_payload};
 use super::server_event::{Received, ServerDisconnect, ServerEvent};
@@ -238,8 +238,9 @@ impl Server {
     ) -> Result<(), SendError> {
         farewell.as_ref().map_or(Ok(()), |farewell| check_payload(&farewell.payload))?;
         let connection = self.slots.remove(client).ok_or(SendError::NotConnected)?;
-        let leaver = Leaver { farewell, ..self.leaver(client, connection) };
-        self.leaving.add(now, leaver, out);
+        let mut leaver = Leaver { farewell, ..self.leaver(now, client, connection) };
+        leaver.send_due(now, out);
+        self.leaving.add(leaver, out);
         Ok(())
     }
 
@@ -411,14 +412,14 @@ impl Server {
     ) {
         let Some(connection) = self.slots.remove(client) else { return };
         if taken != Some(connection.address) {
-            let leaver = self.leaver(client, connection);
-            self.leaving.add_later(now, leaver, out);
+            let leaver = self.leaver(now, client, connection);
+            self.leaving.add(leaver, out);
         }
         self.events.push_back(ServerEvent::Disconnected { client, reason });
     }
 
     /// A client to be notified that its connection is over.
-    fn leaver(&self, client: ClientHandle, connection: Connection) -> Leaver {
+    fn leaver(&self, now: Instant, client: ClientHandle, connection: Connection) -> Leaver {
         Leaver {
             client,
             address: connection.address,
@@ -426,6 +427,7 @@ impl Server {
             introduction: (!connection.confirmed)
                 .then(|| packet::keep_alive_body(client.slot, self.max_clients)),
             farewell: None,
+            repeats: Repeats::new(now, Instant::NEVER),
         }
     }
 
