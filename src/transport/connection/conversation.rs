@@ -200,7 +200,7 @@ impl Conversation {
     fn lose_unsent(&mut self, carried: List) {
         self.lose(&carried);
         let lost = &mut self.scratch.get().notifications;
-        lost.drain(..).for_each(|lost| self.ledger.notifications.push(Some(lost)));
+        lost.drain(..).for_each(|lost| self.ledger.notifications.push(lost));
         self.ledger.carried.clear(carried);
     }
 

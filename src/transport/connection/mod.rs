@@ -46,7 +46,6 @@ use std::sync::Arc;
 
 use self::conversation::Conversation;
 use self::framing::{Framing, Opened};
-use self::record::notification;
 use super::chunks::{ChunkError, Chunks, ContentHash, MAX_BURST_CHUNK_BYTES, Source};
 use super::congestion::CongestionConfig;
 use super::direct_tables::DirectTables;
@@ -215,7 +214,9 @@ impl Connection {
         self.framing.transmit(&mut self.parts, now, out, fill);
         let notifications = &mut self.parts.ledger.notifications;
         let streams = &mut self.parts.streams;
-        streams.end_of_tick(|channel, fate| notifications.push(notification(channel as u8, fate, false)));
+        streams.end_of_tick(|channel, tag| {
+            notifications.push(Notification { channel: channel as u8, tag, delivered: false });
+        });
         self.framing.next_tick(&mut self.parts)
     }
 
@@ -256,8 +257,8 @@ impl Connection {
     pub fn abandon_all(&mut self) {
         let Conversation { ledger, streams, .. } = &mut self.parts;
         ledger.notifications.abandon_all(ledger.endpoint.acks_mut());
-        streams.abandon_all(|channel, fate| {
-            ledger.notifications.push(notification(channel as u8, fate, false));
+        streams.abandon_all(|channel, tag| {
+            ledger.notifications.push(Notification { channel: channel as u8, tag, delivered: false });
         });
     }
 

@@ -3,10 +3,10 @@
 use crate::store::List;
 use crate::transport::chunks;
 use crate::transport::congestion::SentStamp;
+use crate::transport::ledger::Reported;
 use crate::transport::ledger::notifications::{HasPending, PendingNotifications};
-use crate::transport::ledger::{Notification, Reported};
 use crate::transport::message::Selected;
-use crate::transport::stream::{CreditMark, Fate};
+use crate::transport::stream::CreditMark;
 
 /// The actions for when a packet is acked or lost.
 #[derive(Debug, Default)]
@@ -67,12 +67,4 @@ pub(super) fn runs(channel: u8, selected: &[Selected]) -> impl Iterator<Item = C
         // A packet has fewer than 65,536 messages.
         Selected { mark, .. } => Carried::Messages { channel, count: run.len() as u16, first: mark },
     })
-}
-
-/// The notification of a message whose packet's outcome is known.
-pub(super) fn notification(channel: u8, fate: Fate, delivered: bool) -> Option<Notification> {
-    match fate {
-        Fate::Open => None,
-        Fate::Notify(tag) => Some(Notification { channel, tag, delivered }),
-    }
 }

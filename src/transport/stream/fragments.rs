@@ -39,10 +39,6 @@ impl SendFragments {
         SendFragments { fragments, unsent: count, unacked: count, first_open: 0, polled: (None, 0) }
     }
 
-    pub(super) fn count(&self) -> usize {
-        self.fragments.len()
-    }
-
     /// Whether none was sent yet.
     pub(super) fn are_unsent(&self) -> bool {
         self.unsent == self.fragments.len()

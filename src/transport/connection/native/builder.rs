@@ -138,7 +138,7 @@ impl<'c> Builder<'c> {
         let mut offer = Offer { fill, draft, writer };
         self.message_bits = self.streams.fill(context, self.protocol, room, &mut offer);
         for (channel, tag) in draft.refused.drain(..) {
-            self.ledger.notifications.push(Some(Notification { channel, tag, delivered: false }));
+            self.ledger.notifications.push(Notification { channel, tag, delivered: false });
         }
         self.message_bits > 0
     }

@@ -5,7 +5,6 @@ use crate::time::Instant;
 use crate::transport::ack_endpoint::Incoming;
 use crate::transport::congestion::RoundTrip;
 use crate::transport::connection::conversation::Conversation;
-use crate::transport::connection::record::notification;
 use crate::transport::connection::scratch::Memory;
 use crate::transport::connection::{End, Violation};
 use crate::transport::direct_tables::{Destination, DirectTables};
@@ -13,6 +12,7 @@ use crate::transport::framing::Refusal;
 use crate::transport::framing::native::{
     self, MAX_PACKET_MEMORY, Packet, PacketMessage, ReadContext, read_body,
 };
+use crate::transport::ledger::Notification;
 use crate::transport::ledger::acks::RttSampling;
 use crate::transport::message::{Bodies, Prefix};
 use crate::transport::parts::FragmentFault;
@@ -150,8 +150,8 @@ fn assemble(
     let fragments = core::mem::take(&mut packet.fragments);
     for fragment in &fragments {
         let data = &packet.fragment_bytes[fragment.bytes.clone()];
-        let handled = streams.receive_reliable(fragment.channel.into(), |reliable| {
-            reliable.handle_message_fragment(fragment, data, context.sequence)
+        let handled = streams.receive_reliable(fragment.channel.into(), |receiver| {
+            receiver.handle_message_fragment(fragment, data, context.sequence)
         });
         let whole = handled.ok_or(FragmentFault::Window)??;
         let Some(body) = whole else { continue };
@@ -256,9 +256,9 @@ fn note_pending_ack(parts: &mut Conversation, now: Instant) {
 fn apply_credits(parts: &mut Conversation, now: Instant, arrival: u64) -> Result<(), WindowViolation> {
     for (channel, unread) in parts.scratch.get().packet.control.credits.drain(..) {
         let notifications = &mut parts.ledger.notifications;
-        let mut delivered = |fate| notifications.push(notification(channel, fate, true));
-        let Some(reliable) = parts.streams.sending_reliable(channel.into()) else { continue };
-        let credited = reliable.handle_credit(now, unread, arrival, &mut delivered);
+        let mut delivered = |tag| notifications.push(Notification { channel, tag, delivered: true });
+        let Some(sender) = parts.streams.sending_reliable(channel.into()) else { continue };
+        let credited = sender.handle_credit(now, unread, arrival, &mut delivered);
         if !parts.inbound.is_replayed {
             credited?;
         }

@@ -24,7 +24,7 @@ use crate::transport::framing::yojimbo::{self, Item};
 use crate::transport::ledger::acks::RttSampling;
 use crate::transport::message::Prefix;
 use crate::transport::outlet::Outlet;
-use crate::transport::parts::{Desync, Fragment};
+use crate::transport::parts::Desync;
 use crate::transport::protocol::Protocol;
 use crate::transport::stream::WindowViolation;
 use crate::transport::stream::external::Fill;
@@ -51,8 +51,6 @@ pub(super) struct Yojimbo {
     /// How many packets may go out beyond one a tick. The peer acks 32 at a time, in the packets that it sends, so each of
     /// these allows some more.
     allowed: u32,
-    /// Fragments of the packet being composed, by channel.
-    fragments: Vec<(usize, Fragment)>,
     items: Vec<Item>,
     held: UnreadPackets,
 }
@@ -245,8 +243,8 @@ fn apply(parts: &mut Conversation, items: &mut Vec<Item>) -> Result<(), End> {
                 (message.channel, applied.map_err(|WindowViolation| Desync::Window))
             }
             Item::Fragment { channel, fragment } => {
-                let limits = yojimbo::block_limits(&parts.protocol, channel.into());
-                (channel, parts.streams.handle_block(channel.into(), fragment, limits))
+                let limits = parts.protocol.yojimbo_channel(channel.into());
+                (channel, parts.streams.handle_block_fragment(channel.into(), fragment, &limits))
             }
         };
         applied.map_err(|desync| Fault::Desync { channel, desync })?;

@@ -4,12 +4,11 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::Value as Json;
 
-use super::write::Entry;
 use super::{BodyFault, Fault, Item, PacketFault, read, write};
 use crate::time::Instant;
 use crate::transport::framing::native::ReadContext;
 use crate::transport::message::{Message, OpaqueBody, Prefix, Received, Selected};
-use crate::transport::parts::Fragment;
+use crate::transport::parts::fragment_of;
 use crate::transport::protocol::{
     Body, ChannelConfig, Framing, MessageType, Protocol, YojimboChannel, YojimboConfig,
 };
@@ -132,44 +131,23 @@ fn read_all(config: &str, bytes: &[u8]) -> Result<Vec<Item>, Fault> {
 }
 
 /// The contents of a packet by the vectors.
-enum Told {
-    Messages(Vec<Selected>),
-    Fragment(Fragment),
-}
-
-fn told(vector: &Json) -> Vec<(usize, Told)> {
-    let size = if vector["config"] == "small" { 1000 } else { 1024 };
+fn entries(vector: &Json) -> Vec<(usize, Vec<Selected>)> {
+    let selected = |content: &Json, fragment: Option<u16>| {
+        let prefix = content["id"].as_u64().map_or(Prefix::None, |id| Prefix::Id(id as u16));
+        Selected { prefix, message: message(content), mark: 0, fragment }
+    };
     let entries = items(&vector["content"]).iter().map(|entry| {
-        let channel = number(&entry["channel"]) as usize;
-        let told = if let Some(block) = entry.get("block") {
-            Told::Fragment(Fragment {
-                id: number(&block["id"]) as u16,
-                count: number(&block["num_fragments"]) as usize,
-                index: number(&block["fragment"]) as usize,
-                size,
-                message: message(block),
-                mark: 0,
-            })
-        } else {
-            let messages = items(&entry["messages"]).iter().map(|told| {
-                let prefix = told["id"].as_u64().map_or(Prefix::None, |id| Prefix::Id(id as u16));
-                Selected { prefix, message: message(told), mark: 0, fragment: None }
-            });
-            Told::Messages(messages.collect())
+        let contents = match entry.get("block") {
+            Some(block) => vec![selected(block, Some(number(&block["fragment"]) as u16))],
+            None => items(&entry["messages"]).iter().map(|message| selected(message, None)).collect(),
         };
-        (channel, told)
+        (number(&entry["channel"]) as usize, contents)
     });
     entries.collect()
 }
 
-fn written(config: &str, told: &[(usize, Told)]) -> Vec<u8> {
-    let entries: Vec<_> = told
-        .iter()
-        .map(|(channel, told)| match told {
-            Told::Messages(selected) => (*channel, Entry::Messages(selected)),
-            Told::Fragment(fragment) => (*channel, Entry::Fragment(fragment)),
-        })
-        .collect();
+fn written(config: &str, entries: &[(usize, Vec<Selected>)]) -> Vec<u8> {
+    let entries: Vec<_> = entries.iter().map(|(channel, selected)| (*channel, &**selected)).collect();
     let mut writer = BitWriter::new();
     write(&mut writer, &protocol(config), &entries);
     writer.into_bytes()
@@ -200,7 +178,7 @@ fn writes_every_recorded_packet() {
     for vector in items(&VECTORS["yojimbo"]) {
         let config = vector["config"].as_str().unwrap();
         assert_eq!(
-            hex::encode(written(config, &told(vector))),
+            hex::encode(written(config, &entries(vector))),
             vector["packet"].as_str().unwrap(),
             "{}",
             vector["name"]
@@ -215,25 +193,24 @@ fn reads_every_recorded_packet() {
         let protocol = protocol(config);
         let bytes = hex::decode(vector["packet"].as_str().unwrap()).unwrap();
         let mut found = read_all(config, &bytes).unwrap().into_iter();
-        for (channel, told) in told(vector) {
-            match told {
-                Told::Messages(selected) => {
-                    for Selected { prefix, message, .. } in selected {
-                        let Some(Item::Message(read)) = found.next() else { panic!("{}", vector["name"]) };
+        let size = if config == "small" { 1000 } else { 1024 };
+        for (channel, selected) in entries(vector) {
+            for Selected { prefix, message, fragment, .. } in selected {
+                match (found.next().unwrap(), fragment.map(usize::from)) {
+                    (Item::Message(read), None) => {
                         assert_eq!((usize::from(read.channel), read.prefix), (channel, prefix));
                         assert_eq!(rewritten(&protocol, &read.received), expected(&message));
                     }
-                }
-                Told::Fragment(fragment) => {
-                    let Some(Item::Fragment { channel: on, fragment: read }) = found.next() else {
-                        panic!("{}", vector["name"])
-                    };
-                    assert_eq!((usize::from(on), read.id), (channel, fragment.id));
-                    assert_eq!((read.count, read.index), (fragment.count, fragment.index));
-                    assert_eq!(*read.data, *fragment.data());
-                    let message = Message { block: None, ..fragment.message.clone() };
-                    let read = read.message.as_ref().map(|message| rewritten(&protocol, message));
-                    assert_eq!(read, (fragment.index == 0).then(|| expected(&message)));
+                    (Item::Fragment { channel: on, fragment: read }, Some(index)) => {
+                        assert_eq!((usize::from(on), Prefix::Id(read.id)), (channel, prefix));
+                        let block = message.block_bytes();
+                        assert_eq!((read.count, read.index), (block.len().div_ceil(size), index));
+                        assert_eq!(*read.data, *fragment_of(block, index, size));
+                        let message = Message { block: None, ..message.clone() };
+                        let read = read.message.as_ref().map(|message| rewritten(&protocol, message));
+                        assert_eq!(read, (index == 0).then(|| expected(&message)));
+                    }
+                    _ => panic!("{}", vector["name"]),
                 }
             }
         }
