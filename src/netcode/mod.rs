@@ -54,7 +54,7 @@ mod token_use;
 
 pub use client::Client;
 pub use client_state::{ClientDisconnect, ClientEvent, ClientState};
-pub use config::{ClientConfig, ConfigError, ServerConfig};
+pub use config::{ClientConfig, ServerConfig};
 pub use crypto::Key;
 pub use drops::{Counters, DropReason};
 pub use explanation::{MAX_NOTE_BYTES, Refusal, Spoken, hash_address};

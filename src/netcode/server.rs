@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 use super::USER_DATA_BYTES;
 use super::admission::Admission;
-use super::config::{ConfigError, ServerConfig};
+use super::config::ServerConfig;
 use super::drops::{Counters, DropReason};
 use super::leaving::{Farewell, Leaver, LeavingList, Repeats};
 use super::packet::{self, Body, Header, Kind, REQUEST_PREFIX};
@@ -19,6 +19,7 @@ use super::server_event::{Received, ServerDisconnect, ServerEvent};
 use super::slots::{ClientHandle, Connection, Slots};
 use super::token::{ConnectToken, TokenParams};
 use super::token_error::TokenError;
+use crate::limits::ConfigError;
 use crate::rng::Entropy;
 use crate::store::keyed_hash::KeyedHash;
 use crate::store::{Datagrams, Timers};

@@ -33,11 +33,12 @@ pub mod protocol;
 mod stream;
 mod windowed_min;
 
+pub use crate::limits::ConfigError;
 pub use candidates::{Attribute, Column, ScoreError};
 pub use congestion::CongestionConfig;
 pub use connection::{Connection, ConnectionConfig, End, Read, Scratch, Unread, Violation};
 pub use direct_tables::DirectTables;
-pub use error::{ConfigError, SendError};
+pub use error::SendError;
 pub use framing::{
     BodyFault, CloseReason, Extent, Fault, FaultKind, MAX_DETAIL_BYTES, PacketFault, Refusal, VERSION,
     alone_bits, begin_alone, read_alone, write_alone,

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use super::error::ConfigError;
+use crate::limits::ConfigError;
 use crate::time::Instant;
 
 /// A rate, and what may go out at once.

@@ -22,8 +22,8 @@ mod simulation;
 mod startup;
 
 pub(crate) use self::adaptive::Adaptive;
-use super::error::ConfigError;
 use super::peer_clock::ReceiveTime;
+use crate::limits::ConfigError;
 use crate::time::{Duration, Instant};
 
 /// A controller's record of a packet: kept by the connection until its outcome is known, and given back then.

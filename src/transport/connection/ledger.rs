@@ -5,11 +5,11 @@
 
 use super::pending_ack::PendingAck;
 use super::record::{Carried, Record};
+use crate::limits::ConfigError;
 use crate::store::Lists;
 use crate::store::sequence::ahead;
 use crate::time::{Duration, Instant};
 use crate::transport::ack_endpoint::{AckEndpoint, Incoming};
-use crate::transport::error::ConfigError;
 use crate::transport::ledger::acks::{Acked, RttSampling};
 use crate::transport::ledger::skips::Skips;
 use crate::transport::ledger::{AckRanges, Notifications};

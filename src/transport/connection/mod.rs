@@ -49,7 +49,6 @@ use self::framing::{Framing, Opened};
 use super::chunks::{ChunkError, Chunks, ContentHash, MAX_BURST_CHUNK_BYTES, Source};
 use super::congestion::CongestionConfig;
 use super::direct_tables::DirectTables;
-use super::error::ConfigError;
 use super::framing::CloseReason;
 #[cfg(doc)]
 use super::framing::MAX_DETAIL_BYTES;
@@ -63,6 +62,7 @@ use super::packet::fragment::Fragment;
 use super::protocol::Protocol;
 use super::stream::ChannelStats;
 use super::stream::external::Fill;
+use crate::limits::ConfigError;
 use crate::store::{SmallBytes, prefetch};
 use crate::time::Instant;
 

@@ -3,9 +3,9 @@
 
 use super::KEEP_ALIVE;
 use super::config::ConnectionConfig;
+use crate::limits::ConfigError;
 use crate::time::{Duration, Instant};
 use crate::transport::congestion::{Adaptive, CongestionConfig, RoundTrip, SentStamp};
-use crate::transport::error::ConfigError;
 use crate::transport::message_window::MessageWindow;
 use crate::transport::pacing::{Budget, BudgetConfig};
 use crate::transport::protocol::Protocol;

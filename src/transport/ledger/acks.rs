@@ -18,10 +18,10 @@ pub use super::received::NotNew;
 use super::received::ReceivedPackets;
 use super::reordering::Reordering;
 use super::sent::{Fate, Sent, SentPackets};
+use crate::limits::ConfigError;
 use crate::store::counters::counters;
 use crate::store::sequence::ahead;
 use crate::time::{Duration, Instant};
-pub use crate::transport::error::ConfigError;
 pub use crate::transport::packet::{AcksConfig, LossBound};
 use core::ops::Range;
 

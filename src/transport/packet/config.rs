@@ -1,11 +1,13 @@
 //! The settings of packets: their size, their fragments and their acks.
 
-use super::fragment::{FRAGMENT_HEADER_SIZE, Fragment, FragmentError, MAX_FRAGMENTS, ReassemblyConfig};
+use super::fragment::{
+    FRAGMENT_HEADER_SIZE, Fragment, FragmentError, MAX_FRAGMENTS, ReassemblyConfig, check_window,
+};
 use super::header::{Header, HeaderError};
 use super::numbered;
+use crate::limits::ConfigError;
 use crate::limits::{DEFAULT_MTU, MAX_PAYLOAD, MIN_MTU, PAYLOAD_OVERHEAD};
 use crate::time::Duration;
-use crate::transport::error::ConfigError;
 use crate::transport::ledger::acks::FullHeader;
 use crate::transport::ledger::estimate::RTT_HISTORY;
 
@@ -89,9 +91,9 @@ impl AcksConfig {
     /// # Errors
     /// The first that is not.
     pub fn check(&self) -> Result<(), ConfigError> {
-        ConfigError::check_window("sent_window", self.sent_window)?;
-        ConfigError::check_window("received_window", self.received_window)?;
-        ConfigError::check_window("max_window", self.max_window)?;
+        check_window("sent_window", self.sent_window)?;
+        check_window("received_window", self.received_window)?;
+        check_window("max_window", self.max_window)?;
         let smoothing = self.rtt_smoothing;
         ConfigError::unless(
             smoothing > 0.0 && smoothing <= 1.0,

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use crate::transport::error::ConfigError;
+use crate::limits::ConfigError;
 use crate::transport::message::MESSAGE_OVERHEAD_BYTES;
 
 /// Largest encoded message: what 256 fragments of 1,024 bytes carry, less room for the other sections of
