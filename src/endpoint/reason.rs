@@ -57,7 +57,7 @@ pub(super) fn reason_of(end: &End, closed: DisconnectReason) -> DisconnectReason
         End::ByPeer(CloseReason::TimedOut) => DisconnectReason::TimedOut,
         End::ByPeer(CloseReason::Stalled) => DisconnectReason::Stalled,
         End::ByPeer(CloseReason::Mismatch) | End::Mismatch => DisconnectReason::ProtocolMismatch,
-        End::Violation(Violation::Yojimbo(fault)) => match fault.kind() {
+        End::Violation(Violation::Yojimbo(fault)) => match fault.kind {
             FaultKind::ReadPacketFailed => DisconnectReason::ReadPacketFailed,
             FaultKind::FailedToSerialize => DisconnectReason::FailedToSerialize,
             FaultKind::Desync => DisconnectReason::Desync,

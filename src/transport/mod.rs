@@ -40,8 +40,8 @@ pub use connection::{Connection, ConnectionConfig, End, Read, Scratch, Unread, V
 pub use direct_tables::DirectTables;
 pub use error::SendError;
 pub use framing::{
-    BodyFault, CloseReason, Extent, Fault, FaultKind, MAX_DETAIL_BYTES, PacketFault, Refusal, VERSION,
-    alone_bits, begin_alone, read_alone, write_alone,
+    CloseReason, Extent, Fault, FaultKind, MAX_DETAIL_BYTES, Refusal, VERSION, alone_bits, begin_alone,
+    read_alone, write_alone,
 };
 pub use ledger::acks::PacketCounters;
 pub use ledger::estimate::Stats as PacketStats;
@@ -50,7 +50,6 @@ pub use message::{Block, Message, OpaqueBody, Received, SendOptions};
 pub use outlet::Outlet;
 pub use pacing::{BudgetConfig, RateConfig};
 pub use packet::{fragment, header, numbered};
-pub use parts::Desync;
 pub use protocol::{
     Body, ChannelConfig, ChannelKind, FRAGMENT_BYTES, Framing, FramingError, MessageType, Protocol, Resend,
     Share, YojimboChannel, YojimboConfig,

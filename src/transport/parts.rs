@@ -26,15 +26,6 @@ pub(crate) struct MessageFragment {
     pub(crate) bytes: Range<usize>,
 }
 
-/// The faults of a fragment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FragmentFault {
-    /// It is beyond the receive window.
-    Window,
-    /// Another fragment described the message differently.
-    Differs,
-}
-
 /// A fragment of a block, read from a packet.
 #[derive(Debug)]
 pub(crate) struct BlockFragment {
@@ -47,13 +38,14 @@ pub(crate) struct BlockFragment {
     pub(crate) message: Option<Received>,
 }
 
-/// A claim of the peer that can't be true if both sides have the same configuration and never lost a message.
+/// A claim of the peer about a message that can't be true if both sides have the same configuration and never lost a
+/// message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Desync {
-    /// A message beyond the receive window.
+pub(crate) enum ChannelFault {
+    /// A message or credit is beyond the window that both sides know, or has another kind of number than the channel's.
     Window,
-    /// A fragment of a block of another number of fragments.
-    FragmentCount,
-    /// A fragment that is shorter than its place asks for, or reaches beyond the largest block.
+    /// Fragments of a message or a block contradict each other.
+    Fragments,
+    /// A fragment of a block is shorter than its place asks for, or reaches beyond the largest block.
     FragmentSize,
 }

@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use super::fragments::Parts;
 use crate::transport::message::Received;
-use crate::transport::parts::{BlockFragment, Desync};
+use crate::transport::parts::{BlockFragment, ChannelFault};
 use crate::transport::protocol::{Resend, YojimboChannel};
 
 /// A fragment isn't sent again before this time without an ack, even if the round trip is shorter.
@@ -36,16 +36,16 @@ impl ReceiveBlock {
         &mut self,
         fragment: BlockFragment,
         limits: &YojimboChannel,
-    ) -> Result<Option<Received>, Desync> {
+    ) -> Result<Option<Received>, ChannelFault> {
         let BlockFragment { count, index, data, message, .. } = fragment;
         if count != self.parts.count() || index >= count {
-            return Err(Desync::FragmentCount);
+            return Err(ChannelFault::Fragments);
         }
         let last = index + 1 == count;
         let size = limits.block_fragment_bytes;
         let beyond = index * size + data.len() > limits.max_block_bytes;
         if beyond || (!last && data.len() != size) {
-            return Err(Desync::FragmentSize);
+            return Err(ChannelFault::FragmentSize);
         }
         if !self.parts.insert(index, data) {
             return Ok(None);

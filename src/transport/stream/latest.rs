@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, VecDeque};
 use super::receive_queue::KEPT_PLACES;
 use super::waiting::Waiting;
 use super::{
-    ChannelStats, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending, Submission,
-    WindowViolation,
+    ChannelFault, ChannelStats, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
+    Submission,
 };
 use crate::store::IdMap;
 use crate::time::Instant;
@@ -212,8 +212,8 @@ impl Receiving for Latest {
         prefix: Prefix,
         arrival: u64,
         message: Received,
-    ) -> Result<Option<Received>, WindowViolation> {
-        let Prefix::Key(key) = prefix else { return Err(WindowViolation) };
+    ) -> Result<Option<Received>, ChannelFault> {
+        let Prefix::Key(key) = prefix else { return Err(ChannelFault::Window) };
         let newest = self.arrived.entry(key).or_insert(arrival);
         if arrival < *newest {
             self.stats.duplicates += 1;

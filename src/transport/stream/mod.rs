@@ -45,7 +45,7 @@ use core::time::Duration;
 
 use super::error::SendError;
 use super::message::{Message, Prefix, Received, Selected, Submission};
-use super::parts::{Desync, FragmentFault, MessageFragment};
+use super::parts::{ChannelFault, MessageFragment};
 use super::protocol::{ChannelConfig, ChannelKind, Cost};
 use crate::time::Instant;
 
@@ -93,10 +93,6 @@ impl ChannelStats {
         self.latency = if self.latency.is_zero() { latency } else { smoothed() };
     }
 }
-
-/// The peer violated the channel's window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct WindowViolation;
 
 /// The time at which a packet is composed, and the link's estimates then.
 #[derive(Clone, Copy, Debug)]
@@ -167,7 +163,7 @@ pub(crate) trait Receiving {
         prefix: Prefix,
         arrival: u64,
         message: Received,
-    ) -> Result<Option<Received>, WindowViolation>;
+    ) -> Result<Option<Received>, ChannelFault>;
 
     /// Bytes of memory of messages that the application has not taken, without a walk over them.
     fn received_memory(&self) -> usize;

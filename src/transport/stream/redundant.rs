@@ -12,8 +12,8 @@ use std::collections::VecDeque;
 
 use super::receive_queue::ReceiveQueue;
 use super::{
-    ChannelStats, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending, Submission,
-    WindowViolation,
+    ChannelFault, ChannelStats, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
+    Submission,
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
@@ -223,8 +223,8 @@ impl Receiving for Redundant {
         prefix: Prefix,
         arrival: u64,
         message: Received,
-    ) -> Result<Option<Received>, WindowViolation> {
-        let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
+    ) -> Result<Option<Received>, ChannelFault> {
+        let Prefix::Id(id) = prefix else { return Err(ChannelFault::Window) };
         // In a packet older than others, an id far ahead is in fact more than half of all ids old.
         let late = arrival < self.newest;
         self.newest = self.newest.max(arrival);

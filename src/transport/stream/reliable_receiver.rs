@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use super::blocks::ReceiveBlock;
 use super::fragments::PartialMessage;
 use super::receive_queue::KEPT_PLACES;
-use super::{Desync, FragmentFault, MessageFragment, Prefix, Receiving, WindowViolation};
+use super::{ChannelFault, MessageFragment, Prefix, Receiving};
 use crate::store::IdMap;
 use crate::store::sequence::distance;
 use crate::transport::direct_tables::{DirectRoom, Placed};
@@ -127,7 +127,7 @@ impl Receiver {
 
     /// The distance from the first message not taken to a packet's id; None if it was taken. In an older packet, an id
     /// beyond the window is from long ago: the peer hasn't passed the window even since.
-    fn index(&self, id: u16, arrival: u64) -> Result<Option<usize>, WindowViolation> {
+    fn index(&self, id: u16, arrival: u64) -> Result<Option<usize>, ChannelFault> {
         let late = arrival < self.newest;
         if self.laps.is_old(arrival) {
             return Ok(None);
@@ -135,7 +135,7 @@ impl Receiver {
         let index = usize::try_from(distance(id, self.unread as u16)).ok();
         match index {
             Some(index) if index >= self.window && late => Ok(None),
-            Some(index) if index >= self.window => Err(WindowViolation),
+            Some(index) if index >= self.window => Err(ChannelFault::Window),
             index => Ok(index),
         }
     }
@@ -161,7 +161,7 @@ impl Receiver {
 
     /// Checks that the messages that were placed may be beside the fragments of the same packet: none of them has come
     /// in part, and the window has room for all. Asked where a packet has fragments.
-    pub(super) fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
+    pub(super) fn check_placed(&self, placed: &Placed) -> Result<(), ChannelFault> {
         let is_open = |id| matches!(self.slots.get(&id), Some(Slot::Partial(partial)) if !partial.is_whole());
         let given_back = |id| match self.slots.get(&id) {
             Some(Slot::Partial(partial)) => partial.window_bytes(),
@@ -170,7 +170,7 @@ impl Receiver {
         let given_back: usize = self.placed_ids(placed).map(given_back).sum();
         let bytes = (self.buffered_bytes + placed.window_bytes).saturating_sub(given_back);
         let fits = !self.grants || bytes <= self.window_bytes;
-        if fits && !self.placed_ids(placed).any(is_open) { Ok(()) } else { Err(WindowViolation) }
+        if fits && !self.placed_ids(placed).any(is_open) { Ok(()) } else { Err(ChannelFault::Window) }
     }
 
     /// The ids of messages about to be noted as placed.
@@ -213,29 +213,24 @@ impl Receiver {
         arrival: u64,
         window_bytes: usize,
         claimed: &mut isize,
-    ) -> Result<(), WindowViolation> {
-        let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
+    ) -> Result<(), ChannelFault> {
+        let Prefix::Id(id) = prefix else { return Err(ChannelFault::Window) };
         if self.index(id, arrival)?.is_none_or(|index| index < self.ahead()) {
             return Ok(());
         }
         let given_back = match self.slots.get(&id) {
             None => 0,
             Some(Slot::Partial(partial)) if partial.is_whole() => partial.window_bytes(),
-            Some(Slot::Partial(_)) => return Err(WindowViolation),
+            Some(Slot::Partial(_)) => return Err(ChannelFault::Window),
             Some(Slot::Here(_) | Slot::Taken(_)) => return Ok(()),
         };
         *claimed += window_bytes as isize - given_back as isize;
         let bytes = self.buffered_bytes.saturating_add_signed(*claimed);
-        if self.grants && bytes > self.window_bytes { Err(WindowViolation) } else { Ok(()) }
+        if self.grants && bytes > self.window_bytes { Err(ChannelFault::Window) } else { Ok(()) }
     }
 
     /// Takes a message if it is new; otherwise gives it back.
-    fn take(
-        &mut self,
-        id: u16,
-        arrival: u64,
-        message: Received,
-    ) -> Result<Option<Received>, WindowViolation> {
+    fn take(&mut self, id: u16, arrival: u64, message: Received) -> Result<Option<Received>, ChannelFault> {
         let index = self.index(id, arrival);
         self.newest = self.newest.max(arrival);
         let index = match index? {
@@ -247,7 +242,7 @@ impl Receiver {
             return Ok(Some(message));
         }
         if self.grants && self.buffered_bytes + message.window_bytes > self.window_bytes {
-            return Err(WindowViolation);
+            return Err(ChannelFault::Window);
         }
         self.buffered_bytes += message.window_bytes;
         self.memory += message.held_memory();
@@ -277,10 +272,10 @@ impl Receiver {
     }
 
     /// Stores the assembly of a fragmented message. While some are missing, only fragments may come under its id.
-    fn close_fragments(&mut self, id: u16) -> Result<(), WindowViolation> {
+    fn close_fragments(&mut self, id: u16) -> Result<(), ChannelFault> {
         if let Some(Slot::Partial(partial)) = self.slots.get(&id) {
             if !partial.is_whole() {
-                return Err(WindowViolation);
+                return Err(ChannelFault::Window);
             }
             self.buffered_bytes -= partial.window_bytes();
             self.memory -= partial.memory();
@@ -296,7 +291,7 @@ impl Receiver {
         fragment: &MessageFragment,
         data: &[u8],
         arrival: u64,
-    ) -> Result<Option<Vec<u8>>, FragmentFault> {
+    ) -> Result<Option<Vec<u8>>, ChannelFault> {
         let (whole, new) = self.take_fragment(fragment, data, arrival)?;
         self.duplicates += u64::from(!new);
         Ok(whole)
@@ -307,8 +302,8 @@ impl Receiver {
         fragment: &MessageFragment,
         data: &[u8],
         arrival: u64,
-    ) -> Result<(Option<Vec<u8>>, bool), FragmentFault> {
-        let index = self.index(fragment.id, arrival).map_err(|_| FragmentFault::Window);
+    ) -> Result<(Option<Vec<u8>>, bool), ChannelFault> {
+        let index = self.index(fragment.id, arrival);
         self.newest = self.newest.max(arrival);
         let index = index?;
         let Some(index) = index.filter(|index| *index >= self.ahead()) else {
@@ -317,7 +312,7 @@ impl Receiver {
         if !self.slots.contains_key(&fragment.id) {
             let partial = PartialMessage::new(fragment);
             if self.buffered_bytes + partial.window_bytes() > self.window_bytes {
-                return Err(FragmentFault::Window);
+                return Err(ChannelFault::Window);
             }
             self.buffered_bytes += partial.window_bytes();
             self.memory += partial.memory();
@@ -356,7 +351,7 @@ impl Receiver {
         &mut self,
         fragment: BlockFragment,
         limits: &YojimboChannel,
-    ) -> Result<(), Desync> {
+    ) -> Result<(), ChannelFault> {
         let id = fragment.id;
         let gap = (self.ahead() + self.slots.len()) as u64 != self.end - self.unread;
         // A block is sent once everything before it is acked. Any other fragment is late.
@@ -366,7 +361,7 @@ impl Receiver {
         let block = self.block.get_or_insert_with(|| Box::new(ReceiveBlock::new(fragment.count)));
         let Some(message) = block.handle(fragment, limits)? else { return Ok(()) };
         self.block = None;
-        let duplicate = self.take(id, 0, message).map_err(|_| Desync::Window)?;
+        let duplicate = self.take(id, 0, message)?;
         self.received += u64::from(duplicate.is_none());
         Ok(())
     }
@@ -438,8 +433,8 @@ impl Receiving for Receiver {
         prefix: Prefix,
         arrival: u64,
         message: Received,
-    ) -> Result<Option<Received>, WindowViolation> {
-        let Prefix::Id(id) = prefix else { return Err(WindowViolation) };
+    ) -> Result<Option<Received>, ChannelFault> {
+        let Prefix::Id(id) = prefix else { return Err(ChannelFault::Window) };
         let duplicate = self.take(id, arrival, message)?;
         *(if duplicate.is_some() { &mut self.duplicates } else { &mut self.received }) += 1;
         Ok(duplicate)

@@ -20,7 +20,7 @@ use super::outgoing::Outgoing;
 use super::reliable_receiver::Window;
 use super::resend::Copies;
 use super::{
-    ChannelStats, Prefix, ResendTimer, Selected, SendContext, SendError, Sending, Submission, WindowViolation,
+    ChannelFault, ChannelStats, Prefix, ResendTimer, Selected, SendContext, SendError, Sending, Submission,
 };
 use crate::store::sequence::distance;
 use crate::time::Instant;
@@ -218,14 +218,14 @@ impl Sender {
 
     /// Checks that the peer can have taken every message before `unread`, as packet `arrival` claims: all of them were
     /// sent. Asked before anything of the packet is applied.
-    pub(crate) fn check_credit(&self, unread: u16, arrival: u64) -> Result<(), WindowViolation> {
+    pub(crate) fn check_credit(&self, unread: u16, arrival: u64) -> Result<(), ChannelFault> {
         if arrival < self.newest_credit {
             return Ok(());
         }
         let taken = usize::try_from(distance(unread, self.peer_unread as u16)).unwrap_or(0);
         let queued = taken.saturating_sub(self.unread_sizes.len());
         let sent = self.queue.iter().take(queued).take_while(|outgoing| outgoing.was_sent()).count();
-        if sent == queued { Ok(()) } else { Err(WindowViolation) }
+        if sent == queued { Ok(()) } else { Err(ChannelFault::Window) }
     }
 
     /// The peer's application has taken every message before `unread`: so they are delivered, whatever the acks were.
@@ -236,7 +236,7 @@ impl Sender {
         unread: u16,
         arrival: u64,
         delivered: &mut dyn FnMut(u32),
-    ) -> Result<(), WindowViolation> {
+    ) -> Result<(), ChannelFault> {
         // An older packet has no news, and its number may be more than half of all numbers old.
         if arrival < self.newest_credit {
             return Ok(());

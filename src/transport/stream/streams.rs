@@ -8,9 +8,7 @@ use super::held::{HeldMemory, Pool};
 use super::reliable_receiver::Receiver;
 use super::reliable_sender::Sender;
 use super::unreliable::Unreliable;
-use super::{
-    ChannelStats, CreditMark, Offer, Receiving, ResendTimer, SendContext, Sending, Stream, WindowViolation,
-};
+use super::{ChannelStats, CreditMark, Offer, Receiving, ResendTimer, SendContext, Sending, Stream};
 use std::sync::Arc;
 
 use crate::store::prefetch;
@@ -18,7 +16,7 @@ use crate::time::Instant;
 use crate::transport::candidates::{Attribute, Column, Wanted};
 use crate::transport::direct_tables::{DirectRoom, MAX_DIRECT_BYTES, Placed};
 use crate::transport::message::{Prefix, Received};
-use crate::transport::parts::{BlockFragment, Desync};
+use crate::transport::parts::{BlockFragment, ChannelFault};
 use crate::transport::protocol::{Cost, Protocol, Share, YojimboChannel};
 
 /// As many streams as most games have.
@@ -188,10 +186,10 @@ impl Streams {
         index: usize,
         fragment: BlockFragment,
         limits: &YojimboChannel,
-    ) -> Result<(), Desync> {
+    ) -> Result<(), ChannelFault> {
         self.unread.insert(index);
         let handled = |receiver: &mut Receiver| receiver.handle_block_fragment(fragment, limits);
-        self.change(index, |stream| stream.receiver_mut().map(handled)).ok_or(Desync::Window)?
+        self.change(index, |stream| stream.receiver_mut().map(handled)).ok_or(ChannelFault::Window)?
     }
 
     /// Whether a message has room among those not yet taken. Without credit the peer can't know.
@@ -309,24 +307,19 @@ impl Streams {
         (prefix, arrival): (Prefix, u64),
         window_bytes: usize,
         claimed: &mut isize,
-    ) -> Result<(), WindowViolation> {
+    ) -> Result<(), ChannelFault> {
         match &self.lanes[index].stream {
             Stream::Reliable { receiver, .. } => receiver.check(prefix, arrival, window_bytes, claimed),
-            Stream::Chunks => Err(WindowViolation),
+            Stream::Chunks => Err(ChannelFault::Window),
             _ => Ok(()),
         }
     }
 
     /// Whether the peer's credit is possible: see [`Sender::check_credit`].
-    pub(crate) fn check_credit(
-        &self,
-        index: usize,
-        unread: u16,
-        arrival: u64,
-    ) -> Result<(), WindowViolation> {
+    pub(crate) fn check_credit(&self, index: usize, unread: u16, arrival: u64) -> Result<(), ChannelFault> {
         match &self.lanes[index].stream {
             Stream::Reliable { sender, .. } => sender.check_credit(unread, arrival),
-            _ => Err(WindowViolation),
+            _ => Err(ChannelFault::Window),
         }
     }
 
@@ -363,10 +356,10 @@ impl Streams {
     }
 
     /// Refuses messages of a packet that may not be placed, like [`Streams::check`]: asked where a packet has fragments.
-    pub(crate) fn check_placed(&self, placed: &Placed) -> Result<(), WindowViolation> {
+    pub(crate) fn check_placed(&self, placed: &Placed) -> Result<(), ChannelFault> {
         match &self.lanes[usize::from(placed.channel)].stream {
             Stream::Reliable { receiver, .. } => receiver.check_placed(placed),
-            Stream::Chunks => Err(WindowViolation),
+            Stream::Chunks => Err(ChannelFault::Window),
             _ => Ok(()),
         }
     }

@@ -10,8 +10,8 @@ use std::collections::VecDeque;
 use super::receive_queue::ReceiveQueue;
 use super::waiting::Waiting;
 use super::{
-    ChannelStats, Offer, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError, Sending,
-    Submission, WindowViolation,
+    ChannelFault, ChannelStats, Offer, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError,
+    Sending, Submission,
 };
 use crate::time::Instant;
 use crate::transport::candidates::{Candidate, Column, Wanted};
@@ -219,7 +219,7 @@ impl Receiving for Unreliable {
         _: Prefix,
         arrival: u64,
         message: Received,
-    ) -> Result<Option<Received>, WindowViolation> {
+    ) -> Result<Option<Received>, ChannelFault> {
         if self.sequenced && self.newest.is_some_and(|newest| arrival < newest) {
             self.stats.duplicates += 1;
             return Ok(Some(message));

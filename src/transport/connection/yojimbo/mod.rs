@@ -24,9 +24,7 @@ use crate::transport::framing::yojimbo::{self, Item};
 use crate::transport::ledger::acks::RttSampling;
 use crate::transport::message::Prefix;
 use crate::transport::outlet::Outlet;
-use crate::transport::parts::Desync;
 use crate::transport::protocol::Protocol;
-use crate::transport::stream::WindowViolation;
 use crate::transport::stream::external::Fill;
 use std::sync::Arc;
 
@@ -227,8 +225,7 @@ fn apply(parts: &mut Conversation, items: &mut Vec<Item>) -> Result<(), End> {
         // Without credit there is no bound of bytes.
         let (place, bytes) = ((message.prefix, 0), message.received.window_bytes);
         let checked = parts.streams.check(message.channel.into(), place, bytes, &mut 0);
-        let desync = |_| Fault::Desync { channel: message.channel, desync: Desync::Window };
-        checked.map_err(desync)?;
+        checked.map_err(|fault| Fault::desync(message.channel, fault))?;
     }
     for item in items.drain(..) {
         let (channel, applied) = match item {
@@ -240,14 +237,14 @@ fn apply(parts: &mut Conversation, items: &mut Vec<Item>) -> Result<(), End> {
                 let spares = &mut parts.scratch.get().bodies.spares;
                 let applied =
                     applied.map(|dropped| dropped.into_iter().for_each(|it| spares.reclaim(it.body)));
-                (message.channel, applied.map_err(|WindowViolation| Desync::Window))
+                (message.channel, applied)
             }
             Item::Fragment { channel, fragment } => {
                 let limits = parts.protocol.yojimbo_channel(channel.into());
                 (channel, parts.streams.handle_block_fragment(channel.into(), fragment, &limits))
             }
         };
-        applied.map_err(|desync| Fault::Desync { channel, desync })?;
+        applied.map_err(|fault| Fault::desync(channel, fault))?;
     }
     Ok(())
 }

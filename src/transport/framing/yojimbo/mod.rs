@@ -11,7 +11,7 @@ mod read;
 mod vectors;
 mod write;
 
-pub use fault::{BodyFault, Fault, FaultKind, PacketFault};
+pub use fault::{Fault, FaultKind};
 pub use read::Extent;
 pub(crate) use read::{Item, read, read_alone};
 pub(crate) use write::{header_bits, write};

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::Value as Json;
 
-use super::{BodyFault, Fault, Item, PacketFault, read, write};
+use super::{Fault, FaultKind, Item, read, write};
 use crate::time::Instant;
 use crate::transport::framing::native::ReadContext;
 use crate::transport::message::{Message, OpaqueBody, Prefix, Received, Selected};
@@ -242,8 +242,11 @@ fn fault(config: &str, parts: &[(u64, u32)]) -> Fault {
 
 #[test]
 fn refuses_what_yojimbo_calls_read_packet_failed() {
-    assert_eq!(read_all("two", &[]).unwrap_err(), Fault::Packet(PacketFault::Empty));
-    let bits = |fault| assert!(matches!(fault, Fault::Packet(PacketFault::Bits(_))), "{fault:?}");
+    assert_eq!(read_all("two", &[]).unwrap_err(), Fault::packet("a packet has no bytes"));
+    let bits = |fault: Fault| {
+        assert_eq!(fault.kind, FaultKind::ReadPacketFailed);
+        assert!(fault.to_string().starts_with("a packet: "), "{fault}");
+    };
     bits(fault("two", &[(3, 2)]));
     // Channel 3 of 3.
     bits(fault("small", &[(1, 2), (3, 2), (0, 1)]));
@@ -256,12 +259,12 @@ fn refuses_what_yojimbo_calls_read_packet_failed() {
     bits(fault("small", &[(1, 2), (0, 2), (1, 1), (9, 16), (2, 2), (3, 2), (0, 64)]));
     assert_eq!(
         fault("small", &[(1, 2), (2, 2), (1, 1), (0, 64), (0, 64)]),
-        Fault::Packet(PacketFault::BlocksDisabled { channel: 2 })
+        Fault::packet("a block on channel 2, whose blocks are disabled")
     );
     // Fragment 0 of one, a byte, then type 1: 31 bits before the data, aligned to 32.
     assert_eq!(
         fault("two", &[(1, 2), (0, 1), (1, 1), (9, 16), (0, 8), (0, 10), (0, 2), (7, 8), (1, 2)]),
-        Fault::Packet(PacketFault::NotABlock { message_type: 1 })
+        Fault::packet("a block with a message of type 1, which carries none")
     );
     // Its message is truncated.
     bits(fault("two", &[(1, 2), (0, 1), (1, 1), (9, 16), (0, 8), (0, 10), (0, 2), (7, 8), (2, 2)]));
@@ -269,11 +272,9 @@ fn refuses_what_yojimbo_calls_read_packet_failed() {
 
 #[test]
 fn refuses_what_yojimbo_calls_failed_to_serialize() {
-    let messages = |fault, on| {
-        assert!(
-            matches!(fault, Fault::Messages { channel, error: BodyFault::Bits(_) } if channel == on),
-            "{fault:?}"
-        );
+    let messages = |fault: Fault, on| {
+        assert_eq!(fault.kind, FaultKind::FailedToSerialize);
+        assert!(fault.to_string().starts_with(&format!("the messages of channel {on}: ")), "{fault}");
     };
     // A type beyond the last, a truncated body, a count beyond the maximum.
     messages(fault("two", &[(1, 2), (0, 1), (0, 1), (1, 1), (0, 8), (5, 16), (3, 2), (0, 64)]), 0);
@@ -293,11 +294,13 @@ fn refuses_what_yojimbo_calls_failed_to_serialize() {
     messages(fault("two", &equal), 0);
     // A message that its own code refuses: it ends too early.
     let own = read_all("two", &packet(&[(1, 2), (0, 1), (0, 1), (1, 1), (0, 8), (5, 16), (0, 2), (1, 16)]));
-    assert_eq!(own.unwrap_err(), Fault::Messages { channel: 0, error: BodyFault::Own("no".to_owned()) });
+    let refused = "a message of channel 0 is refused by its own serialize: no";
+    assert_eq!(own.unwrap_err(), Fault::messages(refused.into()));
     // A block above the maximum on an unreliable channel, of 4,096 bytes.
     let blob = [(1, 2), (1, 1), (0, 1), (1, 1), (0, 8), (2, 2), (7, 16), (4095, 12)];
     messages(fault("two", &blob), 1);
-    assert_eq!(fault("two", &[(1, 2), (1, 1), (1, 1), (0, 64)]), Fault::UnreliableFragment { channel: 1 });
+    let unreliable = "a fragment of a block on channel 1, which is unreliable";
+    assert_eq!(fault("two", &[(1, 2), (1, 1), (1, 1), (0, 64)]), Fault::messages(unreliable.into()));
 }
 
 #[test]
