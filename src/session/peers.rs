@@ -255,7 +255,7 @@ impl PeerPart {
                     }
                     Event::Dialled { peer, .. } => {
                         if let Some(dial) = host.dialled(peer) {
-                            self.mesh.handle_dialled(now, peer.number(), dial.server_address());
+                            self.mesh.handle_dialled(now, peer.number(), dial.netcode().server_address());
                         }
                     }
                     Event::Disconnected { peer, reason, violation, detail } => {
