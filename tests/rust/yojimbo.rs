@@ -9,9 +9,9 @@ use tickwire::store::Packets;
 use tickwire::time::{Duration, Instant};
 use tickwire::transport::ack_endpoint::{AckEndpoint, AckEndpointConfig};
 use tickwire::transport::{
-    Body, ChannelConfig, ChannelKind, Connection, ConnectionConfig, End, Fault, FaultKind, Framing,
-    FramingError, Message, MessageType, OpaqueBody, Protocol, Received, Resend, SendError, SendOptions,
-    Violation, YojimboChannel, YojimboConfig,
+    Body, BudgetConfig, ChannelConfig, ChannelKind, Connection, ConnectionConfig, End, Fault, FaultKind,
+    Framing, FramingError, Message, MessageType, OpaqueBody, Protocol, Received, Resend, SendError,
+    SendOptions, Violation, YojimboChannel, YojimboConfig,
 };
 use tickwire::wire::{BitReader, BitSink, BitWriter, Kind, Schema};
 
@@ -147,6 +147,28 @@ fn a_block_takes_well_under_the_four_seconds_of_a_fragment_a_tick() {
     let narrow = Conditions::perfect().latency(ms(20), ms(0)).rate(60_000, 30_000);
     let slow = block_ticks(narrow, 7);
     assert!((260..900).contains(&slow), "{slow} ticks");
+}
+
+/// Without congestion control the budget is all that slows a block down, fragments that are sent again included.
+#[test]
+fn a_block_keeps_to_a_fixed_budget() {
+    let line = Conditions::perfect().latency(ms(20), ms(0));
+    for (conditions, most) in [(line.clone(), 1.1), (line.loss(0.1), 1.4)] {
+        let mut pair = Pair::new(protocol(), conditions, 11);
+        let budget = BudgetConfig { adaptive: false, ..BudgetConfig::new(60_000.0, 8_192.0) };
+        pair.ends[0].set_budget(budget).unwrap();
+        pair.ticks(30);
+        let (began, before) = (pair.now, pair.sent_bytes[0]);
+        pair.send(0, RELIABLE, blob(9, 256 * 1024)).unwrap();
+        while take(&mut pair, 1, RELIABLE).is_empty() {
+            pair.tick();
+            let seconds = (pair.now - began).as_secs_f64();
+            let sent = (pair.sent_bytes[0] - before) as f64;
+            // A packet may overdraw, and each tick has a packet of some bytes.
+            assert!(sent < 8_192.0 + 60_000.0 * seconds + 2_048.0, "{sent} bytes in {seconds:.2} s");
+            assert!(seconds < most * 256.0 * 1024.0 / 55_000.0, "the budget is used");
+        }
+    }
 }
 
 #[test]
