@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::PeerHandle;
 use super::table::{Head, Table};
 use crate::time::Instant;
-use crate::transport::{Block, Body, Connection, End, Protocol, Read, Received};
+use crate::transport::{Block, Body, Connection, End, Protocol, ReadPackets, Received};
 
 /// Bytes of texts and lists in tables above which no more messages are taken until the next tick: a cell has 32 bits
 /// for an offset, and leftovers need room too.
@@ -432,7 +432,7 @@ impl Inbox {
         peer: PeerHandle,
         connection: &mut Connection,
         channels: usize,
-        read: Read,
+        read: ReadPackets,
     ) -> Result<(), End> {
         connection.handle_read(read, |connection| {
             self.take_from(peer, connection, channels);

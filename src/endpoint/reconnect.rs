@@ -1,4 +1,4 @@
-//! When a client dials again after its connection was lost, sans-IO: decisions only, which a driver carries out.
+//! Decides when a client dials again after its connection was lost, sans-IO: a driver carries the decisions out.
 //!
 //! Promises: delays double up to a bound and are the same for the same seed; an end that somebody meant, such as a kick,
 //! is final; nothing follows the final end.

@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 
 use super::crypto::Key;
-use super::explanation::Spoken;
+use super::explanation::UpperProtocol;
 use crate::limits::{ConfigError, MAX_CLIENT_SLOTS};
 use crate::time::Duration;
 
@@ -40,7 +40,7 @@ pub struct ServerConfig {
     pub explains: bool,
     /// The protocol of the layers above. With [`ServerConfig::explains`], clients whose token names another one
     /// ([`hash_address`](super::hash_address)) are refused and told this.
-    pub spoken: Option<Spoken>,
+    pub upper_protocol: Option<UpperProtocol>,
     /// Most clients that may be about to answer a challenge.
     pub half_open_capacity: usize,
     /// Most tokens remembered until they expire; more than this in one lifetime are refused.
@@ -65,7 +65,7 @@ impl ServerConfig {
             clock_skew: Duration::ZERO,
             replace_duplicates: true,
             explains: false,
-            spoken: None,
+            upper_protocol: None,
             half_open_capacity: max_clients.saturating_mul(4).max(MIN_HALF_OPEN),
             token_history_capacity: max_clients.saturating_mul(8).max(MIN_TOKEN_HISTORY),
         }

@@ -36,7 +36,7 @@ mod windowed_min;
 pub use crate::limits::ConfigError;
 pub use candidates::{Attribute, Column, ScoreError};
 pub use congestion::CongestionConfig;
-pub use connection::{Connection, ConnectionConfig, End, Read, Scratch, Unread, Violation};
+pub use connection::{Connection, ConnectionConfig, End, ReadPackets, Scratch, UnreadPackets, Violation};
 pub use direct_tables::DirectTables;
 pub use error::SendError;
 pub use framing::{

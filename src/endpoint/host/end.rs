@@ -1,4 +1,4 @@
-//! How connections end: by the application, by what a peer sent, and by the secure connection below.
+//! The ends of connections: by the application, by what a peer sent, and by the secure connection below.
 
 use super::Host;
 use crate::endpoint::PeerHandle;

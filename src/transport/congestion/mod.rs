@@ -1,4 +1,4 @@
-//! How fast bulk may go out: one controller for each connection, which gets each packet's outcome. `MODEL.md` explains it.
+//! Congestion control of bulk: one controller for each connection, which gets each packet's outcome. `MODEL.md` explains it.
 //!
 //! Promises: constant work and memory per packet; the same calls give the same answers; whatever the peer acks, the
 //! rate stays between the configured minimum and maximum. Refuses to decide what is sent, or that a packet is lost;

@@ -38,7 +38,7 @@ pub(super) struct Conversation {
 
 /// What is known of a packet that is ready to be written.
 #[derive(Debug, Default)]
-pub(super) struct Planned {
+pub(super) struct PacketPlan {
     /// It is certain to fit one datagram.
     pub(super) fits: bool,
     pub(super) hello: bool,
@@ -113,7 +113,7 @@ impl Conversation {
         &mut self,
         now: Instant,
         out: &mut dyn Outlet,
-        planned: Planned,
+        planned: PacketPlan,
         write: impl Fn(&mut BitWriter, &Contents<'_>),
     ) {
         let kind = self.ledger.endpoint.header_kind();
@@ -164,9 +164,9 @@ impl Conversation {
         now: Instant,
         header: &FullHeader,
         (bytes, payload_bytes, fragments): (usize, usize, usize),
-        planned: Planned,
+        planned: PacketPlan,
     ) {
-        let Planned { hello, messages, slice_bytes, reported, carried, .. } = planned;
+        let PacketPlan { hello, messages, slice_bytes, reported, carried, .. } = planned;
         // The budget is for messages: acks are paid for by what they ack, and slices have a rate of their own. If slices
         // were charged, a chunk faster than the budget would silence the game for as long as it lasts. At most 256 KiB and
         // their headers.

@@ -1,4 +1,4 @@
-//! What is known of the peer besides its packets.
+//! The state of the peer besides its packets.
 
 /// The peer's greeting and farewell.
 #[derive(Debug, Default)]

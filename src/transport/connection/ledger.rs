@@ -4,7 +4,7 @@
 //! Promises: numbers are skipped at random, so that acks of packets that never arrived are found out.
 
 use super::pending_ack::PendingAck;
-use super::record::{Carried, Record};
+use super::record::{PacketContent, Record};
 use crate::limits::ConfigError;
 use crate::store::Lists;
 use crate::store::sequence::ahead;
@@ -23,7 +23,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 pub(super) struct Ledger {
     pub(super) endpoint: AckEndpoint<Record>,
     /// The contents of sent packets.
-    pub(super) carried: Lists<Carried>,
+    pub(super) carried: Lists<PacketContent>,
     pub(super) notifications: Notifications,
     pub(super) ranges: AckRanges,
     pub(super) pending_ack: PendingAck,

@@ -39,13 +39,13 @@ mod yojimbo;
 
 pub use config::{ConnectionConfig, End, Violation};
 pub use scratch::Scratch;
-pub use yojimbo::{Read, Unread};
+pub use yojimbo::{ReadPackets, UnreadPackets};
 
 use core::time::Duration;
 use std::sync::Arc;
 
 use self::conversation::Conversation;
-use self::framing::{Framing, Opened};
+use self::framing::{Framing, FramingSetup};
 use super::chunks::{ChunkError, Chunks, ContentHash, MAX_BURST_CHUNK_BYTES, Source};
 use super::congestion::CongestionConfig;
 use super::direct_tables::DirectTables;
@@ -90,7 +90,7 @@ impl Connection {
     ///
     /// When a setting is out of its bounds.
     pub fn new(config: &ConnectionConfig, protocol: Arc<Protocol>) -> Result<Self, ConfigError> {
-        let Opened { framing, packets, skip_seed } = framing::open(config, &protocol)?;
+        let FramingSetup { framing, packets, skip_seed } = framing::open(config, &protocol)?;
         Ok(Connection { parts: Conversation::new(config, &packets, protocol, skip_seed)?, framing })
     }
 

@@ -1,4 +1,4 @@
-//! How much may be sent now: the game's budget, the window that messages yield to, the congestion controller of bulk, and
+//! The limits on sending: the game's budget, the window that messages yield to, the congestion controller of bulk, and
 //! when packets last went out.
 
 use super::KEEP_ALIVE;

@@ -19,7 +19,7 @@ pub trait Fill {
 }
 
 /// The packet that streams write into, and the feature that fills external ones.
-pub(crate) struct Offer<'a, 'f> {
+pub(crate) struct PacketDraft<'a, 'f> {
     /// The feature to ask; None between ticks.
     pub(crate) fill: Option<&'a mut (dyn Fill + 'f)>,
     pub(crate) draft: &'a mut Draft,

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::store::IdMap;
 use crate::time::Instant;
-use crate::transport::candidates::{Candidate, Column, Wanted};
+use crate::transport::candidates::{Candidate, Column, ColumnRequest};
 use crate::transport::message::{Message, Received, SendOptions};
 use crate::transport::protocol::Cost;
 
@@ -265,7 +265,7 @@ impl Latest {
     }
 
     /// Appends the wanted attribute of each of them, in queue order.
-    pub(crate) fn describe(&self, wanted: &Wanted, column: &mut Column) {
+    pub(crate) fn describe(&self, wanted: &ColumnRequest, column: &mut Column) {
         let candidate = |key: &u16| {
             let value = &self.values[usize::from(*key)];
             let message = self.messages[usize::from(*key)].as_ref();

@@ -31,7 +31,7 @@ mod unreliable;
 mod waiting;
 
 pub(crate) use draft::Draft;
-pub(crate) use external::Offer;
+pub(crate) use external::PacketDraft;
 pub use held::Pool;
 pub(crate) use reliable_receiver::CreditMark;
 pub(crate) use resend::ResendTimer;

@@ -8,12 +8,12 @@ use super::held::{HeldMemory, Pool};
 use super::reliable_receiver::Receiver;
 use super::reliable_sender::Sender;
 use super::unreliable::Unreliable;
-use super::{ChannelStats, CreditMark, Offer, Receiving, ResendTimer, SendContext, Sending, Stream};
+use super::{ChannelStats, CreditMark, PacketDraft, Receiving, ResendTimer, SendContext, Sending, Stream};
 use std::sync::Arc;
 
 use crate::store::prefetch;
 use crate::time::Instant;
-use crate::transport::candidates::{Attribute, Column, Wanted};
+use crate::transport::candidates::{Attribute, Column, ColumnRequest};
 use crate::transport::direct_tables::{DirectRoom, MAX_DIRECT_BYTES, Placed};
 use crate::transport::message::{Prefix, Received};
 use crate::transport::parts::{BlockFragment, ChannelFault};
@@ -267,7 +267,7 @@ impl Streams {
     /// Appends this attribute of each of them, stream by stream and in queue order.
     pub(crate) fn describe(&self, now: Instant, slot: u32, attribute: Attribute, column: &mut Column) {
         for (channel, lane) in (0..).zip(&self.lanes) {
-            let wanted = Wanted { attribute, now, slot, channel };
+            let wanted = ColumnRequest { attribute, now, slot, channel };
             match &lane.stream {
                 Stream::Unreliable(unreliable) => unreliable.describe(&wanted, column),
                 Stream::Latest(latest) => latest.describe(&wanted, column),
@@ -440,7 +440,7 @@ impl Lane {
         context: (usize, &SendContext, Cost<'_>),
         limit: usize,
         left: &mut usize,
-        offer: &mut Offer<'_, '_>,
+        offer: &mut PacketDraft<'_, '_>,
     ) -> usize {
         let (index, send_context, cost) = context;
         let limit = limit.min(*left);

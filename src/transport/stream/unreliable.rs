@@ -10,11 +10,11 @@ use std::collections::VecDeque;
 use super::receive_queue::ReceiveQueue;
 use super::waiting::Waiting;
 use super::{
-    ChannelFault, ChannelStats, Offer, Prefix, Receiving, ResendTimer, Selected, SendContext, SendError,
-    Sending, Submission,
+    ChannelFault, ChannelStats, PacketDraft, Prefix, Receiving, ResendTimer, Selected, SendContext,
+    SendError, Sending, Submission,
 };
 use crate::time::Instant;
-use crate::transport::candidates::{Candidate, Column, Wanted};
+use crate::transport::candidates::{Candidate, Column, ColumnRequest};
 use crate::transport::direct_tables::{DirectRoom, Placed};
 use crate::transport::message::{Message, Received, SendOptions};
 use crate::transport::protocol::Cost;
@@ -76,7 +76,7 @@ impl Unreliable {
         (channel, context, cost): (usize, &SendContext, Cost<'_>),
         bits_left: usize,
         used: usize,
-        offer: &mut Offer<'_, '_>,
+        offer: &mut PacketDraft<'_, '_>,
     ) -> usize {
         let mut used = used;
         let Some(fill) = &mut offer.fill else { return used };
@@ -263,7 +263,7 @@ impl Unreliable {
     }
 
     /// Appends the wanted attribute of each of them, in queue order.
-    pub(crate) fn describe(&self, wanted: &Wanted, column: &mut Column) {
+    pub(crate) fn describe(&self, wanted: &ColumnRequest, column: &mut Column) {
         if !self.sequenced {
             column.extend(wanted, self.waiting.iter().map(Candidate::of));
         }

@@ -3,13 +3,13 @@
 use super::Yojimbo;
 use crate::store::List;
 use crate::time::Instant;
-use crate::transport::connection::conversation::{Contents, Conversation, Planned};
+use crate::transport::connection::conversation::{Contents, Conversation, PacketPlan};
 use crate::transport::connection::record::runs;
 use crate::transport::connection::scratch::Memory;
 use crate::transport::framing::yojimbo;
 use crate::transport::outlet::Outlet;
 use crate::transport::protocol::MAX_ID_BITS;
-use crate::transport::stream::{Offer, SendContext};
+use crate::transport::stream::{PacketDraft, SendContext};
 
 impl Yojimbo {
     /// Appends the packets of a tick to `out`.
@@ -39,7 +39,7 @@ impl Yojimbo {
         for (channel, selected) in parts.scratch.get().draft.iter() {
             runs(channel as u8, selected).for_each(&mut carry);
         }
-        let planned = Planned { messages: !carried.is_empty(), carried, ..Planned::default() };
+        let planned = PacketPlan { messages: !carried.is_empty(), carried, ..PacketPlan::default() };
         parts.send(now, out, planned, |writer, Contents { protocol, draft, .. }| {
             yojimbo::write(writer, protocol, &draft.iter().collect::<Vec<_>>());
         });
@@ -57,7 +57,7 @@ fn compose(parts: &mut Conversation, now: Instant, blocks_first: bool) -> bool {
     let fragments = if blocks_first { select_fragments(parts, &context, room) } else { 0 };
     // This framing has no payload channels.
     let Memory { draft, writer, .. } = parts.scratch.get();
-    let mut offer = Offer { fill: None, draft, writer };
+    let mut offer = PacketDraft { fill: None, draft, writer };
     parts.streams.poll_due(&context, &parts.protocol);
     if fragments > 0 {
         // A message larger than the remaining room gets a packet of its own.
