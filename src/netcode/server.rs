@@ -105,21 +105,9 @@ impl Server {
         ConnectToken::generate(&params, entropy)
     }
 
-    /// Takes a datagram from the network. A payload in it is decrypted in place; answers go to `out` at once.
+    /// Takes a datagram from the network. A payload in it is decrypted in place; answers go to `out` at once. Before the
+    /// datagram is opened, `claimed` gets the client at its source address: the client's memory can be fetched meanwhile.
     pub fn handle_datagram<'a>(
-        &mut self,
-        now: Instant,
-        unix: UnixSeconds,
-        from: SocketAddr,
-        datagram: &'a mut [u8],
-        out: &mut Datagrams,
-    ) -> Received<'a> {
-        self.handle_datagram_of(now, unix, from, datagram, out, |_| {})
-    }
-
-    /// Like [`Server::handle_datagram`]. Before the datagram is opened, `claimed` gets the client at its source address:
-    /// the client's memory can be fetched meanwhile.
-    pub(crate) fn handle_datagram_of<'a>(
         &mut self,
         now: Instant,
         unix: UnixSeconds,

@@ -54,5 +54,4 @@ pub use protocol::{
     Body, ChannelConfig, ChannelKind, FRAGMENT_BYTES, Framing, FramingError, MessageType, Protocol, Resend,
     Share, YojimboChannel, YojimboConfig,
 };
-pub use stream::external::Fill;
-pub use stream::{ChannelStats, Pool};
+pub use stream::{ChannelStats, Fill, Pool};

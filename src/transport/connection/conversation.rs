@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::config::ConnectionConfig;
-use super::inbound::Inbound;
 use super::ledger::Ledger;
 use super::outbound::Outbound;
 use super::record::Record;
@@ -23,6 +22,17 @@ use crate::wire::BitWriter;
 
 /// Once in this many packets the ledger may give back memory.
 const PACKETS_TO_SHRINK: u64 = 64;
+
+/// The peer's greeting and farewell.
+#[derive(Debug, Default)]
+pub(super) struct Inbound {
+    /// A packet of the peer had a hello.
+    pub(super) hello_received: bool,
+    /// The peer application's text about the end.
+    pub(super) detail: Option<Box<str>>,
+    /// The peer is a replayed capture: see [`ConnectionConfig`].
+    pub(super) is_replayed: bool,
+}
 
 /// A connection without its framing.
 #[derive(Debug)]
@@ -99,7 +109,7 @@ impl Conversation {
 
     /// The timer after which messages are sent again.
     pub(super) fn resend_timer(&self) -> ResendTimer {
-        let not_before = if self.outbound.has_queue() { self.ledger.acked_at() } else { Instant::ZERO };
+        let not_before = if self.outbound.has_queue() { self.ledger.acked_at } else { Instant::ZERO };
         // A message that is due before the middle of two ticks goes with the first of them: an ack takes whole ticks, and
         // a margin of milliseconds would cost one more. Never at once: it would go twice in one packet.
         let timeout = self.ledger.endpoint.acks().resend_timeout();

@@ -14,7 +14,7 @@ use crate::transport::framing::CloseReason;
 use crate::transport::outlet::Outlet;
 use crate::transport::packet::{AckEndpointConfig, HeaderKind, numbered};
 use crate::transport::protocol::{MAX_CONTROL_BYTES, Protocol};
-use crate::transport::stream::external::Fill;
+use crate::transport::stream::Fill;
 
 /// Connections needn't be visited more often between ticks, unless something arrives.
 pub(super) const GRAIN: Duration = Duration::from_millis(1);

@@ -13,8 +13,7 @@
 //! |---|---|
 //! | `ledger` | packets sent and received: contents until their outcome is known, pending acks, numbers |
 //! | `outbound` | limits on sending: budget, window, congestion controller |
-//! | `inbound` | what is known of the peer besides its packets |
-//! | `conversation` | these three with streams and chunks; sends written packets |
+//! | `conversation` | these two, the peer's greeting and farewell, streams and chunks; sends written packets |
 //! | `outcomes` | the effects of acks and losses on all of them |
 //! | `framing` | the trait that `native` and `yojimbo` implement: when packets are composed, how they are written and read |
 //!
@@ -26,7 +25,6 @@
 mod config;
 mod conversation;
 mod framing;
-mod inbound;
 mod ledger;
 mod native;
 mod outbound;
@@ -61,7 +59,7 @@ use super::pacing::BudgetConfig;
 use super::packet::fragment::Fragment;
 use super::protocol::Protocol;
 use super::stream::ChannelStats;
-use super::stream::external::Fill;
+use super::stream::Fill;
 use crate::limits::ConfigError;
 use crate::store::{SmallBytes, prefetch};
 use crate::time::Instant;

@@ -15,7 +15,6 @@
 
 mod blocks;
 mod draft;
-pub(super) mod external;
 mod fragments;
 mod held;
 mod latest;
@@ -30,8 +29,8 @@ mod streams;
 mod unreliable;
 mod waiting;
 
-pub(crate) use draft::Draft;
-pub(crate) use external::PacketDraft;
+pub use draft::Fill;
+pub(crate) use draft::{Draft, PacketDraft};
 pub use held::Pool;
 pub(crate) use reliable_receiver::CreditMark;
 pub(crate) use resend::ResendTimer;

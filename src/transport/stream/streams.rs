@@ -66,7 +66,7 @@ pub(crate) struct Streams {
     placed: Set,
     /// In which of its ticks, and how many bytes more may go there.
     direct_tick: u64,
-    direct_bytes: usize,
+    pub(crate) direct_bytes: usize,
 }
 
 impl Streams {
@@ -207,17 +207,12 @@ impl Streams {
     /// Whether a tick may find anything to send or to drop. If not, none does until something is sent or arrives, or a
     /// packet is lost.
     pub(crate) fn are_busy(&mut self) -> bool {
-        self.drop_idle();
-        !self.busy.is_empty()
-    }
-
-    /// Removes streams that have nothing to send, now or later.
-    fn drop_idle(&mut self) {
         for index in self.busy.iter() {
             if self.lanes[index].is_idle() {
                 self.busy.remove(index);
             }
         }
+        !self.busy.is_empty()
     }
 
     /// Whether nothing that was given to them can still get to the peer but what got there: see [`Sending::is_drained`].
@@ -343,16 +338,6 @@ impl Streams {
             Stream::Unreliable(unreliable) => unreliable.direct_room(arrival),
             _ => DirectRoom::default(),
         }
-    }
-
-    /// The bytes that may still be placed directly.
-    pub(crate) fn direct_bytes(&self) -> usize {
-        self.direct_bytes
-    }
-
-    /// Subtracts the bytes of messages that were placed directly.
-    pub(crate) fn take_direct_bytes(&mut self, bytes: usize) {
-        self.direct_bytes = self.direct_bytes.saturating_sub(bytes);
     }
 
     /// Refuses messages of a packet that may not be placed, like [`Streams::check`]: asked where a packet has fragments.

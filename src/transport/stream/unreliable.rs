@@ -31,7 +31,7 @@ pub(super) struct Unreliable {
     /// Sequenced channels: the newest packet a message came in.
     newest: Option<u64>,
     sequenced: bool,
-    /// A feature above has something to write, and wants room for at least this many bits: see [`external`](super::external).
+    /// A feature above has something to write, and wants room for at least this many bits: see [`Fill`](super::Fill).
     wanted: Option<usize>,
     /// Messages in flight, by mark from the oldest, with their notifications.
     in_flight: VecDeque<Option<InFlight>>,

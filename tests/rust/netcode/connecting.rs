@@ -350,7 +350,7 @@ fn every_start_challenges_with_sequences_of_its_own() {
         let mut server = Server::new(config(1), &mut Rng::seeded(seed), START).unwrap();
         for client in 0..2 {
             let (from, mut out) = (client_address(client), Datagrams::new());
-            server.handle_datagram(Instant::ZERO, START, from, &mut request.clone(), &mut out);
+            server.handle_datagram(Instant::ZERO, START, from, &mut request.clone(), &mut out, drop);
             for (_, challenge) in out.iter() {
                 let sequence = Header::read(challenge).unwrap().sequence;
                 assert!((1 << 63..(1 << 63) + (1 << 62)).contains(&sequence));

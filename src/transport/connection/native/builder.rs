@@ -13,7 +13,7 @@ use crate::transport::ledger::{Notification, Reported};
 use crate::transport::packet::numbered;
 use crate::transport::peer_clock::ReceiveTime;
 use crate::transport::protocol::Protocol;
-use crate::transport::stream::external::Fill;
+use crate::transport::stream::Fill;
 use crate::transport::stream::{PacketDraft, SendContext, Streams};
 use crate::wire::BitWriter;
 
@@ -57,9 +57,9 @@ impl<'c> Builder<'c> {
         control.hello = (!ledger.hello_acked).then(|| protocol.hash());
         control.close = None;
         control.detail = None;
-        control.ack_delay = ledger.newest_at().map(|at| now - at);
+        control.ack_delay = ledger.newest_at.map(|at| now - at);
         // For the peer's chunks.
-        let clocked = ledger.newest_at().filter(|_| protocol.chunk_channel().is_some());
+        let clocked = ledger.newest_at.filter(|_| protocol.chunk_channel().is_some());
         control.received_at = clocked.map(ReceiveTime::at);
         control.ranges.clear();
         control.credits.clear();

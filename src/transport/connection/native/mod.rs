@@ -14,8 +14,8 @@ use crate::transport::ack_endpoint::Incoming;
 use crate::transport::direct_tables::DirectTables;
 use crate::transport::framing::CloseReason;
 use crate::transport::outlet::Outlet;
+use crate::transport::stream::Fill;
 use crate::transport::stream::SendContext;
-use crate::transport::stream::external::Fill;
 
 /// The framing of `STANDARD.md`. It has no state of its own, so it takes no memory.
 #[derive(Debug, Default)]

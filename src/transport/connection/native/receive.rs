@@ -101,7 +101,7 @@ fn read(
 ) -> Judgement {
     let Memory { packet, bodies, .. } = parts.scratch.get();
     let room = |channel| parts.streams.direct_room(channel, context.sequence);
-    let bytes = parts.streams.direct_bytes();
+    let bytes = parts.streams.direct_bytes;
     let destination = tables.map(|tables| Destination { tables, room: &room, bytes });
     match native::read(payload, &parts.protocol, *context, packet, bodies, destination) {
         Ok(()) if has_memory(&parts.streams, packet, None) => Judgement::Accept,
@@ -274,7 +274,8 @@ fn apply_messages(
 ) -> Result<(), ChannelFault> {
     let Memory { packet, bodies, .. } = parts.scratch.get();
     let Packet { messages, placed, placed_memory, .. } = packet;
-    parts.streams.take_direct_bytes(core::mem::take(placed_memory));
+    let direct_bytes = &mut parts.streams.direct_bytes;
+    *direct_bytes = direct_bytes.saturating_sub(core::mem::take(placed_memory));
     for placed in placed.drain(..) {
         parts.streams.note_placed(arrival, &placed);
     }

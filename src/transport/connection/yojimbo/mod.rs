@@ -25,7 +25,7 @@ use crate::transport::ledger::acks::RttSampling;
 use crate::transport::message::Prefix;
 use crate::transport::outlet::Outlet;
 use crate::transport::protocol::Protocol;
-use crate::transport::stream::external::Fill;
+use crate::transport::stream::Fill;
 use std::sync::Arc;
 
 /// Bytes of packets that are held unread; beyond them they are dropped, and not acked.
