@@ -153,7 +153,7 @@ fn a_block_takes_well_under_the_four_seconds_of_a_fragment_a_tick() {
 #[test]
 fn a_block_keeps_to_a_fixed_budget() {
     let line = Conditions::perfect().latency(ms(20), ms(0));
-    for (conditions, most) in [(line.clone(), 1.1), (line.loss(0.1), 1.4)] {
+    for (conditions, most) in [(line, 1.1), (line.loss(0.1), 1.4)] {
         let mut pair = Pair::new(protocol(), conditions, 11);
         let budget = BudgetConfig { adaptive: false, ..BudgetConfig::new(60_000.0, 8_192.0) };
         pair.ends[0].set_budget(budget).unwrap();

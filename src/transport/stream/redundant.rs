@@ -185,7 +185,7 @@ impl Sending for Redundant {
         let copies = self.copies;
         // A spent message was reported, but may still be here, after an older one.
         let open = |outgoing: &&mut Outgoing| !outgoing.acked && !outgoing.spent(copies);
-        let Some(outgoing) = self.find(mark).filter(open) else { return None };
+        let outgoing = self.find(mark).filter(open)?;
         outgoing.acked = true;
         let (latency, notify) = (now - outgoing.submission.at, outgoing.submission.options.notify_tag());
         self.stats.count_delivered(latency);
@@ -195,7 +195,7 @@ impl Sending for Redundant {
 
     fn handle_lost(&mut self, mark: u64) -> Option<u32> {
         let copies = self.copies;
-        let Some(outgoing) = self.find(mark) else { return None };
+        let outgoing = self.find(mark)?;
         outgoing.in_flight = outgoing.in_flight.saturating_sub(1);
         if outgoing.acked || !outgoing.spent(copies) {
             return None;

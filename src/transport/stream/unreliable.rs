@@ -191,13 +191,13 @@ impl Sending for Unreliable {
     }
 
     fn handle_ack(&mut self, now: Instant, mark: u64) -> Option<u32> {
-        let Some(taken) = self.take_in_flight(mark) else { return None };
+        let taken = self.take_in_flight(mark)?;
         self.stats.count_delivered(now - taken.submitted);
         taken.notify
     }
 
     fn handle_lost(&mut self, mark: u64) -> Option<u32> {
-        let Some(taken) = self.take_in_flight(mark) else { return None };
+        let taken = self.take_in_flight(mark)?;
         self.stats.lost += 1;
         taken.notify
     }
