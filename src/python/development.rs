@@ -26,7 +26,7 @@ impl Development {
         network: Option<&VirtualNetwork>,
     ) -> PyResult<ConnectToken> {
         let mut names = vec![DEVELOPMENT_ADDRESS];
-        names.extend(protocol.spoken().map(|spoken| hash_address(spoken.hash)));
+        names.extend(protocol.upper_protocol().map(|upper_protocol| hash_address(upper_protocol.hash)));
         let params = TokenParams {
             protocol_id: protocol.id,
             private_key: &self.key,

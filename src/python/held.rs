@@ -6,15 +6,15 @@
 
 use crate::python::prelude::*;
 
-use crate::transport::{Read, Unread};
+use crate::transport::{ReadPackets, UnreadPackets};
 
 impl Endpoint {
     /// Reads the held packets of each peer; returns the first error that ends the program.
     pub(super) fn read_held(
         &self,
         py: Python<'_>,
-        unread: Vec<(PeerHandle, Unread)>,
-    ) -> (Vec<(PeerHandle, Read)>, PyResult<()>) {
+        unread: Vec<(PeerHandle, UnreadPackets)>,
+    ) -> (Vec<(PeerHandle, ReadPackets)>, PyResult<()>) {
         let protocol = self.protocol.get();
         let mut failed = Ok(());
         let mut extent = |number, bytes: &[u8], start| {
