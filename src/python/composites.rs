@@ -1,6 +1,6 @@
 //! Field types that consist of others, of an enumeration's members, or of message classes: see `tickwire._composed`.
 
-use super::compound::{Converted, Form};
+use super::compound::Converted;
 use super::fields::{About, FieldType, compiled};
 use super::shape::{FlagClass, Nested, Numbered, Shape};
 use crate::python::prelude::*;
@@ -94,7 +94,7 @@ pub(crate) fn nested_of(
 ) -> PyResult<FieldType> {
     let (mut nested, mut variants) = (Vec::new(), Vec::new());
     for (class, schema) in classes {
-        let fields = schema.get().core.fields().iter();
+        let fields = schema.get().fields.core.fields().iter();
         let fields = fields.map(|field| (field.name().into(), field.kind().clone())).collect();
         variants.push((class.name()?.to_string(), Kind::Nested { fields }));
         nested.push(Nested::new(&class, schema.get().fields.clone())?);

@@ -9,6 +9,7 @@
 use crate::python::prelude::*;
 use pyo3::types::{PyFrozenSet, PySet};
 
+use super::shape::Shape;
 use crate::wire::node::List;
 use crate::wire::order::ItemsError;
 use crate::wire::{Node, Schema};
@@ -16,33 +17,17 @@ use crate::wire::{Node, Schema};
 /// How many items of a set may share a hash.
 const MAX_OF_ONE_HASH: usize = 16;
 
-/// The Python form of a node's value.
-pub(super) trait Form {
-    /// Checks the object and writes it.
-    fn write<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal>;
-
-    /// The object for the value at `at` in a body that the core read. Without `CONVERT`, the game's own types
-    /// stay what is on the wire.
-    fn load<'py, const CONVERT: bool>(
-        &self,
-        py: Python<'py>,
-        node: &Node,
-        body: &[u8],
-        at: usize,
-    ) -> PyResult<Object<'py>>;
-}
-
 /// A type of the game's own, with its conversions to and from a type that a field takes.
 #[derive(Debug)]
-pub(crate) struct Converted<F> {
+pub(crate) struct Converted {
     class: Py<PyType>,
-    item: Arc<F>,
+    item: Arc<Shape>,
     to_wire: Py<PyAny>,
     from_wire: Py<PyAny>,
 }
 
-impl<F: Form> Converted<F> {
-    pub(super) fn new(class: Py<PyType>, item: Arc<F>, to_wire: Py<PyAny>, from_wire: Py<PyAny>) -> Self {
+impl Converted {
+    pub(super) fn new(class: Py<PyType>, item: Arc<Shape>, to_wire: Py<PyAny>, from_wire: Py<PyAny>) -> Self {
         Converted { class, item, to_wire, from_wire }
     }
 
@@ -61,7 +46,7 @@ impl<F: Form> Converted<F> {
     }
 
     /// The shape on the wire, and how an object is converted to it.
-    pub(super) fn to_wire<'py>(&self, object: &Object<'py>) -> Result<(&F, Object<'py>), Refusal> {
+    pub(super) fn to_wire<'py>(&self, object: &Object<'py>) -> Result<(&Shape, Object<'py>), Refusal> {
         let py = object.py();
         check_instance(object, &self.class)?;
         let converted =
@@ -82,8 +67,8 @@ impl<F: Form> Converted<F> {
 }
 
 /// Writes a tuple whose parts have fields of their own.
-pub(super) fn write_tuple<S: BitSink, F: Form>(
-    shapes: &[Arc<F>],
+pub(super) fn write_tuple<S: BitSink>(
+    shapes: &[Arc<Shape>],
     schema: &Schema,
     object: &Object<'_>,
     sink: &mut S,
@@ -96,9 +81,9 @@ pub(super) fn write_tuple<S: BitSink, F: Form>(
     Ok(())
 }
 
-pub(super) fn load_tuple<'py, const CONVERT: bool, F: Form>(
+pub(super) fn load_tuple<'py, const CONVERT: bool>(
     py: Python<'py>,
-    shapes: &[Arc<F>],
+    shapes: &[Arc<Shape>],
     schema: &Schema,
     body: &[u8],
     at: usize,
@@ -110,8 +95,8 @@ pub(super) fn load_tuple<'py, const CONVERT: bool, F: Form>(
 }
 
 /// Writes a set, in wire order.
-pub(super) fn write_set<S: BitSink, F: Form>(
-    shape: &Arc<F>,
+pub(super) fn write_set<S: BitSink>(
+    shape: &Arc<Shape>,
     list: &List,
     object: &Object<'_>,
     sink: &mut S,
@@ -133,9 +118,9 @@ pub(super) fn write_set<S: BitSink, F: Form>(
     list.write_items(&written, sink).map_err(|error| same(error, &parts))
 }
 
-pub(super) fn load_set<'py, const CONVERT: bool, F: Form>(
+pub(super) fn load_set<'py, const CONVERT: bool>(
     py: Python<'py>,
-    shape: &Arc<F>,
+    shape: &Arc<Shape>,
     frozen: bool,
     list: &List,
     body: &[u8],
@@ -154,8 +139,8 @@ pub(super) fn load_set<'py, const CONVERT: bool, F: Form>(
 }
 
 /// Writes a dict, in the wire order of its keys.
-pub(super) fn write_map<S: BitSink, F: Form>(
-    shapes: &(Arc<F>, Arc<F>),
+pub(super) fn write_map<S: BitSink>(
+    shapes: &(Arc<Shape>, Arc<Shape>),
     list: &List,
     object: &Object<'_>,
     sink: &mut S,
@@ -171,19 +156,16 @@ pub(super) fn write_map<S: BitSink, F: Form>(
         let wrote = shapes.0.write(key_field.node(), &key, &mut writer);
         wrote.map_err(|refusal| refusal.within(" (key)", &key))?;
         let wrote = shapes.1.write(value_field.node(), &value, &mut writer);
-        wrote.map_err(|refusal| {
-            let shown = key.repr().map_or_else(|_| "?".into(), |shown| shown.to_string());
-            refusal.within(&format!("[{shown}]"), &value)
-        })?;
+        wrote.map_err(|refusal| refusal.within(&format!("[{}]", repr_of(&key)), &value))?;
         written.push(writer.into_bytes());
         keys.push(key);
     }
     list.write_items(&written, sink).map_err(|error| same(error, &keys))
 }
 
-pub(super) fn load_map<'py, const CONVERT: bool, F: Form>(
+pub(super) fn load_map<'py, const CONVERT: bool>(
     py: Python<'py>,
-    shapes: &(Arc<F>, Arc<F>),
+    shapes: &(Arc<Shape>, Arc<Shape>),
     list: &List,
     body: &[u8],
     at: usize,
@@ -233,9 +215,9 @@ fn same(error: ItemsError, parts: &[Object<'_>]) -> Refusal {
 
 /// The items of a list.
 #[inline]
-pub(super) fn load_items<'py, const CONVERT: bool, F: Form>(
+pub(super) fn load_items<'py, const CONVERT: bool>(
     py: Python<'py>,
-    shape: &Arc<F>,
+    shape: &Arc<Shape>,
     list: &List,
     body: &[u8],
     at: usize,
@@ -256,8 +238,7 @@ pub(super) fn broken() -> PyErr {
 
 #[cold]
 pub(super) fn instance_of(class: &Py<PyType>, py: Python<'_>) -> Refusal {
-    let name = class.bind(py).name().map_or_else(|_| "message".into(), |name| name.to_string());
-    Refusal::of_type(format!("a {name}"))
+    Refusal::of_type(format!("a {}", name_of(class.bind(py))))
 }
 
 pub(super) fn check_instance(object: &Object<'_>, class: &Py<PyType>) -> Result<(), Refusal> {

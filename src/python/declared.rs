@@ -164,7 +164,7 @@ impl Declared {
         let mut ghosts = Vec::new();
         for (parameter, class, optional) in said.ghosts {
             let found = classes.iter().position(|(known, _)| known.is(&class)).ok_or_else(|| {
-                let class = class.name().map_or_else(|_| "its class".into(), |name| name.to_string());
+                let class = name_of(&class);
                 PyValueError::new_err(format!(
                     "{name}.{parameter}: {class} must be among the protocol's ghosts: add it to ghosts=[...]"
                 ))

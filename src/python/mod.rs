@@ -23,7 +23,6 @@ mod compound;
 mod conditions;
 mod congestion;
 mod declared;
-mod development;
 mod endpoint;
 mod errors;
 mod events;

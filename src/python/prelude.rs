@@ -25,7 +25,7 @@ pub(super) use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 pub(super) use tickwire_macros::{pyclass, pyfunction, pymethods, record};
 
 pub(super) use super::address::Address;
-pub(super) use super::arguments::{Sending, argument, class_name};
+pub(super) use super::arguments::{Sending, argument, class_name, name_of, repr_of};
 pub(super) use super::buffers::Raw;
 pub(super) use super::checks::bounded;
 pub(super) use super::client::Client;

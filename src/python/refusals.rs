@@ -18,7 +18,7 @@ impl Endpoint {
         if !error.is_instance_of::<PyException>(py) {
             return Err(error);
         }
-        let class = error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
+        let class = class_name(error.value(py).as_any());
         let is_refusal = error.is_instance_of::<StreamError>(py);
         let said = error.value(py).str().map_or_else(|_| String::new(), |said| said.to_string());
         if self.state.lock()?.refusals.count(is_refusal, std::time::Instant::now()) {

@@ -5,7 +5,7 @@
 
 use crate::python::prelude::*;
 
-use super::compound::{self, Converted, Form, broken, check_instance, instance_of, items};
+use super::compound::{self, Converted, broken, check_instance, instance_of, items};
 use super::slots::Slots;
 use super::value::{Takes, float, integer, to_python};
 use crate::wire::node::{Leaf, Union};
@@ -42,7 +42,7 @@ pub(crate) enum Shape {
     /// An object of one of several message classes.
     Union(Vec<Nested>),
     /// An object of a type of the game's own.
-    Converted(Converted<Shape>),
+    Converted(Converted),
     /// An object of a message class.
     Nested(Nested),
 }
@@ -285,9 +285,15 @@ impl Nested {
     }
 }
 
-impl Form for Shape {
+impl Shape {
+    /// Checks the object and writes it.
     #[inline]
-    fn write<S: BitSink>(&self, node: &Node, object: &Object<'_>, sink: &mut S) -> Result<(), Refusal> {
+    pub(super) fn write<S: BitSink>(
+        &self,
+        node: &Node,
+        object: &Object<'_>,
+        sink: &mut S,
+    ) -> Result<(), Refusal> {
         match (self, node) {
             (Shape::Plain(takes), Node::Leaf(leaf)) => Ok(leaf.write(takes.value(object)?, sink)?),
             (Shape::Optional(shape), Node::Optional(optional)) => {
@@ -300,8 +306,10 @@ impl Form for Shape {
         }
     }
 
+    /// The object for the value at `at` in a body that the core read. Without `CONVERT`, the game's own types
+    /// stay what is on the wire.
     #[inline]
-    fn load<'py, const CONVERT: bool>(
+    pub(super) fn load<'py, const CONVERT: bool>(
         &self,
         py: Python<'py>,
         node: &Node,
@@ -323,9 +331,7 @@ impl Form for Shape {
             _ => self.load_parts::<CONVERT>(py, node, body, at),
         }
     }
-}
 
-impl Shape {
     /// Whether it is one object of a builtin type.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self, Shape::Plain(_))
@@ -409,10 +415,10 @@ impl Shape {
         match (self, node) {
             (Shape::Converted(converted), node) => converted.load::<CONVERT>(py, node, body, at),
             (Shape::List(shape), Node::List(list)) => {
-                Ok(compound::load_items::<CONVERT, _>(py, shape, list, body, at)?.into_any())
+                Ok(compound::load_items::<CONVERT>(py, shape, list, body, at)?.into_any())
             }
             (Shape::Items(shape), Node::List(list)) => {
-                Ok(compound::load_items::<CONVERT, _>(py, shape, list, body, at)?.to_tuple().into_any())
+                Ok(compound::load_items::<CONVERT>(py, shape, list, body, at)?.to_tuple().into_any())
             }
             (Shape::Sparse(shape), Node::Sparse(sparse)) => {
                 let objects = PyDict::new(py);
@@ -424,13 +430,13 @@ impl Shape {
             }
             (Shape::Nested(nested), Node::Nested(_)) => nested.load::<CONVERT>(py, body, at),
             (Shape::Tuple(shapes), Node::Nested(schema)) => {
-                compound::load_tuple::<CONVERT, _>(py, shapes, schema, body, at)
+                compound::load_tuple::<CONVERT>(py, shapes, schema, body, at)
             }
             (Shape::Set { item, frozen }, Node::List(list)) => {
-                compound::load_set::<CONVERT, _>(py, item, *frozen, list, body, at)
+                compound::load_set::<CONVERT>(py, item, *frozen, list, body, at)
             }
             (Shape::Map(shapes), Node::List(list)) => {
-                compound::load_map::<CONVERT, _>(py, shapes, list, body, at)
+                compound::load_map::<CONVERT>(py, shapes, list, body, at)
             }
             (Shape::Union(classes), Node::Union(union)) => {
                 load_union::<CONVERT>(py, classes, union, body, at)
@@ -467,11 +473,8 @@ fn load_union<'py, const CONVERT: bool>(
 }
 
 fn names(classes: &[Nested], py: Python<'_>) -> String {
-    let name = |nested: &Nested| {
-        let name = nested.class().bind(py).name();
-        name.map_or_else(|_| "message".into(), |name| name.to_string())
-    };
-    classes.iter().map(name).collect::<Vec<_>>().join(", ")
+    let names: Vec<String> = classes.iter().map(|nested| name_of(nested.class().bind(py))).collect();
+    names.join(", ")
 }
 
 fn value<'a>(leaf: &Leaf, body: &'a [u8], at: usize) -> PyResult<Value<'a>> {

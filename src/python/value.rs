@@ -191,7 +191,7 @@ impl Refusal {
             Refusal::Bound(bound) => FieldError::new_err(args(bound.into())),
             Refusal::ToWire(error) => {
                 let py = object.py();
-                let kind = error.get_type(py).name().map_or_else(|_| "error".into(), |name| name.to_string());
+                let kind = class_name(error.value(py).as_any());
                 let said = error.value(py).str().map_or_else(|_| String::new(), |said| said.to_string());
                 let raised = FieldError::new_err(args(format!(
                     "an object that to_wire accepts, and it raised {kind}: {said}"

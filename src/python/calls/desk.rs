@@ -120,7 +120,7 @@ impl Desk {
             raised.keep(py, self.fail_ended(request.bind(py), None));
         }
         drop(calls);
-        raised.0.map_or(Ok(()), Err)
+        raised.result()
     }
 
     /// Drops a connection's waiting calls after the server has ended it.
@@ -194,21 +194,6 @@ impl Desk {
     pub(in crate::python) fn forget(&self, peer: PeerHandle, number: u16) {
         let request = lock(&self.core).forget_request(peer, number);
         drop(request);
-    }
-}
-
-/// Collects the first exception of a loop that must go on; later ones go to `sys.unraisablehook`.
-#[derive(Default)]
-pub(super) struct FirstError(pub(super) Option<PyErr>);
-
-impl FirstError {
-    pub(super) fn keep<T>(&mut self, py: Python<'_>, result: PyResult<T>) {
-        let Err(error) = result else { return };
-        if self.0.is_none() {
-            self.0 = Some(error);
-        } else {
-            error.write_unraisable(py, None);
-        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::*;
 
+use crate::python::events::members;
+
 /// `tickwire._requests.Request`.
 pub(super) fn request_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -16,13 +18,4 @@ pub(super) enum Outcome {
     Gone,
 }
 
-impl Outcome {
-    pub(super) fn to_python(self, py: Python<'_>) -> PyResult<Object<'_>> {
-        static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-        CLASS.import(py, "tickwire._requests", "Outcome")?.getattr(match self {
-            Outcome::Failed => "FAILED",
-            Outcome::Refused => "REFUSED",
-            Outcome::Gone => "GONE",
-        })
-    }
-}
+members!(Outcome => "tickwire._requests" "Outcome");

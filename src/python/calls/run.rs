@@ -129,7 +129,7 @@ impl Desk {
         outcome: Outcome,
     ) -> PyResult<()> {
         let class = self.protocol.get().calls.unanswered.as_ref();
-        self.reply(class, (arrived.call, arrived.peer, request), outcome.to_python(py)?)
+        self.reply(class, (arrived.call, arrived.peer, request), outcome.into_pyobject(py)?)
     }
 
     /// The channel of a call and its replies.
@@ -171,8 +171,7 @@ impl Desk {
         log_traceback(py, error, || {
             let who = client.and_then(|client| client.cast::<ClientHandle>().ok());
             let who = who.map_or_else(|| "the server".into(), |client| client.get().described());
-            let class =
-                error.get_type(py).name().map_or_else(|_| "an exception".into(), |name| name.to_string());
+            let class = class_name(error.value(py).as_any());
             format!("the call {} of {who} raised {class}: {}", declared.name, error.value(py))
         });
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 
-use super::desk::{FirstError, is_done};
+use super::desk::is_done;
 use crate::calls::{Awaited, CallOutcome};
 
 impl Desk {
@@ -29,14 +29,10 @@ impl Desk {
             raised.keep(py, request.call_method0(intern!(py, "_time_out")));
         }
         let ready = self.take_ready(py, now, &mut raised);
-        let mut core = lock(&self.core);
-        match raised.0 {
-            None => Ok(core.begin_tick(ready, taken.calls.drain(..))),
-            Some(error) => {
-                core.begin_tick(ready, core::iter::empty());
-                Err(error)
-            }
-        }
+        let raised = raised.result();
+        let count = if raised.is_ok() { taken.calls.len() } else { 0 };
+        let tick = lock(&self.core).begin_tick(ready, taken.calls.drain(..count));
+        raised.map(|()| tick)
     }
 
     /// The calls whose ghosts have arrived, in their order.

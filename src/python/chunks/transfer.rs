@@ -67,12 +67,9 @@ impl Transfer {
         }
     }
 
-    fn pause(&self) -> PyResult<bool> {
-        self.set_paused(true)
-    }
-
-    fn resume(&self) -> PyResult<bool> {
-        self.set_paused(false)
+    methods! {
+        pause() -> PyResult<bool> = self.set_paused(true);
+        resume() -> PyResult<bool> = self.set_paused(false);
     }
 
     fn cancel(&self) -> PyResult<bool> {

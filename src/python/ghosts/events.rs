@@ -46,7 +46,7 @@ impl GhostChanged {
     }
 
     properties! {
-        pub(super) old: PyResult<Bound<'py, PyDict>> =
+        old: PyResult<Bound<'py, PyDict>> =
             self.before.values(py, &self.rows, self.row, self.mask);
     }
 

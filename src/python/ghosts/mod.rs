@@ -5,7 +5,6 @@
 
 mod arrays;
 mod callbacks;
-mod calling;
 mod client_world;
 mod core;
 mod events;
@@ -35,19 +34,17 @@ use crate::replication::rows::NOBODY;
 use crate::replication::{Column, Interests, NO_GHOST};
 use crate::store::cells::Cells;
 use arrays::{numbers, rows_of};
-use callbacks::Callbacks;
+use callbacks::{Callback, Callbacks};
 pub(super) use core::{begin_tick, owned_ages, part};
 use memory::cells;
 use old::Before;
-use population::{counted, objects};
 use properties::{DEFAULT_RATE, wrong_class};
 use rows::{Checked, GhostRows, Links, Live, News, Values};
 use store::store;
 use world::Hooks;
 
 pub(crate) use arrays::GhostArrays;
-pub(super) use callbacks::check_columns;
-pub(super) use calling::call_all;
+pub(super) use callbacks::{call_all, check_columns};
 pub(crate) use client_world::ClientWorld;
 pub(crate) use events::{GhostChanged, GhostDespawned, GhostLinked, GhostOwned, GhostSpawned};
 pub(super) use links::references;

@@ -49,7 +49,7 @@ impl Population {
             }
         };
         Ok(match named {
-            Some(Named::Here { id }) if client.is_some() || rows.is_alive(id) => {
+            Some(Named::Here { id }) if client.is_some() || rows.cells.is_alive(id) => {
                 Found::Here(rows.object(py, id)?)
             }
             Some(Named::Gone) => Found::Gone,

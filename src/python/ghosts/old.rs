@@ -28,9 +28,9 @@ impl Before {
             let mask = mask & visible;
             self.starts.insert((rows.index, row), self.cells.len());
             for property in (0..64).filter(|property| mask >> property & 1 == 1) {
-                let memory = rows.column(property);
-                if rows.without_words() >> property & 1 == 1 {
-                    self.bodies.insert((rows.index, row, property), rows.body(row, property));
+                let memory = rows.cells.column(property);
+                if rows.cells.without_words() >> property & 1 == 1 {
+                    self.bodies.insert((rows.index, row, property), rows.cells.body(row, property));
                     continue;
                 }
                 let start = self.cells.len();
@@ -51,7 +51,7 @@ impl Before {
         let (values, properties) = (PyDict::new(py), rows.properties.get());
         let Some(mut at) = self.starts.get(&(rows.index, row)).copied() else { return Ok(values) };
         for property in (0..64).filter(|property| mask >> property & 1 == 1) {
-            let size = rows.column(property).size();
+            let size = rows.cells.column(property).size();
             let core = properties.core(property);
             let value = if properties.is_reference(property) {
                 let number =

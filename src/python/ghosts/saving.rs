@@ -36,7 +36,7 @@ impl World {
     }
 
     pub(in crate::python) fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let cells: Vec<_> = self.population.classes.iter().map(|rows| rows.copy_cells()).collect();
+        let cells: Vec<_> = self.population.classes.iter().map(|rows| rows.cells.copy_cells()).collect();
         let column = |cells| Column { cells, scan: false };
         let columns = cells.iter().map(|class| class.iter().map(|cells| column(cells)).collect());
         let columns: Vec<Vec<Column<'_>>> = columns.collect();
@@ -49,7 +49,7 @@ impl World {
         let (py, rows) = (class_.py(), self.population.rows_of(class_)?);
         let all = PyDict::new(py);
         let waiting = self.publish(|publisher| {
-            let each = rows.alive_rows().into_iter();
+            let each = rows.cells.alive_rows().into_iter();
             each.filter_map(|row| Some((row, publisher.waits_for(rows.index, row)?))).collect::<Vec<_>>()
         });
         for (row, client) in waiting? {

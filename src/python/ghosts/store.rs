@@ -71,7 +71,7 @@ fn number(value: &Value<'_>) -> Result<f64, Refusal> {
 }
 
 fn store_converted(
-    converted: &Converted<Shape>,
+    converted: &Converted,
     node: &Node,
     object: &Object<'_>,
     cell: &mut [u8],

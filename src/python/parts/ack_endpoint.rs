@@ -141,8 +141,8 @@ impl AckEndpoint {
         Ok(accepted.then_some(payload))
     }
 
-    fn acked(&self) -> Vec<u16> {
-        lock(&self.state).acked.drain(..).collect()
+    methods! {
+        acked() -> Vec<u16> = lock(&self.state).acked.drain(..).collect();
     }
 
     fn lost(&self, #[instant] now: Instant) -> Vec<u16> {

@@ -18,7 +18,7 @@ use crate::rollback::{GameInput, MAX_PLAYERS};
 use arguments::{mask_of, members, moment};
 pub(super) use events::{Desync, PlayerOut, SpectatorLost};
 pub(super) use frames::Advance;
-use frames::{Frames, NextRequest, Requests};
+use frames::{Frames, NextRequest, Requests, filled};
 use inputs::{CopiedInput, InputKind, copied};
 pub(super) use session::Rollback;
 use states::States;

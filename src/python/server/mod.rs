@@ -213,8 +213,9 @@ impl Server {
         Ok(true)
     }
 
-    fn stats(&self, client: &ClientHandle) -> PyResult<ConnectionStats> {
-        self.endpoint.stats(self.core_handle(client)?, client.end.get())
+    methods! {
+        stats(client: &ClientHandle) -> PyResult<ConnectionStats> =
+            self.endpoint.stats(self.core_handle(client)?, client.end.get());
     }
 
     #[getter]
