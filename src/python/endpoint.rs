@@ -17,7 +17,7 @@ use super::rendezvous;
 use crate::driver::udp::UdpSocket;
 use crate::driver::{Carrier, Poller};
 use crate::endpoint::PeerStats;
-use crate::replication::{Copies, Interests};
+use crate::replication::Copies;
 use crate::session::Ghosts;
 
 /// Replaces the count once it has sent, or a thread does.
@@ -72,8 +72,7 @@ impl Endpoint {
             true => (ghosts::part(classes, core, kind.is_server, seed), protocol.get().time.as_ref()),
             false => (Ghosts::None, None),
         };
-        let mut state = State::new(host, driver, roles, hooks);
-        state.interests = classes.filter(|_| kind.is_server).map(|classes| Interests::new(classes));
+        let state = State::new(host, driver, roles, hooks);
         let state = Shared::new(py, kind.name, state, poller, process)?;
         let server = kind.is_server.then(|| Arc::downgrade(&state));
         let population = Population::new(

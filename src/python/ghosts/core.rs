@@ -3,8 +3,8 @@
 
 use super::*;
 
-use crate::replication::{Classes, Mirror, Publisher, PublisherConfig, Wrong};
-use crate::session::Ghosts;
+use crate::replication::{Classes, Mirror, Publisher, PublisherConfig};
+use crate::session::{Ghosts, ServedWorld};
 use crate::session::protocol::ghost_channel;
 use crate::transport;
 
@@ -18,10 +18,14 @@ pub(in crate::python) fn part(
 ) -> Ghosts {
     let (Some(classes), Some(channel)) = (classes, ghost_channel(protocol)) else { return Ghosts::None };
     if is_server {
-        Ghosts::Publisher(Box::new(Publisher::new(classes.clone(), PublisherConfig { channel, seed })))
+        Ghosts::World(Box::new(ServedWorld::new(classes.clone(), PublisherConfig { channel, seed })))
     } else {
         Ghosts::Mirror(Box::new(Mirror::new(classes.clone())))
     }
+}
+
+pub(super) fn world(state: &mut State) -> Option<&mut ServedWorld> {
+    state.carrier.session.ghosts().world()
 }
 
 pub(super) fn publisher(state: &mut State) -> Option<&mut Publisher> {
@@ -32,26 +36,11 @@ pub(super) fn mirror(state: &mut State) -> Option<&mut Mirror> {
     state.carrier.session.mirror()
 }
 
-pub(super) fn spawn(state: &mut State, class: usize, owner: Option<PeerHandle>) -> Option<u32> {
-    let row = publisher(state)?.spawn(class, owner).ok()?;
-    if let Some(interests) = &mut state.interests {
-        interests.forget(class, row);
-    }
-    Some(row)
-}
-
 /// Sets a property without words to a checked value.
 pub(super) fn set_value(state: &mut State, class: usize, row: u32, property: usize, body: &[u8]) {
     if let Some(publisher) = publisher(state) {
         let _ = publisher.set_cell(class, row, property, body);
     }
-}
-
-/// The class and row of each ghost whose owner left since the last call, if it has no new owner.
-pub(super) fn take_orphans(state: &mut State) -> Vec<(usize, u32)> {
-    let Some(publisher) = publisher(state) else { return Vec::new() };
-    let orphans: Vec<_> = publisher.take_orphans().collect();
-    orphans.into_iter().filter(|(class, row)| publisher.owner(*class, *row).is_none()).collect()
 }
 
 /// Of the newest tick that arrived, the low bits. Then two ages in ticks, counted back from it: of the state
@@ -66,20 +55,4 @@ pub(in crate::python) fn owned_ages(
     let Some(mirror) = mirror(state) else { return Ok(None) };
     let ages = mirror.owned_ages(live.rows.index, live.row);
     Ok(ages.map(|(age, newest)| (mirror.tick() as u16, age, newest)))
-}
-
-/// Begins the world's next tick with these columns.
-pub(in crate::python) fn begin_tick(
-    state: &mut State,
-    columns: &[Vec<Column<'_>>],
-    wrong: &mut Vec<(usize, Wrong)>,
-) {
-    if let Some(publisher) = publisher(state) {
-        publisher.begin_tick(columns, wrong);
-        // An endpoint with interests has a publisher.
-        let Ghosts::Publisher(publisher) = state.carrier.session.ghosts() else { return };
-        if let Some(interests) = &mut state.interests {
-            interests.update(publisher);
-        }
-    }
 }

@@ -88,8 +88,8 @@ impl World {
             let client = client.get().core;
             self.with(|state| {
                 let is_connected = state.host().is_connected(client);
-                if let Some(interests) = state.interests.as_mut().filter(|_| is_connected) {
-                    set(interests, client, rows.index, mask);
+                if let Some(world) = core::world(state).filter(|_| is_connected) {
+                    set(&mut world.interests, client, rows.index, mask);
                 }
             })?;
         }

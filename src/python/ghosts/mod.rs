@@ -35,7 +35,7 @@ use crate::replication::{Column, Interests, NO_GHOST};
 use crate::store::cells::Cells;
 use arrays::{numbers, rows_of};
 use callbacks::{Callback, Callbacks};
-pub(super) use core::{begin_tick, owned_ages, part};
+pub(super) use core::{owned_ages, part};
 use memory::cells;
 use old::Before;
 use properties::{DEFAULT_RATE, wrong_class};

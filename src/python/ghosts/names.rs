@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::replication::{GhostName, Named};
-use crate::session::Ghosts;
 
 /// What a number refers to.
 pub(in crate::python) enum Found<'py> {
@@ -22,9 +21,7 @@ pub(in crate::python) fn number_for(
     let Some(client) = client else {
         return core::mirror(state).map(|mirror| mirror.name(live.row).number());
     };
-    let Ghosts::Publisher(publisher) = state.carrier.session.ghosts() else { return None };
-    let name = state.interests.as_mut()?.name(publisher, client, live.rows.index, live.row);
-    name.map(GhostName::number)
+    core::world(state)?.name(client, live.rows.index, live.row).map(GhostName::number)
 }
 
 impl Population {

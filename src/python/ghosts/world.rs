@@ -319,7 +319,7 @@ impl World {
     ) -> PyResult<u32> {
         let mut former = None;
         let row = self.with(|state| {
-            let row = core::spawn(state, rows.index, owner.map(|owner| owner.get().core))?;
+            let row = core::world(state)?.spawn(rows.index, owner.map(|owner| owner.get().core))?;
             let set = |property, body: &[u8]| core::set_value(state, rows.index, row, property, body);
             rows.begin(row, values, set);
             self.note_owner(state, rows, row, owner);
@@ -389,7 +389,8 @@ impl World {
         }
         // A closed server's ghosts have no owners.
         let _ = self.with(|state| {
-            for (class, row) in core::take_orphans(state) {
+            let orphans = core::world(state).map(|world| world.take_orphans());
+            for (class, row) in orphans.into_iter().flatten() {
                 self.population.classes[class].cells.set_owner(row, NOBODY);
             }
         });
