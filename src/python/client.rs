@@ -5,15 +5,14 @@ use crate::python::prelude::*;
 use pyo3::exceptions::PyResourceWarning;
 
 use super::capture::{Capture, Secrets};
-use super::congestion::Congestion;
 use super::events::state_to_python;
 use super::ghosts::{ClientWorld, made_classes};
 use super::kind::CLIENT;
 use super::log::log_end;
-use super::randomness::skip_seed;
 use super::reconnect::{Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
-use super::setup::open_driver;
+use super::settings::Congestion;
+use super::setup::{open_driver, skip_seed};
 use super::token::ConnectToken;
 use crate::driver::bind::{check_families, dialling_port};
 use crate::driver::{Carrier, ClaimedToken, claim_token, unix_now};

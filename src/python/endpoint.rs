@@ -9,11 +9,11 @@ use std::sync::atomic::AtomicU32;
 use crate::python::prelude::*;
 
 use super::calls::Desk;
-use super::forks::Process;
+use super::exit::Process;
 use super::ghosts::{self, Population};
 use super::kind::EndpointKind;
-use super::randomness::{network_id_key, visit_seed};
 use super::rendezvous;
+use super::setup::{network_id_key, visit_seed};
 use crate::driver::udp::UdpSocket;
 use crate::driver::{Carrier, Poller};
 use crate::endpoint::PeerStats;

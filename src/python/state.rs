@@ -136,9 +136,7 @@ impl State {
         let counted = self.counted();
         self.drops.look(now, counted)
     }
-}
 
-impl State {
     /// The work between ticks, for a bounded time; returns what comes next.
     pub(super) fn step(&mut self) -> Next {
         self.act(Carrier::step)

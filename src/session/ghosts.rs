@@ -11,7 +11,8 @@ use super::protocol::GHOSTS;
 use super::timing::packet_time;
 use crate::endpoint::{self, Dial, Event, Host, PeerHandle};
 use crate::replication::{
-    Classes, Column, GhostName, Interests, Mirror, Publisher, PublisherConfig, Relevancy, RelevancyError, Violation, Wrong,
+    Classes, Column, GhostName, Interests, Mirror, Publisher, PublisherConfig, Relevancy, RelevancyError,
+    Violation, Wrong,
 };
 use crate::time::Instant;
 use crate::transport::{Notification, OpaqueBody, Received};

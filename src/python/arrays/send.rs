@@ -3,9 +3,8 @@
 use crate::python::prelude::*;
 
 use super::{declared, taken, with_rows};
-use crate::endpoint;
 use crate::python::buffers::column;
-use crate::wire;
+use crate::{endpoint, wire};
 
 /// A number for all rows, or one for each.
 #[derive(Debug)]

@@ -38,7 +38,7 @@ impl Desk {
             let client = self.is_server.then_some(peer);
             match self.population.named_by(py, &shared, client, parameter.class, number)? {
                 Found::Here(ghost) => {
-                    let must_own = self.is_server && declared.owned && place == 0;
+                    let must_own = self.is_server && declared.spec.owned && place == 0;
                     if must_own && self.population.live(&ghost)?.owner() != peer.number() {
                         return Ok(Ghosts::Missing(Outcome::Refused));
                     }

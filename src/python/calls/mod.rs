@@ -6,13 +6,11 @@
 
 mod desk;
 mod ghosts;
-mod objects;
 mod run;
-mod tick;
 
 use crate::python::prelude::*;
+use desk::Outcome;
 pub(super) use desk::{Arrived, Desk, Taken};
 use ghosts::Ghosts;
-use objects::{Outcome, request_class};
 
 use super::declared::{Declared, Role};

@@ -33,7 +33,7 @@ impl ClientWorld {
     fn id_of(&self, ghost: &Bound<'_, Ghost>) -> PyResult<u32> {
         let live = self.population.live(ghost)?;
         let shared = self.state.upgrade().ok_or_else(|| closed_error("client"))?;
-        let number = names::number_for(&mut *shared.lock()?, None, &live);
+        let number = number_for(&mut *shared.lock()?, None, &live);
         number.ok_or_else(|| closed_error("client"))
     }
 

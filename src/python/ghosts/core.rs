@@ -3,9 +3,9 @@
 
 use super::*;
 
-use crate::replication::{Classes, Mirror, Publisher, PublisherConfig};
-use crate::session::{Ghosts, ServedWorld};
+use crate::replication::{Classes, GhostName, Mirror, Named, Publisher, PublisherConfig};
 use crate::session::protocol::ghost_channel;
+use crate::session::{Ghosts, ServedWorld};
 use crate::transport;
 
 /// The ghosts' half of an endpoint with this core's protocol: a server's publisher, whose visits have numbers by `seed`, or a
@@ -55,4 +55,56 @@ pub(in crate::python) fn owned_ages(
     let Some(mirror) = mirror(state) else { return Ok(None) };
     let ages = mirror.owned_ages(live.rows.index, live.row);
     Ok(ages.map(|(age, newest)| (mirror.tick() as u16, age, newest)))
+}
+
+/// What a number refers to.
+pub(in crate::python) enum Found<'py> {
+    Here(Bound<'py, Ghost>),
+    Gone,
+    /// It may still arrive.
+    Awaited,
+}
+
+/// Returns the number that a client, or the server if there is none, knows a ghost by. None if the client isn't to have
+/// it.
+pub(in crate::python) fn number_for(
+    state: &mut State,
+    client: Option<PeerHandle>,
+    live: &Live,
+) -> Option<u32> {
+    let Some(client) = client else {
+        return mirror(state).map(|mirror| mirror.name(live.row).number());
+    };
+    world(state)?.name(client, live.rows.index, live.row).map(GhostName::number)
+}
+
+impl Population {
+    /// Finds what a client, or the server if there is none, calls by a number.
+    pub(in crate::python) fn named_by<'py>(
+        &self,
+        py: Python<'py>,
+        shared: &Shared<State>,
+        client: Option<PeerHandle>,
+        class: usize,
+        number: u32,
+    ) -> PyResult<Found<'py>> {
+        let (rows, name) = (&self.classes[class], GhostName::from_number(number));
+        let named = {
+            let mut state = shared.lock()?;
+            match client {
+                Some(client) => {
+                    let row = publisher(&mut state).and_then(|it| it.named(client, class, name));
+                    row.map_or(Some(Named::Gone), |id| Some(Named::Here { id }))
+                }
+                None => mirror(&mut state).map(|mirror| mirror.named(class, name)),
+            }
+        };
+        Ok(match named {
+            Some(Named::Here { id }) if client.is_some() || rows.cells.is_alive(id) => {
+                Found::Here(rows.object(py, id)?)
+            }
+            Some(Named::Gone) => Found::Gone,
+            _ => Found::Awaited,
+        })
+    }
 }

@@ -127,7 +127,8 @@ impl World {
         wanted: &str,
         is_it: impl FnOnce(Relevancy) -> bool,
     ) -> PyResult<()> {
-        let is_it = |state: &mut State| core::world(state).is_some_and(|it| is_it(it.interests.rule(rows.index)));
+        let is_it =
+            |state: &mut State| core::world(state).is_some_and(|it| is_it(it.interests.rule(rows.index)));
         if self.with(is_it)? {
             return Ok(());
         }
