@@ -3,19 +3,8 @@
 
 use super::*;
 
-use crate::replication::{GhostEvent, GhostEventKind};
-
-/// A value of a property without words: class, row, property, body.
-type Body = (usize, u32, usize, Vec<u8>);
-
-/// What a mirror had to tell.
-struct MirrorNews {
-    events: Vec<GhostEvent>,
-    bodies: Vec<Body>,
-    /// The class and row of each new ghost, whether it is owned, and its group.
-    spawned: Vec<(usize, u32, bool, usize)>,
-    before: Arc<Before>,
-}
+use crate::replication::rows::RowCells;
+use crate::replication::{Before, GhostEvent, GhostEventKind, RowBody, RowNews};
 
 /// The tick in which each ghost ended, by class and row, and its last values of properties without words.
 type Ended = HashMap<(usize, u32), (u32, Option<Values>)>;
@@ -35,9 +24,14 @@ impl Population {
             return Ok(called);
         }
         let mut last = self.last_of_ended(py, state)?;
-        let Some(MirrorNews { events, bodies, spawned, before }) = self.take(state, as_columns)? else {
-            return Ok(called);
+        let kept = |class: usize| match as_columns.contains(&class) {
+            true => 0,
+            false => self.classes[class].properties.get().visible(),
         };
+        let rows: Vec<&RowCells> = self.rows().collect();
+        let taken = core::mirror(&mut *state.lock()?).map(|mirror| RowNews::take(mirror, &rows, kept));
+        let Some(RowNews { events, bodies, spawned, before }) = taken else { return Ok(called) };
+        let before = Arc::new(before);
         for rows in &self.classes {
             *lock(&rows.news) = News::default();
         }
@@ -61,7 +55,7 @@ impl Population {
             rows.apply(event, || spawns.next().map_or((false, 0), |(.., owner, group)| (*owner, *group)));
             self.links.note(rows, event, !is_column);
             let has_values = matches!(event.kind, GhostEventKind::Spawned | GhostEventKind::Changed { .. });
-            let is_its = |next: &Body| has_values && (next.0, next.1) == (class, row);
+            let is_its = |next: &RowBody| has_values && (next.0, next.1) == (class, row);
             while let Some((.., property, body)) = bodies.next_if(is_its) {
                 rows.cells.keep_body(row, property, body);
             }
@@ -96,38 +90,6 @@ impl Population {
             ((class, row), (tick, values))
         };
         Ok(ended.into_iter().map(with_last).collect())
-    }
-
-    /// Takes the mirror's events and values. None if there is no mirror.
-    fn take(&self, state: &Arc<Shared<State>>, as_columns: &[usize]) -> PyResult<Option<MirrorNews>> {
-        let mut state = state.lock()?;
-        let Some(mirror) = core::mirror(&mut state) else { return Ok(None) };
-        let mut before = Before::default();
-        let told = self.classes.iter().filter(|rows| !as_columns.contains(&rows.index));
-        told.for_each(|rows| before.copy(rows, mirror));
-        let (mut events, mut bodies, mut spawned) = (Vec::new(), Vec::new(), Vec::new());
-        self.receive(|columns| mirror.take(columns, &mut events));
-        let received: Vec<_> = self.classes.iter().map(|rows| rows.cells.received()).collect();
-        for event in &events {
-            let (class, row) = place_of(event);
-            let rows = &self.classes[class];
-            let written = match event.kind {
-                GhostEventKind::Spawned => {
-                    spawned.push((class, row, mirror.owns(class, row), mirror.group(class, row)));
-                    u64::MAX
-                }
-                GhostEventKind::Changed { mask } => mask,
-                GhostEventKind::Owned { .. } | GhostEventKind::Despawned => 0,
-            };
-            rows.cells.publish(&received[class], row as usize..row as usize + 1, written);
-            let changed = written & rows.cells.without_words();
-            for property in (0..64).filter(|property| changed >> property & 1 == 1) {
-                if let Some(body) = mirror.value(class, row, property) {
-                    bodies.push((class, row, property, body.to_vec()));
-                }
-            }
-        }
-        Ok(Some(MirrorNews { events, bodies, spawned, before: Arc::new(before) }))
     }
 }
 

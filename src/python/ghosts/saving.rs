@@ -15,17 +15,9 @@ impl World {
             refuse!(GhostError, "the world must be new: call load() before the first tick and spawn");
         }
         let saved = SavedWorld::read(bytes.as_bytes(), &classes, self.slots).map_err(bad)?;
-        // References know ghosts by numbers.
-        let mut numbers = HashSet::new();
-        for (saved, rows) in saved.classes.iter().zip(&self.population.classes) {
-            let Some(column) = rows.properties.get().number_column() else { continue };
-            for cell in saved.cells[column].as_chunks().0 {
-                let number = u32::from_le_bytes(*cell);
-                if number == NO_GHOST || !numbers.insert(number) {
-                    let sentence = format!("the saved world has two ghosts with the network id {number}");
-                    return Err(BadWorldError::new_err(sentence));
-                }
-            }
+        let columns = self.population.classes.iter().map(|rows| rows.properties.get().number_column());
+        if let Some(number) = saved.repeated_number(columns) {
+            refuse!(BadWorldError, "the saved world has two ghosts with the network id {number}");
         }
         *self.population.links.known().identity() = saved.identity;
         self.publish(|publisher| publisher.load(&saved))?;

@@ -124,12 +124,7 @@ impl GhostRows {
 
     /// Gives a row the class's default values of properties without words.
     pub(super) fn keep_default_bodies(&self, row: u32) {
-        let properties = self.properties.get();
-        for (property, value) in properties.defaults().iter().enumerate() {
-            if !properties.core(property).has_words() {
-                self.cells.keep_body(row, property, value.clone());
-            }
-        }
+        self.cells.write_values(row, self.properties.get().defaults(), self.cells.without_words());
     }
 
     /// Gives a row the values without words of an object that isn't live.

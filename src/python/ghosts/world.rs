@@ -320,8 +320,10 @@ impl World {
         let mut former = None;
         let row = self.with(|state| {
             let row = core::world(state)?.spawn(rows.index, owner.map(|owner| owner.get().core))?;
-            let set = |property, body: &[u8]| core::set_value(state, rows.index, row, property, body);
-            rows.begin(row, values, set);
+            rows.begin(row, values);
+            for (property, body) in rows.cells.bodies_of(row) {
+                core::set_value(state, rows.index, row, property, &body);
+            }
             self.note_owner(state, rows, row, owner);
             if let Some(object) = object {
                 former = Some(object.get().enter(Live { rows: rows.clone(), row }));
