@@ -3,8 +3,8 @@
 use crate::python::prelude::*;
 
 use super::checks::placed;
-use super::compound::Converted;
-use super::shape::{FlagClass, Nested, Numbered, Shape};
+use super::leaves::{FlagClass, Numbered};
+use super::shape::{Converted, Nested, Shape};
 use super::value::Takes;
 use crate::wire::{self, Kind, MAX_LENGTH, SchemaError};
 

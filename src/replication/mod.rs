@@ -42,7 +42,7 @@ pub use mirror::{
 pub use name::GhostName;
 pub use packet::Violation;
 pub use publisher::{ClassCosts, Costs, Publisher, PublisherConfig};
-pub use references::{Links, NO_GHOST, Reference, References};
+pub use references::{Links, NO_GHOST, Reference, References, repeated_number};
 pub use relevancy::{Changes, ClassRelevancy, GridConfig, Interest, Relevancy, RelevancyError, View};
 pub use row_news::{Before, RowBody, RowNews};
 pub use rules::{Rule, RuleError, Velocity};

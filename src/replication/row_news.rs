@@ -1,7 +1,7 @@
 //! What arrived for a client's ghosts, taken over by the rows of all classes.
 //!
-//! Promises: the values that the changes replace are copied first, for those who ask. A game that never asks pays for the
-//! copy of the cells that changed.
+//! Promises: the values that the changes replace are copied first. A game that never asks for them pays for the copy of
+//! the cells that changed.
 
 use std::collections::HashMap;
 use std::sync::Arc;

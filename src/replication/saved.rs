@@ -13,13 +13,12 @@
 //! game could have set; memory is bounded by the classes' capacities. Refuses everything else, and worlds of other classes.
 
 use core::fmt;
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use sha2::{Digest, Sha256};
 
 use super::class::{Classes, GhostClass, MAX_CAPACITY};
 use super::packet::Continued;
-use super::references::NO_GHOST;
 use crate::wire::{BitReader, BitSink, BitWriter, ReadError};
 
 const MARK: [u8; 4] = *b"TWW1";
@@ -130,15 +129,6 @@ pub struct SavedWorld {
 }
 
 impl SavedWorld {
-    /// A network id that two ghosts have, or that is none: references know ghosts by these. `columns` are the properties that hold
-    /// them, by class.
-    pub fn repeated_number(&self, columns: impl Iterator<Item = Option<usize>>) -> Option<u32> {
-        let mut numbers = HashSet::from([NO_GHOST]);
-        let held = self.classes.iter().zip(columns).filter_map(|(class, column)| class.cells.get(column?));
-        let all = held.flat_map(|cells| cells.as_chunks().0).map(|cell| u32::from_le_bytes(*cell));
-        all.into_iter().find(|number| !numbers.insert(*number))
-    }
-
     /// The bytes that a world of these classes begins with.
     pub fn begin(classes: &Classes) -> Vec<u8> {
         [&MARK[..], &classes.hash().to_le_bytes()].concat()

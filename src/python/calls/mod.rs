@@ -5,12 +5,10 @@
 //! exception ends that call and nothing else.
 
 mod desk;
-mod ghosts;
 mod run;
 
 use crate::python::prelude::*;
-use desk::Outcome;
 pub(super) use desk::{Arrived, Desk, Taken};
-use ghosts::Ghosts;
+use desk::{Ghosts, Outcome};
 
 use super::declared::{Declared, Role};

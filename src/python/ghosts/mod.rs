@@ -15,6 +15,7 @@ mod links;
 mod news;
 mod population;
 mod properties;
+mod property;
 mod relevancy;
 mod rows;
 mod saving;

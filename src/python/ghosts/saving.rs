@@ -1,7 +1,7 @@
 //! A server's world as bytes, and worlds that continue them: see [`crate::replication::SavedWorld`].
 
 use super::*;
-use crate::replication::{BadWorld, SavedWorld};
+use crate::replication::{BadWorld, SavedWorld, repeated_number};
 
 #[pymethods]
 impl World {
@@ -16,7 +16,7 @@ impl World {
         }
         let saved = SavedWorld::read(bytes.as_bytes(), &classes, self.slots).map_err(bad)?;
         let columns = self.population.classes.iter().map(|rows| rows.properties.get().number_column());
-        if let Some(number) = saved.repeated_number(columns) {
+        if let Some(number) = repeated_number(&saved, columns) {
             refuse!(BadWorldError, "the saved world has two ghosts with the network id {number}");
         }
         *self.population.links.known().identity() = saved.identity;

@@ -5,8 +5,8 @@
 //! conversions.
 
 use super::*;
-use crate::python::compound::{Converted, broken, check_instance, parts};
-use crate::python::shape::{Nested, Shape};
+use crate::python::leaves::{broken, check_instance, parts};
+use crate::python::shape::{Converted, Nested, Shape};
 use crate::wire::node::Leaf;
 use crate::wire::transform::NUMBERS;
 use crate::wire::{Column, Measure, Node, Schema, Value};

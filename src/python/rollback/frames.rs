@@ -91,27 +91,3 @@ pub(super) fn filled(fill: impl FnOnce(&mut BitWriter) -> bool) -> Option<Vec<u8
     let mut writer = BitWriter::new();
     fill(&mut writer).then(|| writer.into_bytes())
 }
-
-/// Makes the methods by which a game of one's own connections exchanges packets.
-macro_rules! exchanges {
-    ($($Class:ident),*) => {
-        $(#[pymethods]
-        impl $Class {
-            fn read(
-                &self,
-                #[within(0, MAX_PLAYERS as u8 - 1)] player: u8,
-                payload: &[u8],
-                #[instant] now: Option<Instant>,
-            ) -> Option<String> {
-                let read = self.game.lock().read(moment(now), player, payload);
-                read.err().map(|fault| fault.to_string())
-            }
-
-            fn note_left(&self, #[within(0, MAX_PLAYERS as u8 - 1)] player: u8, #[instant] now: Option<Instant>) {
-                self.game.lock().note_left(moment(now), player);
-            }
-        })*
-    };
-}
-
-exchanges!(Rollback, Spectator);

@@ -64,3 +64,5 @@ impl Spectator {
         __repr__: String = format!("<Spectator at frame {}>", self.frame());
     }
 }
+
+exchanges!(Spectator);
