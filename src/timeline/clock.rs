@@ -30,6 +30,8 @@ const SMOOTHING: f64 = 0.25;
 const RESTART: f64 = 0.25;
 /// Seconds by which both bounds must have shifted to count as a jump of the server's time.
 const MIN_SHIFT: f64 = 0.015;
+/// By how many ticks a sample may be off.
+const SAMPLE_ERROR: f64 = 1.0 / 8.0;
 /// How many estimates the drift is computed from, and their distance in seconds.
 const HISTORY: usize = 32;
 const HISTORY_STEP: f64 = 0.5;
@@ -134,6 +136,7 @@ impl ServerClock {
     pub fn handle_down(&mut self, now: Instant, tick: f64) {
         let local = now.as_secs_f64();
         let offset = tick / self.rate - local;
+        self.forget_standing(local, offset);
         let bin = self.bin(local);
         if bin.down.is_none_or(|(best, _)| best < offset) {
             bin.down = Some((offset, local));
@@ -311,6 +314,14 @@ impl ServerClock {
             }
         }
         self.note_drift(local);
+    }
+
+    /// Forgets upper bounds that the server's time has passed. It stood still when these packets came, and has caught up since.
+    fn forget_standing(&mut self, local: f64, offset: f64) {
+        let (drift, passed) = (self.drift, offset - MIN_SHIFT - SAMPLE_ERROR / self.rate);
+        for bin in &mut self.bins {
+            bin.up = bin.up.filter(|(up, when)| up + drift * (local - when) > passed);
+        }
     }
 
     /// Whether the server is at the same distance as before, judged by round trips within each bin: a queue would

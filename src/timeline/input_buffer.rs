@@ -1,12 +1,11 @@
 //! One client's inputs on the server, by tick.
 //!
 //! Promises: each input is taken once, and memory is bounded by a ring. Refuses, each under a counter's name, inputs
-//! for past ticks, for ticks too far ahead, and for ticks that have one already. The presses of a late or skipped
-//! input go to the next tick's.
+//! for past ticks, for ticks too far ahead, and for ticks that have one already. A late input is repeated from the next tick on if
+//! it is the newest one. The presses of late and skipped inputs run in the next ticks, one of each kind in a tick.
 
 use std::sync::Arc;
 
-use super::presses::Presses;
 use crate::store::counters::counters;
 
 /// How many ticks an input may be ahead of the current one, and for how many past ticks the outcome is kept.
@@ -26,7 +25,7 @@ pub enum InputState {
 /// What a tick without an input gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MissingPolicy {
-    /// The newest input before it, for at most this many ticks in a row.
+    /// The newest input before it, which may be a late one, for at most this many ticks in a row.
     Repeat {
         /// The ticks in a row.
         limit: u32,
@@ -91,19 +90,54 @@ pub struct InputBuffer {
     policy: MissingPolicy,
     /// The tick that ran last.
     last: u32,
-    /// The newest input taken, and for how many ticks in a row there was none.
+    /// The newest input that was taken or late, its tick, and how many ticks in a row had no input since.
     newest: Vec<u8>,
+    newest_tick: u32,
     newest_view: Option<u64>,
     in_a_row: u32,
-    /// Some tick had an input.
+    /// Some input has come.
     has_begun: bool,
-    /// Of late and skipped inputs.
-    presses: Presses,
+    presses: LatePresses,
     counters: InputCounters,
+}
+
+/// Presses of late and skipped inputs, which wait for the next ticks.
+#[derive(Debug)]
+struct LatePresses {
+    /// The offsets of presses in an input's row.
+    places: Arc<[usize]>,
+    /// How often each is to run.
+    waiting: Box<[u8]>,
+}
+
+impl LatePresses {
+    fn keep(&mut self, input: &[u8]) {
+        for (waiting, place) in self.waiting.iter_mut().zip(&*self.places) {
+            *waiting = (*waiting + u8::from(input[*place] != 0)).min(MAX_LATE_PRESSES);
+        }
+    }
+
+    /// Adds one of each to an input that lacks it.
+    fn release(&mut self, input: &mut [u8]) {
+        for (waiting, place) in self.waiting.iter_mut().zip(&*self.places) {
+            if input[*place] == 0 && *waiting > 0 {
+                *waiting -= 1;
+                input[*place] = 1;
+            }
+        }
+    }
+
+    fn clear(&self, input: &mut [u8]) {
+        for place in &*self.places {
+            input[*place] = 0;
+        }
+    }
 }
 
 /// Slots of the ring.
 const SLOTS: u32 = 2 * MAX_AHEAD;
+/// Presses of a kind that wait: an outage saves up no more than that.
+const MAX_LATE_PRESSES: u8 = 8;
 
 impl InputBuffer {
     /// A buffer without inputs; `last` is the tick that ran last, `presses` are the offsets of presses in a row.
@@ -116,10 +150,11 @@ impl InputBuffer {
             policy,
             last,
             newest: Vec::new(),
+            newest_tick: 0,
             newest_view: None,
             in_a_row: 0,
             has_begun: false,
-            presses: Presses::new(presses),
+            presses: LatePresses { waiting: vec![0; presses.len()].into(), places: presses },
             counters: InputCounters::default(),
         }
     }
@@ -157,6 +192,7 @@ impl InputBuffer {
                 place.slot = Slot::Ran(InputState::Late);
                 self.presses.keep(input);
                 self.counters.late += 1;
+                self.repeat_late(tick, input, view);
                 false
             }
             Slot::Full | Slot::Ran(_) => {
@@ -164,6 +200,18 @@ impl InputBuffer {
                 false
             }
         }
+    }
+
+    /// From now on a late input is repeated, if it is the newest one: where all are late, the player still moves.
+    fn repeat_late(&mut self, tick: u32, input: &[u8], view: Option<u64>) {
+        if self.has_begun && tick <= self.newest_tick {
+            return;
+        }
+        self.newest.clear();
+        self.newest.extend_from_slice(input);
+        // The first tick that repeats it is the first that runs it.
+        self.newest_view = view.map(|view| view.saturating_sub(1 << 8));
+        (self.newest_tick, self.has_begun, self.in_a_row) = (tick, true, 0);
     }
 
     /// Takes a tick's input, once. Ticks must rise; inputs of skipped ticks are dropped.
@@ -184,7 +232,8 @@ impl InputBuffer {
             place.slot = Slot::Ran(InputState::Here);
             core::mem::swap(&mut self.newest, &mut place.input);
             self.presses.release(&mut self.newest);
-            (self.newest_view, self.has_begun, self.in_a_row) = (place.view, true, 0);
+            (self.newest_tick, self.newest_view) = (tick, place.view);
+            (self.has_begun, self.in_a_row) = (true, 0);
             self.counters.here += 1;
             return TickInput { state: InputState::Here, input: Some(&self.newest), view: self.newest_view };
         }
@@ -216,7 +265,7 @@ impl InputBuffer {
         }
     }
 
-    /// Whether any tick has had its input: before that, none counts as missing.
+    /// Whether any input has come: before that, none counts as missing.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
@@ -256,12 +305,13 @@ mod tests {
         assert_eq!(taken(&mut buffer, 13), (InputState::Missing, Some(&b"b"[..])));
         assert!(!buffer.insert(13, b"c", None), "it ran");
         assert_eq!(buffer.state(13), Some(InputState::Late));
-        assert_eq!(taken(&mut buffer, 14), (InputState::Missing, Some(&b"b"[..])));
-        assert_eq!(taken(&mut buffer, 15), (InputState::Missing, None), "no more than the limit");
-        assert!(buffer.insert(16, b"d", None));
-        assert_eq!(taken(&mut buffer, 16), (InputState::Here, Some(&b"d"[..])));
+        assert_eq!(taken(&mut buffer, 14), (InputState::Missing, Some(&b"c"[..])));
+        assert_eq!(taken(&mut buffer, 15), (InputState::Missing, Some(&b"c"[..])));
+        assert_eq!(taken(&mut buffer, 16), (InputState::Missing, None), "no more than the limit");
+        assert!(buffer.insert(17, b"d", None));
+        assert_eq!(taken(&mut buffer, 17), (InputState::Here, Some(&b"d"[..])));
         let InputCounters { here, missing, repeated, late, duplicates, .. } = buffer.counters();
-        assert_eq!((here, missing, repeated, late, duplicates), (3, 3, 2, 1, 1));
+        assert_eq!((here, missing, repeated, late, duplicates), (3, 4, 3, 1, 1));
     }
 
     #[test]
@@ -307,7 +357,7 @@ mod tests {
         assert_eq!(run(&mut buffer, 12), Some(vec![7, 0]), "repeated without the press");
         buffer.insert(12, &[8, 1], None);
         buffer.insert(12, &[8, 1], None);
-        assert_eq!(run(&mut buffer, 13), Some(vec![7, 1]), "the late press");
+        assert_eq!(run(&mut buffer, 13), Some(vec![8, 1]), "the late press");
         buffer.insert(13, &[8, 1], None);
         buffer.insert(14, &[9, 0], None);
         assert_eq!(run(&mut buffer, 14), Some(vec![9, 1]));
@@ -317,9 +367,61 @@ mod tests {
         assert_eq!(run(&mut buffer, 17), Some(vec![9, 0]));
         assert_eq!((run(&mut buffer, 18), run(&mut buffer, 19)), (Some(vec![9, 0]), None));
         buffer.insert(19, &[9, 1], None);
-        assert_eq!(run(&mut buffer, 20), None, "it waits for an input");
+        assert_eq!(run(&mut buffer, 20), Some(vec![9, 1]));
         buffer.insert(21, &[9, 0], None);
-        assert_eq!(run(&mut buffer, 21), Some(vec![9, 1]));
+        assert_eq!(run(&mut buffer, 21), Some(vec![9, 0]));
+    }
+
+    #[test]
+    fn inputs_that_are_steadily_late_run_late() {
+        let mut buffer = InputBuffer::new(0, MissingPolicy::Repeat { limit: 2 }, Arc::new([1]));
+        for tick in 1..=100u8 {
+            if let Some(late) = tick.checked_sub(3).filter(|late| *late > 0) {
+                buffer.insert(late.into(), &[late, late % 2], Some(u64::from(late) << 8));
+            }
+            let TickInput { state, input, view } = buffer.take(tick.into());
+            assert_eq!(state, InputState::Missing);
+            if tick > 3 {
+                let late = tick - 3;
+                assert_eq!((input, view), (Some(&[late, late % 2][..]), Some(u64::from(late) << 8)));
+            }
+        }
+        buffer.insert(96, &[1, 0], None);
+        assert_eq!(taken(&mut buffer, 101).1, Some(&[97, 0][..]), "the older one isn't repeated");
+    }
+
+    #[test]
+    fn late_presses_run_in_ticks_of_their_own() {
+        let mut buffer = InputBuffer::new(10, MissingPolicy::Repeat { limit: 4 }, Arc::new([0, 1]));
+        let run = |buffer: &mut InputBuffer, tick| taken(buffer, tick).1.map(<[u8]>::to_vec);
+        buffer.insert(11, &[0, 0], None);
+        for tick in 11..=13 {
+            buffer.take(tick);
+        }
+        // Newest first, as in a packet.
+        for _ in 0..2 {
+            buffer.insert(13, &[1, 0], None);
+            buffer.insert(12, &[1, 1], None);
+        }
+        assert_eq!(run(&mut buffer, 14), Some(vec![1, 1]));
+        buffer.insert(15, &[1, 0], None);
+        assert_eq!(run(&mut buffer, 15), Some(vec![1, 0]), "its own press");
+        assert_eq!(run(&mut buffer, 16), Some(vec![1, 0]));
+        assert_eq!(run(&mut buffer, 17), Some(vec![0, 0]));
+        for tick in 18..=60 {
+            buffer.take(tick);
+        }
+        for tick in 20..=59 {
+            buffer.insert(tick, &[1, 0], None);
+        }
+        buffer.insert(61, &[0, 0], None);
+        let count = (61..=64).filter(|tick| run(&mut buffer, *tick) == Some(vec![1, 0])).count();
+        assert_eq!(count, 4);
+        for tick in 65..=90 {
+            buffer.insert(tick, &[0, 0], None);
+        }
+        let count = (65..=90).filter(|tick| run(&mut buffer, *tick) == Some(vec![1, 0])).count();
+        assert_eq!(count, 4, "an outage saves up only so many");
     }
 
     #[test]

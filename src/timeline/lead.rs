@@ -3,10 +3,11 @@
 //! The server reports when each packet of inputs arrived. An input is in the packet of its own frame and in the packets
 //! after it, so the lead that it needed is known from the first of them that arrived. The lead is chosen from the needs
 //! of recent inputs: each 60th of a second of it must let at least one more of 200 inputs arrive in time, at any tick
-//! rate. So jitter, losses and bursts of losses are bridged as far as that is cheap, and an outage that no lead could bridge doesn't raise it. The lead
+//! rate. So jitter, losses and bursts of losses are bridged as far as that is cheap, and an outage that no lead could bridge doesn't raise it. If
+//! the line has become longer, each of the newest packets was late, and the lead jumps by what all of them lacked. The lead
 //! depends on what was needed and not on how early inputs are now, so it doesn't oscillate.
 //!
-//! Promises: the lead stays within its bounds and changes slowly, so inputs stamped with it have rising ticks.
+//! Promises: the lead stays within its bounds and falls slowly, so inputs stamped with it have rising ticks.
 
 use std::collections::VecDeque;
 
@@ -32,6 +33,12 @@ const LATE_AFTER: f64 = 2.0 * SPARE;
 /// How much faster or slower time may run: gently, because what is drawn runs with it, and urgently while inputs are late.
 const GENTLE: f64 = 0.02;
 const URGENT: f64 = 0.1;
+/// What the newest packets all needed is certain after so many packets and seconds: when a line was held up for a moment, the
+/// last packets of its queue needed hardly more than usual.
+const CERTAIN_PACKETS: usize = 4;
+const CERTAIN_AFTER: f64 = 0.1;
+/// The lead jumps if it lacks more ticks than this.
+const JUMP: f64 = 1.0;
 
 /// The bounds of a lead.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,6 +88,8 @@ pub struct InputLead {
     /// The median lead that packets needed.
     typical: Option<f64>,
     target: Option<f64>,
+    /// The lead that each of the newest packets needed.
+    certain: Option<f64>,
     looked: f64,
     shown: Option<(f64, f64)>,
     /// The rate of the server, as of the last [`InputLead::advance`].
@@ -97,6 +106,7 @@ impl InputLead {
             needs: Vec::with_capacity(PACKETS),
             typical: None,
             target: None,
+            certain: None,
             looked: f64::MIN,
             shown: None,
             rate: 60.0,
@@ -154,7 +164,8 @@ impl InputLead {
 
     /// The lead to move towards; None before any measurement.
     pub fn target(&self) -> Option<f64> {
-        Some((self.target? + SPARE).clamp(self.config.min, self.config.max))
+        let needed = self.target?.max(self.certain.unwrap_or(f64::MIN));
+        Some((needed + SPARE).clamp(self.config.min, self.config.max))
     }
 
     /// How many packets should carry each input: as long as it may still be in time, where packets get lost.
@@ -184,6 +195,10 @@ impl InputLead {
             let off = if (-DEAD_BAND..0.0).contains(&(target - *lead)) { 0.0 } else { target - *lead };
             let quickest = if off > LATE_AFTER { URGENT } else { GENTLE };
             *lead += off.clamp(-GENTLE * ticks, quickest * ticks);
+            let certain = self.certain.map_or(f64::MIN, |certain| (certain + SPARE).min(target));
+            if certain - *lead > JUMP {
+                *lead = certain;
+            }
             *at = local;
         }
     }
@@ -221,9 +236,24 @@ impl InputLead {
             }
         }
         self.looked = local;
+        self.certain = self.certain();
         self.needs.sort_unstable_by(f64::total_cmp);
         // If nothing was measured for long, the last target stays.
         self.target = cheapest(&self.needs, WORTH * self.rate).or(self.target);
+    }
+
+    /// The least lead that one of the newest packets needed.
+    fn certain(&self) -> Option<f64> {
+        let mut arrived = self.packets.iter().rev().filter_map(|packet| Some((packet.at, packet.need()?)));
+        let (newest, mut least) = arrived.next()?;
+        let mut count = 1;
+        for (at, need) in arrived {
+            if count >= CERTAIN_PACKETS && newest - at > CERTAIN_AFTER {
+                break;
+            }
+            (count, least) = (count + 1, least.min(need));
+        }
+        (count >= CERTAIN_PACKETS).then_some(least)
     }
 
     /// The lead that the inputs which were first in a packet needed; infinite if none of their packets arrived.
@@ -291,6 +321,35 @@ mod tests {
         assert!((0.0..=0.1 + 1e-6).contains(&moved), "{moved}");
         lead.advance(at(500), 60.0);
         assert_eq!(lead.ticks(), Some(12.25));
+    }
+
+    #[test]
+    fn catches_up_at_once_with_a_line_that_has_become_longer() {
+        let mut lead = InputLead::new(CONFIG);
+        run(&mut lead, 0..300, |_| Some(4.0));
+        run(&mut lead, 300..310, |_| Some(18.0));
+        assert_eq!(lead.ticks(), Some(18.25));
+        run(&mut lead, 310..320, |_| Some(4.0));
+        let ticks = lead.ticks().unwrap();
+        assert!((18.0..18.25).contains(&ticks), "it falls slowly: {ticks}");
+    }
+
+    #[test]
+    fn a_queue_that_drains_is_no_longer_line() {
+        let mut lead = InputLead::new(CONFIG);
+        run(&mut lead, 0..300, |_| Some(4.0));
+        run(&mut lead, 300..320, |tick| Some(f64::from(324 - tick)));
+        assert!(lead.ticks().unwrap() < 14.0, "{:?}", lead.ticks());
+        let mut lead = InputLead::new(CONFIG);
+        run(&mut lead, 0..300, |_| Some(4.0));
+        for tick in 300..320 {
+            lead.handle_sent(at(tick), Some(f64::from(tick)), 1);
+        }
+        for tick in 300..320 {
+            lead.handle_arrival(at(320), tick as u8, 324.0);
+        }
+        lead.advance(at(320), 60.0);
+        assert!(lead.ticks().unwrap() < 6.5, "{:?}", lead.ticks());
     }
 
     #[test]

@@ -109,7 +109,7 @@ pub struct Player {
     stamped: Option<u32>,
     /// The clock when the newest input was stamped.
     stamped_clock: f64,
-    /// The tick, with its fraction, at which the last input was given, whether or not it was stamped.
+    /// The server's tick when the last input was given, whether or not it was stamped. The lead may jump, and frames stay the same.
     given: Option<f64>,
     /// The client's frame in ticks, smoothed.
     frame: f64,
@@ -275,7 +275,7 @@ impl Player {
         self.advance(now);
         let Some((clock, ahead)) = self.ahead(now) else { return 0..0 };
         let at = clock + ahead;
-        let passed = at - self.given.replace(at).unwrap_or(at);
+        let passed = clock - self.given.replace(clock).unwrap_or(clock);
         self.frame += (passed.clamp(0.0, f64::from(MAX_FILL)) - self.frame) / 16.0;
         let usual = self.frame.round().max(1.0) as u32;
         let slips = self.pace.slips(now, self.clock.rate(), usual);

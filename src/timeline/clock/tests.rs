@@ -142,6 +142,26 @@ fn runs_at_nearly_its_rate_and_never_back_when_the_server_stood_still() {
 }
 
 #[test]
+fn a_server_that_stood_still_and_caught_up_is_where_it_would_be() {
+    for stall in [0.1, 0.3, 0.45] {
+        let mut line = Line::new(0.04, 0.0, 0.0, 3);
+        let mut clock = ServerClock::new(60.0);
+        line.run(&mut clock, 1.0, 6.0, |_, _, _| {});
+        // Packets that came meanwhile were taken in the first tick afterwards.
+        let (now, tick) = (instant(7.0 + stall + 0.04), line.server(7.0));
+        clock.handle_down(now, tick);
+        for early in [0.02, 0.04, 0.06] {
+            clock.handle_up(now, instant(7.0 + stall - 0.04 - early), tick);
+        }
+        let mut worst: f64 = 0.0;
+        line.run(&mut clock, 7.0 + stall, 4.0, |_, tick, truth| {
+            worst = worst.max((tick.unwrap() - truth).abs() / 60.0);
+        });
+        assert!(worst < 0.015 && clock.restarts() == 0, "{stall}: {worst}");
+    }
+}
+
+#[test]
 fn a_queue_in_one_direction_is_no_other_time() {
     let mut line = Line::new(0.04, 0.01, 0.0, 5);
     let mut clock = ServerClock::new(60.0);
