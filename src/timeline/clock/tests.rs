@@ -143,7 +143,7 @@ fn runs_at_nearly_its_rate_and_never_back_when_the_server_stood_still() {
 
 #[test]
 fn a_server_that_stood_still_and_caught_up_is_where_it_would_be() {
-    for stall in [0.1, 0.3, 0.45] {
+    for stall in [0.2, 0.3, 0.45] {
         let mut line = Line::new(0.04, 0.0, 0.0, 3);
         let mut clock = ServerClock::new(60.0);
         line.run(&mut clock, 1.0, 6.0, |_, _, _| {});
