@@ -19,9 +19,9 @@ const TOKEN_LIFETIME: u32 = 60;
 
 /// The internal addresses of a token for a server that doesn't know its own address: one entry for each address, and
 /// then the protocol's hash, for refusals that say what differs.
-pub fn development_names(addresses: usize, spoken: Option<u64>) -> Vec<SocketAddr> {
+pub fn development_names(addresses: usize, upper_protocol: Option<u64>) -> Vec<SocketAddr> {
     let mut names = vec![DEVELOPMENT_ADDRESS; addresses];
-    names.extend(spoken.map(hash_address));
+    names.extend(upper_protocol.map(hash_address));
     names
 }
 
@@ -30,7 +30,7 @@ pub fn development_names(addresses: usize, spoken: Option<u64>) -> Vec<SocketAdd
 pub struct Development {
     pub protocol_id: u64,
     /// The hash of the protocol.
-    pub spoken: Option<u64>,
+    pub upper_protocol: Option<u64>,
     pub address: SocketAddr,
     pub key: Key,
     pub client_id: u64,
@@ -51,7 +51,7 @@ impl Development {
             lifetime: Some(TOKEN_LIFETIME),
             timeout: Some(self.timeout),
             public_addresses: &[self.address],
-            internal_addresses: Some(&development_names(1, self.spoken)),
+            internal_addresses: Some(&development_names(1, self.upper_protocol)),
             user_data: &[0; USER_DATA_BYTES],
             dated: false,
         };

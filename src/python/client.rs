@@ -16,7 +16,7 @@ use super::setup::{open_driver, skip_seed};
 use super::token::ConnectToken;
 use crate::driver::bind::{check_families, dialling_port};
 use crate::driver::{Carrier, ClaimedToken, claim_token, unix_now};
-use crate::endpoint::{ClientConfig, DEVELOPMENT_KEY, Development, Dial, ReconnectConfig};
+use crate::endpoint::{ClientConfig, ConnectionEnd, DEVELOPMENT_KEY, Development, Dial, ReconnectConfig};
 use crate::netcode::{self, ClientState, TokenUse};
 use crate::transport::BudgetConfig;
 
@@ -98,7 +98,7 @@ impl Client {
         let mut entropy = entropy(network.clone());
         let development = Development {
             protocol_id: protocol.get().id,
-            spoken: protocol.get().spoken().map(|spoken| spoken.hash),
+            upper_protocol: protocol.get().upper_protocol().map(|upper| upper.hash),
             address,
             key: key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?,
             client_id: client_id.unwrap_or_else(|| random(&mut *entropy)),
@@ -147,7 +147,7 @@ impl Client {
         if self.is_reconnecting() {
             return state_to_python(py, None);
         }
-        let state = self.asked(|dial| dial.state())?;
+        let state = self.asked(|dial| dial.netcode().state())?;
         state_to_python(py, state.or(Some(ClientState::Disconnected)))
     }
 
@@ -156,8 +156,8 @@ impl Client {
         if !self.is_over()? {
             return Ok(None);
         }
-        let last = || self.reconnecting.as_ref()?.core().last_end().map(|(reason, _)| *reason);
-        Ok(self.asked(|dial| dial.disconnect_reason())?.flatten().or_else(last))
+        let last = || self.reconnecting.as_ref()?.core().last_end().map(|end| end.reason);
+        Ok(self.asked(|dial| dial.end().map(|end| end.reason))?.flatten().or_else(last))
     }
 
     #[getter]
@@ -165,13 +165,13 @@ impl Client {
         if !self.is_over()? {
             return Ok(None);
         }
-        Ok(self.asked(|dial| dial.disconnect_detail().map(Into::into))?.flatten())
+        Ok(self.asked(|dial| dial.end()?.detail.as_deref().map(Into::into))?.flatten())
     }
 
     properties! {
         connected: PyResult<bool> = Ok(self.endpoint.state.lock()?.host().is_connected(self.server()));
         stats: PyResult<ConnectionStats> = self.endpoint.stats(self.server(), None);
-        server_address: PyResult<Address> = self.asked(|dial| Address(dial.server_address()))?.ok_or_else(not_connected);
+        server_address: PyResult<Address> = self.asked(|dial| Address(dial.netcode().server_address()))?.ok_or_else(not_connected);
         slot: PyResult<Option<u32>> = Ok(self.asked(|dial| dial.slot())?.flatten());
         world: Py<ClientWorld> = self.world.clone_ref(py);
     }
@@ -216,7 +216,7 @@ impl Client {
     }
 
     fn __repr__(&self) -> String {
-        let asked = self.asked(|dial| (dial.server_address(), dial.state()));
+        let asked = self.asked(|dial| (dial.netcode().server_address(), dial.netcode().state()));
         let (Ok(asked), Ok(closed)) = (asked, self.endpoint.closed()) else {
             return "<Client (unusable after fork)>".into();
         };
@@ -341,7 +341,11 @@ impl Client {
         if let Some(token) = token {
             let claimed = ClaimedToken::from(&token);
             server = host.dial(driver.now(), netcode, token, 0).map_err(value_error)?;
-            claim(network.as_ref(), &claimed, host.dialled(server).map(Dial::token_use).unwrap_or_default())?;
+            claim(
+                network.as_ref(),
+                &claimed,
+                host.dialled(server).map(|dial| dial.netcode().token_use()).unwrap_or_default(),
+            )?;
         }
         if let Some(directory) = settings.arrivals.directory.take() {
             host.set_chunk_store(Box::new(directory));
@@ -487,7 +491,7 @@ impl Client {
                             &self.endpoint,
                             py,
                             self.endpoint.now()?,
-                            (reason, detail),
+                            ConnectionEnd { reason, detail },
                         )?,
                         None => Disconnected::event(py, None, reason, detail)?,
                     }

@@ -15,7 +15,7 @@ use super::inbox::{CHUNK_FAILURES, CHUNKS, GHOSTS};
 use super::log::log_traceback;
 use crate::endpoint;
 use crate::transport::chunks::ChunkEvent;
-use crate::transport::{OpaqueBody, Read, Unread};
+use crate::transport::{OpaqueBody, ReadPackets, UnreadPackets};
 
 impl Pending {
     /// Makes objects of the chunks and messages of a tick. `sender` finds the object of a peer, which a client doesn't name,
@@ -203,8 +203,8 @@ impl Endpoint {
     pub(super) fn read_held(
         &self,
         py: Python<'_>,
-        unread: Vec<(PeerHandle, Unread)>,
-    ) -> (Vec<(PeerHandle, Read)>, PyResult<()>) {
+        unread: Vec<(PeerHandle, UnreadPackets)>,
+    ) -> (Vec<(PeerHandle, ReadPackets)>, PyResult<()>) {
         let protocol = self.protocol.get();
         let mut failed = Ok(());
         let mut extent = |number, bytes: &[u8], start| {

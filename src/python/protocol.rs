@@ -7,7 +7,7 @@ use super::codec::Class;
 use super::declared::{Calls, with_calls};
 use super::ghosts::{Properties, references};
 use super::yojimbo;
-use crate::netcode::Spoken;
+use crate::netcode::UpperProtocol;
 use crate::replication::{Classes, References};
 use crate::session::protocol::{self, ServerTime};
 use crate::timeline::packet::MAX_INPUT_BITS;
@@ -228,9 +228,9 @@ impl Protocol {
     }
 
     /// The protocol's description for a server in development mode, if both sides compare hashes.
-    pub(super) fn spoken(&self) -> Option<Spoken> {
+    pub(super) fn upper_protocol(&self) -> Option<UpperProtocol> {
         let Framing::Native = self.core.framing() else { return None };
-        Some(Spoken { hash: self.core.hash(), note: self.core.digest() })
+        Some(UpperProtocol { hash: self.core.hash(), note: self.core.digest() })
     }
 
     /// Whether a game of peers with it has a server, which a player hosts.

@@ -110,7 +110,7 @@ impl Reconnecting {
         let attempt = self.core().note_end(now, end.clone());
         match attempt {
             Some(attempt) => announce(endpoint, py, attempt, end, None),
-            None => Disconnected::event(py, None, end.0, end.1),
+            None => Disconnected::event(py, None, end.reason, end.detail),
         }
     }
 
@@ -198,7 +198,7 @@ impl Reconnecting {
 
     fn give_up(&self, py: Python<'_>) -> PyResult<()> {
         let last = self.core().last_end().cloned();
-        if let Some((reason, detail)) = last {
+        if let Some(ConnectionEnd { reason, detail }) = last {
             let event = Disconnected::event(py, None, reason, detail)?;
             lock(&self.events).push(event);
         }
@@ -236,7 +236,7 @@ fn announce(
     endpoint: &Endpoint,
     py: Python<'_>,
     attempt: Attempt,
-    (reason, detail): ConnectionEnd,
+    ConnectionEnd { reason, detail }: ConnectionEnd,
     error: Option<PyErr>,
 ) -> PyResult<Py<PyAny>> {
     static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();

@@ -11,7 +11,7 @@ use crate::driver::{AFTER_ERROR, BETWEEN_TURNS, Carrier, Next, Service};
 use crate::endpoint::{Goodbye, Transfers};
 use crate::session::protocol::ServerTime;
 use crate::session::{Ghosts, Session, Tick};
-use crate::transport::Read;
+use crate::transport::ReadPackets;
 
 pub(super) struct State {
     pub(super) carrier: Carrier,
@@ -94,7 +94,7 @@ impl State {
     }
 
     /// [`Session::handle_read`] with this state.
-    pub(super) fn handle_read(&mut self, read: Vec<(PeerHandle, Read)>, tick: &mut Tick) {
+    pub(super) fn handle_read(&mut self, read: Vec<(PeerHandle, ReadPackets)>, tick: &mut Tick) {
         match self.carrier.parts() {
             Some((session, driver)) => driver.transmit(|now, out| session.handle_read(now, read, tick, out)),
             // The endpoint was closed meanwhile, so there is nobody to send it.

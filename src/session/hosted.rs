@@ -256,7 +256,7 @@ mod tests {
     fn part() -> PeerPart {
         let opening = Opening {
             protocol_id: 1,
-            spoken: None,
+            upper_protocol: None,
             key: None,
             name: "ann",
             places: 4,

@@ -45,7 +45,7 @@ use crate::netcode;
 use crate::replication::Mirror;
 use crate::store::Datagrams;
 use crate::time::{Duration, Instant, UnixSeconds};
-use crate::transport::{Connection, Read, Received};
+use crate::transport::{Connection, ReadPackets, Received};
 
 /// How often a lingering endpoint, which nobody ticks, ticks itself: copies of redundant messages go out with ticks.
 const LINGER_TICK: Duration = Duration::from_millis(16);
@@ -244,7 +244,7 @@ impl Session {
     pub fn handle_read(
         &mut self,
         now: Instant,
-        read: Vec<(PeerHandle, Read)>,
+        read: Vec<(PeerHandle, ReadPackets)>,
         tick: &mut Tick,
         out: &mut Datagrams,
     ) {

@@ -106,7 +106,7 @@ pub struct PeerConfig {
     /// Seconds of silence that end a connection.
     pub timeout: u32,
     /// A hash of the protocol, for refusals that say what differs.
-    pub spoken: Option<u64>,
+    pub upper_protocol: Option<u64>,
     /// Whether two players may play by way of a third, if they don't reach each other.
     pub relaying: bool,
 }
@@ -255,7 +255,7 @@ impl PeerPart {
                     }
                     Event::Dialled { peer, .. } => {
                         if let Some(dial) = host.dialled(peer) {
-                            self.mesh.handle_dialled(now, peer.number(), dial.server_address());
+                            self.mesh.handle_dialled(now, peer.number(), dial.netcode().server_address());
                         }
                     }
                     Event::Disconnected { peer, reason, violation, detail } => {
@@ -397,8 +397,8 @@ impl PeerPart {
             user_data[..MARK.len()].copy_from_slice(MARK);
             user_data[MARK.len()..MARK.len() + ticket.len()].copy_from_slice(ticket);
         }
-        let spoken = self.config.spoken.filter(|_| ticket.is_none());
-        let names = development_names(addresses.len(), spoken);
+        let upper_protocol = self.config.upper_protocol.filter(|_| ticket.is_none());
+        let names = development_names(addresses.len(), upper_protocol);
         let params = TokenParams {
             protocol_id: self.config.netcode.protocol_id,
             private_key: &key,

@@ -88,7 +88,7 @@ impl Server {
         // The well-known key keeps nobody out. With a key of its own a server doesn't explain refusals even on
         // loopback: a relay may listen in front of it, and strangers ask through that.
         netcode.explains = key.is_none();
-        netcode.spoken = protocol.get().spoken();
+        netcode.upper_protocol = protocol.get().upper_protocol();
         let recorded = network.as_ref().and_then(VirtualNetwork::recorded);
         let mut source = recorded.map_or_else(|| entropy(network), |recorded| Box::new(recorded));
         let mut entropy = Recorded::new(&mut *source);
