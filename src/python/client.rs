@@ -271,7 +271,8 @@ impl Facade for Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let forgotten = self.endpoint.was_never_ticked() && self.made_at.elapsed() >= FORGOTTEN_AFTER;
+        let forgotten =
+            !self.endpoint.ticked.load(Ordering::Relaxed) && self.made_at.elapsed() >= FORGOTTEN_AFTER;
         if forgotten && !self.warned.swap(true, Ordering::Relaxed) {
             // An exiting interpreter takes no warnings any more.
             let _ = Python::try_attach(|py| self.warn_never_ticked(py));

@@ -140,11 +140,6 @@ impl Endpoint {
         Ok(ConnectionStats::new(stats, &self.protocol.get().core))
     }
 
-    /// Whether the game has never made a call that keeps the endpoint going.
-    pub(super) fn was_never_ticked(&self) -> bool {
-        !self.ticked.load(Ordering::Relaxed)
-    }
-
     /// Whether the next receive has something for the game.
     pub(super) fn has_news(&self) -> PyResult<bool> {
         let mut state = self.state.lock()?;
