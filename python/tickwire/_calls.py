@@ -144,14 +144,14 @@ def call(
             client in a second.
         burst (float | None, default None): the number of calls that the server accepts at once, 1 to
             1,000,000; None: twice ``rate``, but at least 1.
-        owned (bool, default True): whether only a ghost's owner may make the call, if the first parameter
-            after the client's handle is a ghost. Other clients' calls are dropped and counted as
-            ``calls.refused``.
+        owned (bool, default True): whether only the owner of a ghost may make a call with this ghost. It
+            matters only if the first parameter after the client's handle is a ghost. Other clients' calls are
+            dropped and counted as ``calls.refused``.
         abuse (Literal["drop", "disconnect"], default "drop"): the reaction to a client that exceeds
             ``rate``. The call is dropped and counted. With ``"disconnect"``, the connection ends too, with
             :attr:`DisconnectReason.PROTOCOL_VIOLATION`.
-        timeout (float, default 10.0): seconds, above 0 to 86,400, after which a request without a reply
-            fails.
+        timeout (float, default 10.0): seconds after which a request without a reply fails, above 0 and at
+            most 86,400.
 
     Raises:
         TypeError, ValueError: the function is declared wrongly; the error names the parameter.
@@ -210,15 +210,15 @@ class Declared:
     message: type
     """The message class that carries the call's arguments."""
     reply: type | None
-    """The class of its reply."""
+    """The message class that carries the reply; None if the call has no reply."""
     positional: tuple[str, ...]
     """Parameters in the order in which the function takes them."""
     keywords: tuple[str, ...]
-    """The parameters that it takes by keyword only."""
+    """The parameters that the function takes by keyword only."""
     ghosts: tuple[tuple[str, type, bool], ...]
-    """Parameters that are ghosts, with their classes, and whether None may stand for them."""
+    """The parameters that are ghosts: each with its name, its class, and whether it may be None."""
     owned: bool
-    """Whether only the owner of the first parameter, a ghost, may call."""
+    """Whether only the owner of the ghost in the first parameter may make the call."""
     rate: float
     burst: float
     disconnects: bool
