@@ -5,6 +5,7 @@
 
 mod arriving;
 mod config;
+mod development;
 mod dial;
 mod error;
 mod event;
@@ -25,7 +26,8 @@ mod stats;
 mod table;
 mod transfers;
 
-pub use config::{ClientConfig, DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, ServerConfig};
+pub use config::{ClientConfig, ServerConfig};
+pub use development::{DEVELOPMENT_ADDRESS, DEVELOPMENT_KEY, Development, development_names};
 pub use dial::Dial;
 pub use error::{BudgetError, PeerError, RoomError, SendError};
 pub use event::Event;

@@ -5,20 +5,18 @@ use crate::python::prelude::*;
 use pyo3::exceptions::PyResourceWarning;
 
 use super::capture::{Capture, Secrets};
-use super::congestion::Congestion;
-use super::development::Development;
 use super::events::state_to_python;
 use super::ghosts::{ClientWorld, made_classes};
 use super::kind::CLIENT;
 use super::log::log_end;
-use super::randomness::skip_seed;
 use super::reconnect::{Reconnecting, Seat, Tokens, tokens};
 use super::rendezvous::{self, Destination};
-use super::setup::open_driver;
+use super::settings::Congestion;
+use super::setup::{open_driver, skip_seed};
 use super::token::ConnectToken;
 use crate::driver::bind::{check_families, dialling_port};
-use crate::driver::{Carrier, ClaimedToken, claim_token};
-use crate::endpoint::{ClientConfig, ConnectionEnd, DEVELOPMENT_KEY, Dial, ReconnectConfig};
+use crate::driver::{Carrier, ClaimedToken, claim_token, unix_now};
+use crate::endpoint::{ClientConfig, ConnectionEnd, DEVELOPMENT_KEY, Development, Dial, ReconnectConfig};
 use crate::netcode::{self, ClientState, TokenUse};
 use crate::transport::BudgetConfig;
 
@@ -97,10 +95,13 @@ impl Client {
             );
             warn::<PyUserWarning>(py, sentence)?;
         }
+        let mut entropy = entropy(network.clone());
         let development = Development {
+            protocol_id: protocol.get().id,
+            upper_protocol: protocol.get().upper_protocol().map(|upper| upper.hash),
             address,
             key: key.map_or(Ok(DEVELOPMENT_KEY), extract_key)?,
-            client_id: client_id.unwrap_or_else(|| random(&mut *entropy(network.clone()))),
+            client_id: client_id.unwrap_or_else(|| random(&mut *entropy)),
             timeout: settings.tuning.get().timeout.unwrap_or(TIMEOUT),
         };
         if destination.rendezvous.is_some() && reconnect.is_some() {
@@ -109,7 +110,8 @@ impl Client {
                  player for it",
             ));
         }
-        let token = development.token(protocol.get(), network.as_ref())?;
+        let unix = network.as_ref().map_or_else(unix_now, VirtualNetwork::unix);
+        let token = development.token(unix, &mut *entropy).map_err(value_error)?;
         let reconnect = reconnect.map(|reconnect| tokens(reconnect, Some(development))).transpose()?;
         let first = FirstDial { token: Some(token), reconnect, is_development: true };
         Self::dial(py, protocol, first, destination.rendezvous, settings)

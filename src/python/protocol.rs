@@ -120,8 +120,9 @@ impl Protocol {
         }
     }
 
-    fn channel_number(&self, name: &str) -> PyResult<usize> {
-        named(&self.channels, name).ok_or_else(|| self.no_channel(name))
+    methods! {
+        channel_number(name: &str) -> PyResult<usize> =
+            named(&self.channels, name).ok_or_else(|| self.no_channel(name));
     }
 
     fn encode<'py>(&self, message: &Object<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -204,8 +205,7 @@ impl Protocol {
             return named(&self.channels, name).ok_or_else(|| self.no_channel(name));
         }
         let Ok(number) = given.extract::<i128>() else {
-            let class = given.get_type().name()?;
-            refuse!(PyTypeError, "channel must be an int or a str, not {class}");
+            refuse!(PyTypeError, "channel must be an int or a str, not {}", class_name(given));
         };
         let count = self.channels.len();
         usize::try_from(number)
@@ -245,10 +245,7 @@ impl Protocol {
 
     /// The number of a class made by `@tickwire.message`.
     pub(super) fn number_of_class(&self, class: &Object<'_>) -> PyResult<u16> {
-        self.number_at(class.as_ptr() as usize).ok_or_else(|| {
-            let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
-            self.not_registered(&shown)
-        })
+        self.number_at(class.as_ptr() as usize).ok_or_else(|| self.not_registered(&repr_of(class)))
     }
 
     /// The class of this number.
@@ -274,9 +271,9 @@ impl Protocol {
     #[cold]
     fn unregistered(&self, message: &Object<'_>) -> PyErr {
         if let Ok(class) = message.cast::<PyType>() {
-            let shown = class.name().unwrap_or_else(|_| PyString::new(message.py(), "it"));
             return UnregisteredMessageError::new_err(format!(
-                "a message must be an object of the class, {shown}(...), not the class itself"
+                "a message must be an object of the class, {}(...), not the class itself",
+                name_of(class)
             ));
         }
         if message.is_instance_of::<ClientHandle>() {
@@ -285,9 +282,7 @@ impl Protocol {
                  client send(message), and a room broadcast(message)",
             );
         }
-        let kind = message.get_type();
-        let shown = kind.name().unwrap_or_else(|_| PyString::new(message.py(), "it"));
-        self.not_registered(&shown.to_string())
+        self.not_registered(&class_name(message))
     }
 
     fn not_registered(&self, shown: &str) -> PyErr {
@@ -409,7 +404,7 @@ fn ghost_classes(given: &[Object<'_>]) -> PyResult<Vec<(Py<PyType>, Py<Propertie
     let mut classes: Vec<(Py<PyType>, Py<Properties>)> = Vec::new();
     for (position, class) in given.iter().enumerate() {
         let Some(properties) = Properties::of(class) else {
-            let shown = class.repr().map_or_else(|_| "it".into(), |text| text.to_string());
+            let shown = repr_of(class);
             refuse!(PyTypeError, "ghosts[{position}]: {shown} is not a class made by @tickwire.ghost");
         };
         if classes.iter().any(|(other, _)| other.is(class)) {

@@ -369,6 +369,11 @@ impl Connection {
         self.parts.ledger.endpoint.stats()
     }
 
+    /// The longest of the last round trips; zero before the first.
+    pub fn longest_rtt(&self) -> Duration {
+        self.parts.ledger.endpoint.acks().longest_rtt()
+    }
+
     /// The counters of the packet layer, drops by name.
     pub fn counters(&self) -> PacketCounters {
         self.parts.ledger.endpoint.counters()

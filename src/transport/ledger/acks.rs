@@ -510,6 +510,11 @@ impl<T: Default> Acks<T> {
         self.recent.update(now);
     }
 
+    /// The longest of the last round trips; zero before the first.
+    pub(in crate::transport) fn longest_rtt(&self) -> Duration {
+        self.rtt.longest()
+    }
+
     /// RTT, jitter, packet loss and bandwidth.
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
