@@ -243,7 +243,7 @@ impl Facade for Client {
         match &self.reconnecting {
             Some(reconnecting) if !self.endpoint.closed()? => {
                 if reconnecting.has_other_server() {
-                    self.lose_server(DisconnectReason::ServerClosed)?;
+                    self.lose_server(DisconnectReason::TimedOut)?;
                 }
                 reconnecting.poll(&self.endpoint, py, |token| self.dial_again(py, token))
             }

@@ -432,10 +432,11 @@ def test_each_press_runs_in_one_tick(frames: int, line: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_lost_press_is_sent_again(seed: int) -> None:
+@pytest.mark.parametrize("latency", [0.1, 0.3])
+def test_a_lost_press_is_sent_again(latency: float, seed: int) -> None:
     protocol = tw.Protocol(1, [Chat], inputs=Pad, tick_rate=60)
     bursts = tw.testing.Bursts.mean(loss=0.05, length=4)
-    line = tw.Conditions(latency=0.1, jitter=0.03, bursts=bursts)
+    line = tw.Conditions(latency=latency, jitter=0.03, bursts=bursts)
     pressed = jumps = 0
     with tw.testing.Simulation(protocol, seed=seed, conditions=line, rate=60) as simulation:
         server, client = simulation.server(), simulation.client()
