@@ -104,8 +104,8 @@ def run(
             called in each tick, such as the result of :func:`tickwire.fleet.agones.lifecycle`.
         linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have
             received everything, as in :meth:`Server.close`. A second Ctrl-C ends the wait.
-        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Peers don't
-            support it.
+        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. It isn't
+            sent if the body raises. Peers don't support it.
         empty_rate (float | None, default None): ticks per second while a server has no clients, above 0 to
             ``rate``, to save CPU time. Ticks in between are skipped, so the yielded numbers have gaps. When a
             client connects, a tick starts at once, unless a thread drives the server. No effect on a
@@ -325,6 +325,8 @@ class Loop(Generic[_I]):
             self._flush()
         finally:
             if not self.endpoint.closed and (raised is None or issubclass(raised, Exception)):
+                if raised is not None:
+                    self._goodbye.pop("reason", None)  # it is of an end that was planned
                 self.endpoint.close(**self._goodbye, wait=False)
                 self._lingering = True
 

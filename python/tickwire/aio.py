@@ -39,8 +39,8 @@ def run(
         health (str | int | tuple[str, int] | None, default None): the address for HTTP health checks.
         linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have
             received everything. The event loop runs meanwhile.
-        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Peers don't
-            support it.
+        reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. It isn't
+            sent if the body raises. Peers don't support it.
         empty_rate (float | None, default None): ticks per second while a server has no clients, above 0 to
             ``rate``. When a client connects, a tick starts within 0.25 seconds.
 

@@ -48,7 +48,7 @@ const ASK_EVERY: f64 = 0.25;
 /// This many payloads at the beginning ask for the time in every tick.
 const FIRST_ASKS: u32 = 16;
 
-/// Every so many payloads have all presses whose ack is overdue: rarely, because one burst of losses hits payloads in a row.
+/// One of this many payloads has all presses whose ack is overdue: a burst of losses hits payloads in a row.
 const PRESSES_EVERY: u8 = 4;
 /// Ticks beside the round trip until an ack is overdue.
 const ACK_TICKS: u32 = 4;
