@@ -337,9 +337,6 @@ impl Playout {
         if late > pause.length / 2.0 {
             let shift = Duration::from_secs_f64(late);
             self.arrivals.iter_mut().for_each(|(_, at)| *at += shift);
-        } else {
-            // Until now there was nothing to catch up with.
-            self.hurries = true;
         }
     }
 

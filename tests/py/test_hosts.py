@@ -145,20 +145,25 @@ def test_a_client_knows_how_its_host_ended(ends: str, reason: str) -> None:
     other = tw.peers.Peer.join("10.0.0.1:7", PROTOCOL, **given(2))
     seen: list[Any] = []
 
-    def play(*peers: tw.peers.Peer) -> None:
+    def play() -> None:
         for _ in range(6 * RATE):
             network.advance(1 / RATE)
             for peer in peers:
-                for end in filter(None, (peer, not peer.closed and peer.server, peer.client)):
+                leaves = ended and peer is host
+                for end in (peer,) if leaves else filter(None, (peer, peer.server, peer.client)):
                     with end.tick() as inbox:
                         if end is other.client:
                             seen.extend(inbox.events)
 
-    play(host, other)
+    peers, ended = [host, other], False
+    play()
     if ends == "close":
         host.close()
+    else:
+        peers.remove(host)
+    ended = True
     del seen[:]
-    play(*[host][: ends == "close"], other)
+    play()
     reconnecting, connected = seen
     assert isinstance(reconnecting, tw.connections.Reconnecting)
     assert reconnecting.reason is tw.DisconnectReason[reason]
