@@ -53,7 +53,7 @@ class Direction(enum.Enum):
 to_server: Final = Direction.TO_SERVER
 """Clients call the function, and the server runs it."""
 to_client: Final = Direction.TO_CLIENT
-"""The server calls the function, and the named client runs it."""
+"""The server calls the function for one client, and this client runs it."""
 to_all: Final = Direction.TO_ALL
 """The server calls the function, and one client, some clients or all clients run it."""
 
@@ -140,16 +140,18 @@ def call(
         direction (Direction): :data:`to_server`, :data:`to_client` or :data:`to_all`.
         channel (int | str | None, default None): the channel of the call, by number or name; None: the
             first channel. Replies use the same channel.
-        rate (float, default 120.0): the calls per second that the server accepts from a client.
-        burst (float | None, default None): the number of calls accepted at once, 1 to 1,000,000; None: the
-            calls of two seconds.
-        owned (bool, default True): if the first argument is a ghost, whether only the ghost's owner may
-            make the call. Other clients' calls are dropped and counted as ``calls.refused``.
+        rate (float, default 120.0): the number of calls of this function that the server accepts from each
+            client in a second.
+        burst (float | None, default None): the number of calls that the server accepts at once, 1 to
+            1,000,000; None: twice ``rate``, but at least 1.
+        owned (bool, default True): whether only the owner of a ghost may make a call with this ghost. It
+            matters only if the first parameter after the client's handle is a ghost. Other clients' calls are
+            dropped and counted as ``calls.refused``.
         abuse (Literal["drop", "disconnect"], default "drop"): the reaction to a client that exceeds
             ``rate``. The call is dropped and counted. With ``"disconnect"``, the connection ends too, with
             :attr:`DisconnectReason.PROTOCOL_VIOLATION`.
-        timeout (float, default 10.0): seconds, above 0 to 86,400, after which a request without a reply
-            fails.
+        timeout (float, default 10.0): seconds after which a request without a reply fails, above 0 and at
+            most 86,400.
 
     Raises:
         TypeError, ValueError: the function is declared wrongly; the error names the parameter.
@@ -208,15 +210,15 @@ class Declared:
     message: type
     """The message class that carries the call's arguments."""
     reply: type | None
-    """The class of its reply."""
+    """The message class that carries the reply; None if the call has no reply."""
     positional: tuple[str, ...]
     """Parameters in the order in which the function takes them."""
     keywords: tuple[str, ...]
-    """The parameters that it takes by keyword only."""
+    """The parameters that the function takes by keyword only."""
     ghosts: tuple[tuple[str, type, bool], ...]
-    """Parameters that are ghosts, with their classes, and whether None may stand for them."""
+    """The parameters that are ghosts: each with its name, its class, and whether it may be None."""
     owned: bool
-    """Whether only the owner of the first parameter, a ghost, may call."""
+    """Whether only the owner of the ghost in the first parameter may make the call."""
     rate: float
     burst: float
     disconnects: bool

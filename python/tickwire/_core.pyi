@@ -222,7 +222,7 @@ class Address:
     ordered. To resolve a host name, use :func:`tickwire.resolve`.
 
     Raises:
-        ValueError: the text is not an address with a port.
+        ValueError: the argument isn't an IPv4 or IPv6 address with a port.
 
     Example:
         >>> address = Address("[::1]:40000")
@@ -291,8 +291,8 @@ class ConnectToken:
             key (bytes): the 32-byte private key shared with the servers.
             client_id (int): the account's number, 0 to 2**64 - 1, unique among connected players.
             servers (Sequence[AddressLike]): 1 to 32 addresses that the client tries in order.
-            internal_servers (Sequence[AddressLike] | None, default None): the servers' own addresses, in the same
-                order, if the servers are behind a fixed NAT mapping.
+            internal_servers (Sequence[AddressLike] | None, default None): if a NAT forwards packets to the servers, the
+                servers' own addresses behind the NAT, in the same order as ``servers``. None: the same as ``servers``.
             expires_in (int | None, default 30): seconds for which the token can start a connection; None: forever.
             timeout (int | None, default 10): seconds of silence that end the connection; None: no timeout on the
                 client. A server ends a connection after 300 seconds of silence at the latest.
@@ -319,7 +319,7 @@ class ConnectToken:
         """The protocol's 64-bit id."""
     @property
     def servers(self) -> list[Address]:
-        """The servers that the client tries, in this order."""
+        """The servers' addresses, in the order in which the client tries them."""
     @property
     def created(self) -> int:
         """The time of creation, in seconds since 1970."""
@@ -335,15 +335,15 @@ class ConnectToken:
 @final
 class FieldType:
     """The encoding of one field of a message, for use in ``Annotated``. Functions such as :func:`bits` and
-    :func:`ranged` make it.
+    :func:`ranged` return objects of this class.
     """
 
     @property
     def default(self) -> Any:
-        """The field's value if the class gives no default."""
+        """The field's default value if the message class doesn't declare one."""
     @property
     def is_mutable(self) -> bool:
-        """Whether values are mutable, so that each object needs its own default."""
+        """Whether the field's values are mutable. If so, each message object needs its own copy of the default."""
     @property
     def min_bits(self) -> int:
         """The smallest number of bits that the field takes."""
@@ -423,7 +423,9 @@ def network_id(highest: int = 65_535, /) -> FieldType:
     """The network id of an object, up to ``highest``; 0 means no object."""
 
 def common_of(item: FieldType, values: Sequence[Any], about: _About, /) -> FieldType:
-    """A field with one common value, sent in one bit, or with two common values, sent in two bits each."""
+    """A field with one common value, which takes one bit, or two common values, which take two bits each. All other
+    values take one bit more than with the field type ``item`` alone.
+    """
 
 def composed(form: str, parts: Sequence[FieldType], count: int, about: _About, /) -> FieldType:
     """A field made of parts, each with its own field type."""
@@ -444,7 +446,7 @@ def converted_of(
     about: _About,
     /,
 ) -> FieldType:
-    """An object of one of the game's own types, converted to a value of ``item``."""
+    """An object of one of the game's own types, sent as a value of the field type ``item``."""
 
 @final
 class Schema:
@@ -503,8 +505,8 @@ class Properties:
 
 @final
 class Property:
-    """The descriptor of a property in a :class:`Ghost` class. Until a ghost is spawned, its object holds the value;
-    from then on, the world holds it.
+    """The descriptor of a property in a :class:`Ghost` class. Until a ghost is spawned, its object holds the property's
+    value. From then on, the world holds the value.
     """
 
     def __new__(cls, properties: Properties, place: int, /) -> Property: ...
@@ -528,8 +530,8 @@ _Array: TypeAlias = Buffer | _HasType
 # Arrays are `Any`: numpy.ndarray where NumPy is installed, else Rows. NumPy is no dependency.
 
 def dtype(class_: type, /) -> Any:
-    """Returns the NumPy type of a message class's rows. For example,
-    ``numpy.zeros(n, tickwire.columns.dtype(Move))`` makes ``n`` rows.
+    """Returns the NumPy type for rows of a message class. Each row holds one message. For example, ``numpy.zeros(n,
+    tickwire.columns.dtype(Move))`` makes ``n`` rows.
 
     Raises:
         ImportError: NumPy is not installed; :func:`row_format` works without NumPy.
@@ -537,7 +539,8 @@ def dtype(class_: type, /) -> Any:
     """
 
 def row_format(class_: type, /) -> str:
-    """Returns the format of a message class's rows, for the :mod:`struct` module.
+    """Returns the format string for rows of a message class, in the syntax of the :mod:`struct` module. Each row holds
+    one message.
 
     Raises:
         TypeError: the class was not made by :func:`message`, or has no fields.
@@ -552,7 +555,8 @@ def pack(class_: type, rows: _Array, /, *, arena: _Array | None = None) -> bytes
     """
 
 def unpack(class_: type, data: bytes, count: int, /) -> Any:
-    """Decodes the bytes that :func:`pack` returned. Returns an array with NumPy, otherwise :class:`Rows`.
+    """Decodes ``count`` messages from the bytes that :func:`pack` returned. Returns a NumPy array, or :class:`Rows` if
+    NumPy isn't installed.
 
     Raises:
         StreamError: the bytes are invalid; the error names the row and the reason.
@@ -560,30 +564,30 @@ def unpack(class_: type, data: bytes, count: int, /) -> Any:
 
 @final
 class Batch:
-    """Rows of a message class, to send instead of a single message: see :meth:`Server.send` and
-    :meth:`Server.broadcast`.
+    """Many messages of one class, as rows, to send in one call: see :meth:`Server.send` and :meth:`Server.broadcast`.
 
     Args:
         class_ (type): the rows' message class.
         rows (array): an array of :func:`dtype`, or a buffer of rows in the format of :func:`row_format`. The
             rows are copied and checked when you send them. If another thread writes to them meanwhile, the copy can
             mix old and new values.
-        arena (array | None, default None): the buffer with the rows' texts, data and lists. In place of each of
-            these values, a row holds an offset in this buffer and a length.
+        arena (array | None, default None): the buffer that holds the texts, bytes and lists of the rows. Instead of
+            such a value, a row holds the value's position in this buffer and its length.
 
     Raises:
-        TypeError: messages of the class can't be rows.
+        TypeError: the class was not made by :func:`message`, or has no fields.
     """
 
     def __new__(cls, class_: type, rows: _Array, *, arena: _Array | None = None) -> Batch: ...
 
 @final
 class Rows:
-    """The rows of a message class if NumPy isn't installed. With NumPy, rows are a structured array.
+    """Messages of one class as rows, if NumPy isn't installed. With NumPy, you get a structured array instead.
 
-    ``rows[0].hp`` is a field of one row. ``rows["hp"]`` is this field of all rows: for numbers a memoryview of the
-    rows' memory, otherwise a list. Fields with a converter hold the values that are sent. As a buffer, the rows
-    have the format of :func:`row_format`.
+    ``rows[0].hp`` is the field ``hp`` of one row, and ``rows["hp"]`` is the column of this field. A column of numbers
+    is a memoryview of the rows' memory; every other column is a list. A field with a converter holds the value that is
+    sent, not the game's own object. The :class:`Rows` object is also a buffer, and :attr:`format` describes the layout
+    of its rows.
     """
 
     @property
@@ -603,8 +607,8 @@ class Rows:
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 def arena(rows: Any, /) -> memoryview:
-    """Returns the buffer with the texts, data and lists of rows. ``rows`` is an object that Tickwire made, or a view
-    of it.
+    """Returns the buffer that holds the texts, data and lists of ``rows``. ``rows`` must be an array or a :class:`Rows`
+    object that Tickwire made, or a view of such an object.
 
     Raises:
         ValueError: Tickwire did not make these rows, or they are a copy.
@@ -612,10 +616,12 @@ def arena(rows: Any, /) -> memoryview:
 
 @final
 class Stream:
-    """The argument of a message's ``serialize(stream)`` method. The same methods write, read or measure.
+    """The argument of a message's ``serialize(stream)`` method. The stream's methods write, read or measure values,
+    depending on why ``serialize`` is called.
 
-    When writing or measuring, each method takes a value and returns it. When reading, each method ignores this value
-    and returns the value from the packet. The bits are laid out as in version 1.0 of the C++ library ``serialize``.
+    When writing or measuring, each method takes a value and returns it. When reading, each method ignores the given
+    value and returns the value from the packet. The bits are laid out as in version 1.0 of the C++ library
+    ``serialize``.
 
     Raises:
         FieldError: a value to write or measure is out of its range.
@@ -654,8 +660,8 @@ class Stream:
     def quantized(self, value: float | None, low: float, high: float, resolution: float, /) -> float:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
     def fixed(self, value: _Number | None, low: int, high: int, fraction_bits: int, /) -> _Number:
-        """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point: a float, or a
-        ``Fraction`` if the format has more than 53 bits, which a float can't hold exactly.
+        """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point. The result is
+        a float, or a ``Fraction`` if numbers in this range can need more than 53 bits.
         """
     def text(self, value: str | None, max_bytes: int, /) -> str:
         """Text of at most ``max_bytes`` bytes of UTF-8, without NUL."""
@@ -729,10 +735,11 @@ class Channel:
         max_message_bytes: the maximum size of a message, in bytes. A reliable channel splits messages above 1,024
             bytes into fragments and resends only lost fragments. On other channels, a message above about 1,180
             bytes is lost if one of its fragments is lost.
-        strict: whether the channel sends before all channels that aren't strict. Strict channels send in the
-            protocol's order. The other channels keep a tenth of each packet, so that they always send something.
-        weight: the channel's share of the packets, relative to the other channels that aren't strict, 1 to 1,000.
-            Other channels get the part of a share that isn't used.
+        strict: whether the channel sends before all channels that aren't strict. Several strict channels send in the
+            order of the protocol's ``channels``. A tenth of each packet is reserved for channels that aren't strict, so
+            that strict channels can't block them.
+        weight: the channel's share of the packets, 1 to 1,000, relative to the weights of the other channels that
+            aren't strict. If a channel doesn't use its whole share, the other channels get the rest.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -782,13 +789,14 @@ def reliable_ordered(
         send_queue (int, default 1024): the maximum number of unacked messages; beyond it, ``send`` returns ``FULL``.
         receive_window (int, default 1024): the maximum number of messages that the receiver buffers for its game.
         receive_bytes (int, default 1048576): the maximum bytes that the receiver buffers for its game.
-        resend_time (float | None, default None): seconds after which an unacked message is resent. None: when its
-            packets are lost, or after a timeout computed from the RTT and its variance.
-        early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
-            first, 1 to 8: one per tick, if the budget has room.
+        resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is resent
+            when its packets are lost, or after a timeout computed from the RTT and the RTT's variance.
+        early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each new message even
+            if none is lost, 1 to 8. They are sent in successive ticks, if the budget has room.
         max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
+            channels that aren't strict.
     """
 
 def reliable_unordered(
@@ -811,13 +819,14 @@ def reliable_unordered(
         send_queue (int, default 1024): the maximum number of unacked messages; beyond it, ``send`` returns ``FULL``.
         receive_window (int, default 1024): the maximum number of messages that the receiver buffers for its game.
         receive_bytes (int, default 1048576): the maximum bytes that the receiver buffers for its game.
-        resend_time (float | None, default None): seconds after which an unacked message is resent. None: when its
-            packets are lost, or after a timeout computed from the RTT and its variance.
-        early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
-            first, 1 to 8: one per tick, if the budget has room.
+        resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is resent
+            when its packets are lost, or after a timeout computed from the RTT and the RTT's variance.
+        early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each new message even
+            if none is lost, 1 to 8. They are sent in successive ticks, if the budget has room.
         max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
+            channels that aren't strict.
     """
 
 def unreliable(
@@ -839,7 +848,8 @@ def unreliable(
             it, the oldest are dropped.
         max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
+            channels that aren't strict.
     """
 
 def sequenced(
@@ -860,7 +870,8 @@ def sequenced(
             it, the oldest are dropped.
         max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
+            channels that aren't strict.
     """
 
 def redundant(
@@ -873,20 +884,21 @@ def redundant(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """A channel that sends each message in several packets, one tick apart, so a lost packet causes no long delay.
-    Messages are delivered once, in order. ``inbox.missed`` counts messages that never arrived.
+    """A channel that sends each message in several packets, one tick apart, so a lost packet causes no long delay. Each
+    message is delivered at most once, in order. ``inbox.missed`` counts messages that never arrived.
 
     Args:
         name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
-        copies (int | None, default 3): the number of packets that carry each message, 1 to 255; None: all packets
-            until one is acked.
+        copies (int | None, default 3): the number of packets that carry each message, 1 to 255; None: every packet
+            carries the message until one of these packets is acked.
         send_queue (int, default 1024): the maximum number of messages that wait or are in flight; beyond it, ``send``
             returns ``FULL``.
         receive_queue (int, default 1024): the maximum number of messages that the receiver keeps for its game; beyond
             it, the oldest are dropped.
         max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
+            channels that aren't strict.
     """
 
 def latest(
@@ -906,15 +918,18 @@ def latest(
         name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
         keys (int, default 1024): the number of keys, 1 to 65,536; the ``key`` argument of ``send`` is 0 to ``keys -
             1``.
-        retain (bool, default False): whether a new client gets, after its :class:`Connected`, the newest value of
-            each key that was broadcast to all clients. A client that is added to a :class:`Room` gets the room's
-            values. Values that were sent to one client or to selected clients aren't kept.
-            :meth:`Server.forget` drops a key. The setting can differ between the two sides.
-        retain_bytes (int, default 1048576): the maximum size of the kept values in bytes, on the server and in each
-            room, 1 to 2**30. A broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
+        retain (bool, default False): whether the server keeps the newest broadcast value of each key for new clients.
+            After its :class:`Connected` event, a client gets the values that were broadcast to all clients. A client
+            that is added to a :class:`Room` gets the values that were broadcast to this room. Values that were sent to
+            one client or to selected clients aren't kept. :meth:`Server.forget` drops the kept value of a key. Server
+            and client may have different values of ``retain``.
+        retain_bytes (int, default 1048576): the maximum size in bytes of the values kept for all clients, and also of
+            the values kept for each room, 1 to 2**30. A broadcast that would exceed this size raises
+            :class:`MessageTooLargeError` and sends nothing.
         max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
+            channels that aren't strict.
     """
 
 def payload(
@@ -938,7 +953,8 @@ def payload(
             it, the oldest are dropped.
         max_message_bytes (int, default 65536): the maximum size of a payload, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
+            channels that aren't strict.
     """
 
 def chunks(name: str = "") -> Channel:
@@ -987,8 +1003,8 @@ class Capture:
         """The file's size in bytes, including bytes that are still in memory."""
     @property
     def dropped(self) -> int:
-        """The number of datagrams that weren't captured: beyond ``max_bytes``, after :meth:`close`, or because
-        writing failed.
+        """The number of datagrams that weren't captured because the file had reached ``max_bytes``, was closed
+        (:meth:`close`), or couldn't be written.
         """
     def write(
         self,
@@ -1003,10 +1019,10 @@ class Capture:
         """Adds a datagram to the file; for tools.
 
         Args:
-            nanoseconds: the time, in nanoseconds since 1970.
-            sender, receiver: the addresses.
+            nanoseconds: the time at which the datagram was sent or received, in nanoseconds since 1970.
+            sender, receiver: the addresses from which and to which the datagram was sent.
             outgoing: True if the datagram was sent, False if it was received.
-            opened: whether the datagram is decrypted.
+            opened: whether ``datagram`` is already decrypted.
 
         Raises:
             ValueError: the datagram is too long, or the time is out of its bounds.
@@ -1056,8 +1072,8 @@ class Protocol(Generic[_P]):
         channels (Sequence[Channel], default ...): 1 to 64 channels. ``send`` selects a channel by its index in this
             list, or by its name.
         ghosts (Sequence[type], default ()): up to 256 classes of the server's world, made by :func:`tickwire.ghost`.
-        calls (Sequence[Call[..., Any]], default ()): functions decorated with :func:`tickwire.call`. Their arguments
-            and replies become message classes, listed after ``messages``.
+        calls (Sequence[Call[..., Any]], default ()): functions decorated with :func:`tickwire.call`. The protocol makes
+            message classes for their arguments and replies, and adds these classes to :attr:`messages`, after your own.
         inputs (type | None, default None): the message class of clients' inputs, one input per tick: see
             :meth:`Client.send_input`.
         tick_rate (int | None, default None): the server's ticks per second, 1 to 1,000; needed for ``inputs`` and
@@ -1140,7 +1156,9 @@ class Protocol(Generic[_P]):
             StreamError: the bytes are invalid; the error says why.
         """
     def measure(self, message: _P, /) -> int:
-        """Returns the maximum number of bits that :meth:`encode` uses. Each alignment counts as 7 bits."""
+        """Returns the largest number of bits that :meth:`encode` can use for this message. Each alignment counts as 7
+        bits.
+        """
 
 # --- connections -------------------------------------------------------------------------------------
 
@@ -1170,8 +1188,8 @@ class ClientHandle:
         """The 256 bytes of user data from the connect token."""
     @property
     def data(self) -> Any:
-        """Any object that the game keeps for this client; None until it is set. All events and lists contain the
-        same handle object for a client, until the client's last event.
+        """Any object that the game keeps for this client; None until it is set. All events and lists contain this same
+        handle until the client's last event, so you can read the object from any of them.
         """
     @data.setter
     def data(self, data: Any, /) -> None: ...
@@ -1202,8 +1220,9 @@ class Disconnected:
         """The reason why the connection ended."""
     @property
     def detail(self) -> str | None:
-        """The text that either side gave as ``reason`` to ``close`` or ``disconnect``: 1 to 128 bytes in UTF-8, or
-        None. A peer can send any text here, so handle it like chat.
+        """The text that either side passed as the argument ``reason`` of ``close`` or ``disconnect``, 1 to 128 bytes in
+        UTF-8; None if there is no text. The other side can send any text here, so treat it with the same care as a chat
+        message.
         """
 
 @final
@@ -1254,7 +1273,10 @@ class ChannelStats:
 
 @final
 class ConnectionStats:
-    """Statistics of one connection. Times are in milliseconds, rates in kilobits per second with UDP/IP headers."""
+    """Statistics of one connection. Names ending in ``_ms`` are times in milliseconds, and names ending in ``_kbps``
+    are rates in kilobits per second, including UDP/IP headers. These rates and the packet losses in percent are
+    averages over about the last 3 seconds.
+    """
 
     @property
     def rtt_ms(self) -> float:
@@ -1282,7 +1304,7 @@ class ConnectionStats:
         """The rate of data received."""
     @property
     def acked_kbps(self) -> float:
-        """The rate of data that the other side acked."""
+        """The rate of data that the other side has acked."""
     @property
     def packets_sent(self) -> int:
         """Packets sent."""
@@ -1306,7 +1328,7 @@ class ConnectionStats:
         """Whether the connection sends less while the link is congested."""
     @property
     def bulk_rate(self) -> float:
-        """The current rate of chunks, in bytes per second, including UDP/IP headers; 0 if the protocol has no
+        """The current rate limit for chunks, in bytes per second, including UDP/IP headers; 0 if the protocol has no
         channel for chunks.
         """
     @property
@@ -1319,7 +1341,7 @@ class ConnectionStats:
 @final
 class ChunkStats:
     """Counts of chunks in both directions since the connection started. The sender first offers a chunk, and the
-    receiver answers. A slice is a part of a chunk that fills a packet.
+    receiver answers. A chunk is sent in slices, and each slice fills a packet.
     """
 
     @property
@@ -1339,7 +1361,7 @@ class ChunkStats:
         """Slices dropped because they had been received before."""
     @property
     def slices_unexpected(self) -> int:
-        """Slices dropped because their chunk was unknown, already over or not yet accepted."""
+        """Slices dropped because their chunk was unknown, was not yet accepted, or had already ended."""
     @property
     def slices_invalid(self) -> int:
         """Slices dropped because their index or length doesn't fit the chunk."""
@@ -1348,10 +1370,10 @@ class ChunkStats:
         """Offers dropped because they were out of order or inconsistent."""
     @property
     def offers_too_fast(self) -> int:
-        """Packets dropped, and not acked, because their offers and cancellations arrived too fast."""
+        """Packets that were dropped and not acked, because the offers and cancellations in them arrived too fast."""
     @property
     def chunks_reused(self) -> int:
-        """Chunks that the peer didn't need to send, because this side already had them."""
+        """Chunks that the other side didn't need to send, because this side already had them."""
     @property
     def answers_invalid(self) -> int:
         """Answers dropped because they named a chunk that wasn't offered, or slices beyond the end of a chunk."""
@@ -1404,8 +1426,8 @@ class Candidates:
     """The argument of a priority hook (:class:`Tuning`): queued messages that can be sent in any order, as columns.
     The messages belong to unreliable, latest and payload channels.
 
-    Each column is a read-only memoryview, which ``numpy.asarray`` wraps without copying. A column is made when it
-    is first read, so unread columns cost nothing. After the hook has returned, reading another column raises
+    Each column is a read-only memoryview, which ``numpy.asarray`` wraps without copying. A column is made when it is
+    first read, so unread columns cost nothing. After the hook has returned, reading a column for the first time raises
     RuntimeError. Columns that you read earlier stay valid and don't change.
     """
 
@@ -1424,24 +1446,24 @@ class Candidates:
         """Seconds since ``send``."""
     @property
     def size(self) -> memoryview[int]:
-        """Bytes of the message's body."""
+        """The size of the encoded message in bytes, without headers."""
     @property
     def key(self) -> memoryview[int]:
         """The ``key`` given to ``send``; 0 except on :func:`latest` channels."""
     @property
     def resends(self) -> memoryview[int]:
-        """The number of times that this message was sent before."""
+        """1 for a message that was sent before and lost, otherwise 0. Only :func:`latest` channels have a 1."""
     @property
     def tag(self) -> memoryview[int]:
         """The ``tag`` given to ``send``."""
 
 @final
 class Notifications:
-    """Delivery reports for payloads, and for messages sent with ``notify=True`` (:meth:`Server.send`). The columns
-    are read-only memoryviews, in packet order for each connection. A message that is dropped before it is sent
-    (because its tick's packets are full, or a newer value replaces it) is reported as lost at once. When a connection
-    ends, its remaining messages are reported as lost, together with the :class:`Disconnected` event. After the game
-    closes an endpoint, nothing more is reported.
+    """Delivery reports for payloads, and for messages sent with ``notify=True`` (:meth:`Server.send`). The columns are
+    read-only memoryviews. The reports of each connection are in packet order. If a message is dropped before it is
+    sent, it is reported as lost at once. This happens if the packets of the message's tick are full, or if a newer
+    value of the same key replaces the message. When a connection ends, its remaining messages are reported as lost, one
+    inbox before the :class:`Disconnected` event. After the game closes an endpoint, nothing more is reported.
 
     Example:
         >>> for slot, tag, delivered in zip(reports.slot, reports.tag, reports.delivered):  # doctest: +SKIP
@@ -1500,13 +1522,13 @@ class Chunk:
 
 @final
 class Transfer:
-    """A chunk that is being sent to the peer. The endpoint's ticks update the attributes. This object doesn't keep
-    its endpoint alive. Deleting the object doesn't cancel the transfer.
+    """A chunk that is being sent. Each tick of the sending endpoint updates the attributes. This object doesn't keep
+    the endpoint alive, and deleting this object doesn't cancel the transfer.
     """
 
     @property
     def client(self) -> ClientHandle | None:
-        """The receiving client; None on a client."""
+        """The receiving client; None if a client or a :class:`Peer` sends the chunk."""
     @property
     def label(self) -> str:
         """The ``label`` given to ``send_chunk``."""
@@ -1518,16 +1540,16 @@ class Transfer:
         """The SHA-256 of the content, 32 bytes."""
     @property
     def bytes_done(self) -> int:
-        """Bytes that the peer has acked."""
+        """Bytes that the receiver has acked."""
     @property
     def slices(self) -> int:
         """The number of slices. Each slice fills a packet."""
     @property
     def slices_done(self) -> int:
-        """Slices that the peer has acked."""
+        """Slices that the receiver has acked."""
     @property
     def fraction(self) -> float:
-        """The share that the peer has acked, 0 to 1."""
+        """The share of the chunk that the receiver has acked, 0 to 1."""
     @property
     def rate(self) -> float:
         """Bytes per second, over about the last second; constant after the transfer's end."""
@@ -1536,7 +1558,7 @@ class Transfer:
         """Seconds until the transfer is done at this :attr:`rate`; None while the rate is 0, and after a failure."""
     @property
     def done(self) -> bool:
-        """Whether the peer has the whole chunk and has verified its hash."""
+        """Whether the receiver has the whole chunk and has verified its hash."""
     @property
     def error(self) -> str | None:
         """The reason for the failure, as a sentence; None if the transfer hasn't failed."""
@@ -1550,20 +1572,22 @@ class Transfer:
     def paused_by_peer(self) -> bool:
         """Whether the receiver has paused the transfer."""
     def pause(self) -> bool:
-        """Stops sending until :meth:`resume`. Slices in flight can still arrive, and the receiver keeps its slices.
-        Up to three later chunks are still sent, but arrive in the inbox only after this chunk. Returns False if the
-        transfer is over.
+        """Stops sending this chunk until :meth:`resume`. Slices in flight can still arrive, and the receiver keeps all
+        slices that it has. Meanwhile, up to three later chunks are sent, but they arrive in the inbox only after this
+        chunk. Returns False if the transfer is over.
         """
     def resume(self) -> bool:
-        """Continues with the slices that the peer lacks. Returns False if the transfer is over."""
+        """Continues with the slices that the receiver lacks. Returns False if the transfer is over."""
     def cancel(self) -> bool:
-        """Ends the transfer; the peer discards the slices that it has. To continue later, use :meth:`pause`.
+        """Ends the transfer; the receiver discards the slices that it has. To continue later, use :meth:`pause`.
         Returns False if the transfer is over.
         """
 
 @final
 class IncomingChunk:
-    """A chunk that is arriving, as it was when :meth:`Server.incoming_chunks` returned this object."""
+    """A chunk that is arriving. The attributes show the chunk's state when :meth:`Server.incoming_chunks` was called.
+    Later, only :attr:`paused` changes.
+    """
 
     @property
     def client(self) -> ClientHandle | None:
@@ -1576,7 +1600,7 @@ class IncomingChunk:
         """Bytes of the chunk."""
     @property
     def hash(self) -> bytes:
-        """The SHA-256 that the peer announced, 32 bytes."""
+        """The SHA-256 that the sender announced, 32 bytes."""
     @property
     def bytes_done(self) -> int:
         """Bytes received."""
@@ -1588,7 +1612,7 @@ class IncomingChunk:
         """Slices received."""
     @property
     def fraction(self) -> float:
-        """The share that has arrived, 0 to 1."""
+        """The share of the chunk that has arrived, 0 to 1."""
     @property
     def rate(self) -> float:
         """Bytes per second, over about the last second."""
@@ -1599,17 +1623,17 @@ class IncomingChunk:
     def paused(self) -> bool:
         """Whether this side has paused the chunk by :meth:`pause`."""
     def pause(self) -> bool:
-        """Asks the sender to :meth:`pause <Transfer.pause>`. Returns False if the chunk is over."""
+        """Asks the sender to :meth:`pause <Transfer.pause>`. Returns False if the chunk is complete or has failed."""
     def resume(self) -> bool:
-        """Asks the sender for the missing slices. Returns False if the chunk is over."""
+        """Asks the sender for the missing slices. Returns False if the chunk is complete or has failed."""
     def cancel(self) -> bool:
-        """Ends the chunk and discards the slices that arrived. The sender is notified, and ``inbox.chunk_failures``
-        reports the chunk. Returns False if the chunk is over.
+        """Ends the transfer and discards the slices that arrived. The sender is notified, and ``inbox.chunk_failures``
+        reports the chunk. Returns False if the chunk is complete or has failed.
         """
 
 @final
 class ReceivedChunk:
-    """A complete chunk from the peer, with a verified hash. A chunk in memory is a read-only buffer:
+    """A complete chunk that the other side has sent, with a verified hash. A chunk in memory is a read-only buffer:
     ``bytes(chunk)``, ``memoryview(chunk)``, ``numpy.frombuffer(chunk, ...)``.
 
     Raises:
@@ -1633,10 +1657,10 @@ class ReceivedChunk:
         """The file that holds the chunk; None if the chunk is in memory."""
     @property
     def reused(self) -> bool:
-        """Whether the ``directory`` of :class:`Transfers` already had the file, so that it wasn't sent again."""
+        """Whether the file was already in the ``directory`` of :class:`Transfers`, so that the sender didn't send it."""
     @property
     def data(self) -> memoryview:
-        """The content, read-only and without copying."""
+        """The content of a chunk in memory, as a read-only view without a copy."""
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 @final
@@ -1644,8 +1668,8 @@ class Congestion:
     """The rate limit for chunks. Messages have their own budget and aren't delayed by this limit, but their bytes
     count toward it.
 
-    The rate adapts to the link. It is as high as possible while packets wait only a few milliseconds in the link's
-    queue. It falls when packets take longer or are lost.
+    The rate adapts to the link. It aims for the highest rate at which packets wait only a few milliseconds in the
+    link's queue. The rate falls when packets wait longer or are lost.
 
     Args:
         min_bytes_per_second (float, default 4000.0): the lowest rate, including UDP/IP headers.
@@ -1768,7 +1792,7 @@ class GhostArrays:
         """A column of bool: True for rows with a ghost."""
     @property
     def rows(self) -> Any:
-        """The rows with a ghost in rising order, as uint32."""
+        """The numbers of the rows that have a ghost, as uint32, in rising order."""
     @property
     def network_ids(self) -> Any:
         """The network ids of the rows, as uint32. References hold these ids, for example
@@ -1794,7 +1818,7 @@ class GhostArrays:
     def despawned(self) -> Any:
         """The rows of ghosts that disappeared in the last tick: see :attr:`spawned`. Their cells keep the last values."""
     def ghost(self, row: int, /) -> Any:
-        """Returns the object of a row. The first call makes the object.
+        """Returns the object of the ghost in a row. If the ghost has no object yet, this call makes the object.
 
         Raises:
             GhostError: no ghost lives in this row.
@@ -1818,8 +1842,8 @@ class World:
 
         Args:
             ghost: an object, or a class.
-            owner: the client that owns the ghost. None, or a client whose :class:`Disconnected` has arrived: no
-                owner. If the client has left, but this event arrives only in the next tick, the ghost
+            owner: the client that owns the ghost; None: no owner. If the client has left and its :class:`Disconnected`
+                has already arrived, the ghost has no owner. If the event arrives only in the next tick, the ghost
                 :meth:`waits <waiting>` for the client.
 
         Raises:
@@ -1852,7 +1876,7 @@ class World:
             GhostError: a row has no ghost or is given twice. In this case, no ghost is removed.
         """
     def objects(self, class_: type[_T], /) -> list[_T]:
-        """Returns the ghosts of a class as objects, in row order.
+        """Returns the ghosts of a class as objects, in the order of their rows in :meth:`arrays`.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -1865,9 +1889,9 @@ class World:
         """
     def save(self) -> bytes:
         """Returns the world as bytes, so that another server can :meth:`load` it. The bytes contain the tick and all
-        ghosts, with their properties, owners, network ids and the ids that clients use. Numbers are saved exactly,
-        without rounding to a property's resolution. A ghost with a value out of its range is saved with the ghost's
-        last valid values.
+        ghosts, with their properties, owners and network ids, and the ids by which each client knows its ghosts.
+        Numbers are saved exactly, without rounding to a property's resolution. A ghost with a value out of its range is
+        saved with the ghost's last valid values.
 
         Raises:
             ClosedError: the server was closed.
@@ -1885,8 +1909,8 @@ class World:
             ClosedError: the server was closed.
         """
     def waiting(self, class_: type[_T], /) -> dict[_T, int]:
-        """Returns the ghosts of a class whose owner has left, each with the owner's client id. A client that connects
-        with this id owns the ghost again. :meth:`set_owner` and :meth:`despawn` end the wait.
+        """Returns a class's ghosts whose owners have left, each with its owner's client id. When a client connects with
+        this id, it owns the ghost again. :meth:`set_owner` and :meth:`despawn` end the wait.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -1925,8 +1949,8 @@ class World:
         hook: Callable[[list[ClientHandle], GhostArrays], Any] | None,
         /,
     ) -> None:
-        """Sets a function that decides, in each flush, which clients get the properties with a :func:`when`
-        condition. The function gets the clients and the class's :class:`GhostArrays`, like the function of
+        """Sets a function that decides, in each flush, which clients get the properties that have the :func:`when`
+        condition ``name``. The function gets the clients and the class's :class:`GhostArrays`, like the function of
         :class:`Hook`, and returns a bool for each client and row.
 
         Args:
@@ -1939,9 +1963,9 @@ class World:
             TypeError: the hook can't be called.
         """
     def set_condition(self, client: ClientHandle, class_: type, name: str, rows: _Array, /) -> bool:
-        """Selects ghosts of a class by a mask. From now on, the client gets the selected ghosts' properties that have
-        this :func:`when` condition. Ghosts in rows beyond the mask, and ghosts that spawn later, aren't selected.
-        Returns False if the client has left.
+        """Selects ghosts of a class by a mask. From now on, the client gets the properties with the :func:`when`
+        condition ``name`` only for the selected ghosts. Ghosts in rows beyond the mask, and ghosts that spawn later,
+        aren't selected. Returns False if the client has left.
 
         Args:
             client: the receiving client.
@@ -1965,52 +1989,53 @@ class World:
     def look_from(
         self, client: ClientHandle, class_: type, places: Iterable[Sequence[float]] | None, /
     ) -> bool:
-        """Sets the places from which a client sees the ghosts of a class with the :class:`Grid` rule. A place is
-        two or three numbers. If ``places`` is None or empty, the client sees from the places of its own ghosts.
-        Returns False if the client has left.
+        """Sets the places from which a client sees the ghosts of a class. The class must have the :class:`Grid` rule. A
+        place is two or three numbers. If ``places`` is None or empty, the client sees from the places of its own
+        ghosts. Returns False if the client has left.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or doesn't have this rule.
             StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def show(self, client: ClientHandle, class_: type, rows: _Array, /) -> bool:
-        """Sets which ghosts a client gets from now on, of a class with the :class:`Chosen` rule. ``rows`` is a buffer
-        with a bool for each row. Ghosts in rows beyond the buffer, and ghosts that spawn later, aren't sent. Returns
-        False if the client has left.
+        """Sets which ghosts of a class a client gets from now on. The class must have the :class:`Chosen` rule.
+        ``rows`` is a buffer with a bool for each row. Ghosts in rows beyond the buffer, and ghosts that spawn later,
+        aren't sent. Returns False if the client has left.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or doesn't have this rule.
             StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def id_of(self, client: ClientHandle, ghost: object, /) -> int | None:
-        """Returns the number by which a client knows a ghost, for use in a message to this client.
-        :meth:`ClientWorld.ghost_of` turns the number into the ghost. For 32,768 flushes, the number isn't used for
-        another ghost. None if the client doesn't get the ghost or has left.
+        """Returns the number by which a client knows a ghost, for use in a message to this client. Returns None if the
+        client doesn't get the ghost or has left. :meth:`ClientWorld.ghost_of` turns the number into the ghost. For
+        32,768 flushes after this call, the number can't refer to another ghost.
 
         Raises:
             GhostError: the ghost isn't in this world.
             StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def ghost_of(self, client: ClientHandle, class_: type[_T], number: int, /) -> _T | None:
-        """Returns the ghost for a number from the client's :meth:`ClientWorld.id_of`. None if the ghost is gone, or
-        if the client has left or never got the ghost.
+        """Returns the ghost to which a number from the client's :meth:`ClientWorld.id_of` refers. Returns None if the
+        ghost is gone, the client has left, or the client never got the ghost.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
             StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def set_weights(self, class_: type, weights: _Array, /) -> None:
-        """Sets factors for the priorities of a class's ghosts. Priorities decide which ghosts are sent first in
-        ticks without room for everything that is due. ``weights`` has a float32 for each row. Ghosts in rows beyond
-        it, and ghosts that spawn later, have the factor 1. The factors stay until you set them again.
+        """Sets factors for the priorities of a class's ghosts. If a tick has no room for everything that is due, the
+        priorities decide which ghosts are sent first. ``weights`` is a buffer with a float32 for each row. Ghosts in
+        rows beyond this buffer, and ghosts that spawn later, have the factor 1. The factors stay until you set them
+        again.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def set_must_know(self, class_: type, rows: _Array | None, /) -> None:
-        """Marks ghosts of a class that clients must know soon, such as the score, flags or doors. If there isn't
-        room for everything that is due, up to half of the client's budget is used for the marked ghosts first.
-        Marked ghosts beyond this half are sent by priority, like other ghosts. The relevancy rule still decides
+        """Marks the urgent ghosts of a class, such as flags, doors or the ghost that holds the score. If a client's
+        packets have no room for everything that is due, up to half of the client's budget is used for the marked ghosts
+        first. Marked ghosts beyond this half are sent by priority, like other ghosts. The relevancy rule still decides
         which clients get them.
 
         Args:
@@ -2023,18 +2048,18 @@ class World:
         """
     @property
     def costs(self) -> dict[str, dict[str, int]]:
-        """The bits that were sent for ghosts, by class and then by property. Names in parentheses are the overhead
-        of records and packets. The sum of all entries is everything that was sent for ghosts.
+        """The bits that were sent for ghosts, by class and then by property. Names in parentheses, such as
+        ``(updates)`` and ``(packets)``, count the overhead. The entries add up to all bits that were sent for ghosts.
         """
     def client_bits(self, client: ClientHandle, /) -> int:
         """Returns the bits that were sent to a connected client for ghosts."""
     def remember(self, seconds: float) -> None:
-        """Records the world from now on, for :meth:`rewind`. Each number of each ghost takes 4 bytes per tick, or 8
-        bytes if it needs more than 32 bits.
+        """Records the world from now on, for :meth:`rewind`. For each recorded tick, every number of a ghost takes 4
+        bytes of memory, or 8 bytes if the number needs more than 32 bits.
 
         Args:
-            seconds: the longest time that :meth:`rewind` can go back, at most 250 ticks. The protocol's
-                ``tick_rate`` applies, or 60 ticks a second without one. 0 deletes the record.
+            seconds: the longest time that :meth:`rewind` can go back. It must be at most 250 ticks at the protocol's
+                ``tick_rate``; if the protocol has no tick rate, 60 ticks per second are assumed. 0 deletes the record.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -2049,9 +2074,11 @@ class World:
         """Returns the world as a client saw it: a :class:`tickwire.predict.Past`, for a ``with`` statement.
 
         Args:
-            client: the client. :meth:`WorldView.shown` returns which ghosts were shown to it.
-            seen: the tick that the client saw (its :attr:`WorldView.tick`). None: the tick that the client reported
-                with its input for the current tick (:meth:`Inputs.seen`), or the newest tick if it reported none.
+            client: the client whose view is returned. :meth:`Past.shown <tickwire.predict.Past.shown>` returns which
+                ghosts this client had.
+            seen: the tick that the client saw, which is the client's :attr:`WorldView.tick`. None: the tick that came
+                with the client's input for the current tick (:meth:`Inputs.seen`), or the newest tick if the client
+                reported no tick.
 
         Raises:
             GhostError: nothing is recorded: see :meth:`remember`.
@@ -2061,7 +2088,7 @@ class World:
         """Like :meth:`rewind`, but returns the world at a given tick, independently of clients.
 
         Args:
-            tick: the tick, with its fraction. The newest tick is :attr:`tick`.
+            tick: the tick; a fraction means a time between two ticks. The newest tick is :attr:`tick`.
 
         Raises:
             GhostError: nothing is recorded: see :meth:`remember`.
@@ -2069,7 +2096,9 @@ class World:
         """
     @property
     def judgements(self) -> Judgements:
-        """The recorded judgements, such as hits, newest last: a :class:`tickwire.predict.Judgements`."""
+        """The judgements recorded by :meth:`Past.judge <tickwire.predict.Past.judge>`, such as hits. The newest
+        judgement is last: see :class:`tickwire.predict.Judgements`.
+        """
     def __contains__(self, ghost: object, /) -> bool: ...
 
 @final
@@ -2080,7 +2109,7 @@ class Latency:
 
     @property
     def line(self) -> float:
-        """The round trip, including the time that both programs wait for their frames and ticks."""
+        """The round trip, including the waits for the client's next frame and the server's next tick."""
     @property
     def lead(self) -> float:
         """The time by which inputs are ahead of the server's clock. It covers the trip to the server, jitter,
@@ -2088,7 +2117,9 @@ class Latency:
         """
     @property
     def view(self) -> float:
-        """The time for which :meth:`ClientWorld.view` holds back states, so that the next state arrives in time."""
+        """The time for which :meth:`ClientWorld.view` delays states, so that the next state arrives before the view
+        needs it.
+        """
     @property
     def total(self) -> float:
         """The sum: ``lead + line / 2 + view``."""
@@ -2107,13 +2138,13 @@ class Clock:
         """The server's tick now, with its fraction; None while the time is unknown."""
     @property
     def input_tick(self) -> int | None:
-        """The tick for which an input is sent now; None while the time is unknown."""
+        """The tick of an input that is sent now; None while the time is unknown."""
     @property
     def error(self) -> float | None:
-        """The likely error of ``tick`` in seconds, if both directions take equally long; None while unknown."""
+        """The likely error of ``tick``, in seconds, if packets take equally long both ways; None while unknown."""
     @property
     def settled(self) -> bool:
-        """Whether ``tick`` has converged."""
+        """Whether ``tick`` has converged to the server's tick."""
     @property
     def rate(self) -> float:
         """The protocol's ticks per second."""
@@ -2125,10 +2156,12 @@ class Clock:
         """The fraction by which the server's clock runs faster than this machine's clock; negative if slower."""
     @property
     def lead(self) -> float | None:
-        """Ticks by which inputs are ahead of ``tick``, without :attr:`delay`; None while unknown."""
+        """The number of ticks by which inputs are ahead of ``tick``, not counting :attr:`delay`; None while unknown."""
     @property
     def delay(self) -> int:
-        """Ticks by which inputs are delayed, in addition to :attr:`lead`, as set by :meth:`Client.set_inputs`."""
+        """Ticks added to :attr:`lead`, so that inputs take effect later and the client predicts fewer ticks: see
+        :meth:`Client.set_inputs`.
+        """
     @property
     def server_tick(self) -> int | None:
         """The newest tick that the server has reported; None before the first report."""
@@ -2141,7 +2174,7 @@ class Clock:
 
 @final
 class InputColumns:
-    """The inputs of the current tick as columns, one row per client; :meth:`Inputs.columns` returns this object."""
+    """Columns about the inputs of the current tick, with one row per client: see :meth:`Inputs.columns`."""
 
     @property
     def slot(self) -> memoryview:
@@ -2157,7 +2190,7 @@ class InputColumns:
         """Whether the client has an input for this tick: the tick's own input, or a repeated earlier input."""
     @property
     def seen_tick(self) -> memoryview:
-        """The tick that the player saw; 0 if the client didn't send it."""
+        """The tick that the player saw; 0 if the client reported no tick."""
     @property
     def seen_fraction(self) -> memoryview:
         """The fraction of ``seen_tick``, in units of 1/256."""
@@ -2185,7 +2218,7 @@ class InputStatus:
         """Ticks that ran without their input."""
     @property
     def repeated(self) -> int:
-        """Ticks without their input that repeated the previous input."""
+        """Ticks that ran without their input and repeated the previous input instead."""
     @property
     def late(self) -> int:
         """Inputs that arrived after their tick had run without them."""
@@ -2194,29 +2227,31 @@ class InputStatus:
         """Copies of inputs that had arrived already."""
     @property
     def far_ahead(self) -> int:
-        """Inputs refused because their ticks were more than 128 ticks ahead."""
+        """Inputs refused because they were for ticks more than 128 ticks after the current tick."""
     @property
     def far_behind(self) -> int:
-        """Inputs refused because their ticks were 128 or more ticks ago."""
+        """Inputs refused because they were for ticks at least 128 ticks before the current tick."""
     @property
     def skipped(self) -> int:
-        """Inputs of ticks in which the server flushed without receiving."""
+        """Inputs that weren't used, because the server flushed their tick without calling ``receive`` before."""
 
 @final
 class Inputs:
     """The clients' inputs for a server's current tick: see :attr:`Server.inputs`. A tick lasts from ``receive`` until
     the first ``receive`` after a flush. Iterating yields ``(client, input)`` for each client that has ever sent an
-    input. The input is None if it is missing and no earlier input is repeated. All methods raise ValueError if the
-    protocol has no ``inputs``. See ``docs/time.md``.
+    input. A missing input is replaced by the newest earlier input or by None: see :meth:`set_policy`. All methods raise
+    ValueError if the protocol has no ``inputs``. See ``docs/time.md``.
     """
 
     @property
     def tick(self) -> int:
-        """The number of the current tick, which the next flush sends. Clients and server count the same ticks."""
+        """The number of the current tick. The next flush sends this number. Clients and server use the same numbers."""
     def __iter__(self) -> Iterator[tuple[ClientHandle, Any]]: ...
     def __len__(self) -> int: ...
     def get(self, client: ClientHandle, /) -> Any:
-        """Returns a client's input for the current tick; None if it is missing and no earlier input is repeated."""
+        """Returns a client's input for the current tick. A missing input is replaced by the newest earlier input or by
+        None: see :meth:`set_policy`.
+        """
     def seen(self, client: ClientHandle, /) -> float | None:
         """Returns the tick, with its fraction, that the player saw when giving the input for the current tick. None
         if the client didn't report it (:meth:`Client.set_seen`). A client can lie, so refuse ticks that are too old.
@@ -2238,7 +2273,7 @@ class Inputs:
         """Returns columns about the current tick's inputs, with one row per client."""
     def rows(self) -> Any:
         """Returns the current tick's inputs as rows of their class, in the order of :meth:`columns`. With NumPy, this
-        is an array. If an input is missing, its row is all zeros.
+        is an array. If a client has no input for this tick, not even a repeated input, its row is all zeros.
         """
 
 @final
@@ -2248,7 +2283,7 @@ class ClientWorld:
     """
 
     def objects(self, class_: type[_T], /) -> list[_T]:
-        """Returns the ghosts of a class as objects, in row order.
+        """Returns the ghosts of a class as objects, in the order of their rows in :meth:`arrays`.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2267,14 +2302,14 @@ class ClientWorld:
             GhostError: the ghost is gone, or belongs to another client's world.
         """
     def mine(self, class_: type[_T], /) -> _T | None:
-        """Returns the ghost of a class that this client owns, such as its avatar; None if there is none. If the client
-        owns several, returns the ghost in the first row; :meth:`owns` finds the others.
+        """Returns this client's own ghost of a class, such as its avatar; None if there is none. If the client owns
+        several, returns the ghost in the first row. To find the others, check ghosts with :meth:`owns`.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def others(self, class_: type[_T], /) -> list[_T]:
-        """Returns the ghosts of a class that this client doesn't own, in row order.
+        """Returns all ghosts of a class except this client's own, in the order of their rows in :meth:`arrays`.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2321,12 +2356,13 @@ class ClientWorld:
         """Sets how far the view stays behind the server.
 
         Args:
-            delay: seconds between arrival and display. It must be 1 to 62 ticks long, because states are kept for 64
-                ticks. The ticks are those of the protocol's tick rate, or 60 a second if it has none. None: chosen by
-                measuring the connection.
-            extrapolation: seconds for which properties with a velocity continue to move beyond the newest tick.
+            delay: seconds between a state's arrival and its display. The delay must be 1 to 62 ticks long, because
+                states are kept for 64 ticks. The protocol's ``tick_rate`` sets the length of a tick. Without a
+                ``tick_rate``, a tick lasts 1/60 s. None: chosen by measuring the connection.
+            extrapolation: seconds for which ``hermite`` properties continue to move beyond the newest tick.
             rest: if two states of a ghost are at most this many seconds apart, the view always interpolates between
-                them. Set it in worlds that exceed the budget, where a moving ghost isn't updated every tick.
+                them. Set ``rest`` if updates exceed the budget, because the server then updates moving ghosts only
+                every few ticks.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -2336,35 +2372,37 @@ class ClientWorld:
 
 @final
 class WorldView:
-    """The world at a time between two ticks. :meth:`ClientWorld.view` returns the view to draw, and
-    :meth:`World.rewind` the view that a client saw.
+    """The world at a time between two ticks. :meth:`ClientWorld.view` returns the view to draw. On a server,
+    :meth:`World.rewind` uses a view to show the world as a client saw it.
 
-    Each property is interpolated between two states of the ghost, by the property's rule. A ghost appears in its
-    first tick and disappears in its last tick. The next view changes the columns in place.
+    The view interpolates each property between two states of the ghost, by the property's interpolation rule. A ghost
+    appears at the tick in which it spawned, and disappears at the tick in which it left. The next call of
+    :meth:`ClientWorld.view` changes the columns in place.
     """
 
     def arrays(self, class_: type, /) -> GhostArrays:
-        """Returns the ghosts of a class as columns, at the view's tick. The next view changes the columns in place.
+        """Returns the ghosts of a class as columns, at the view's tick. The next call of :meth:`ClientWorld.view`
+        changes the columns in place.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def objects(self, class_: type[_T], /) -> list[_T]:
-        """Returns the ghosts of a class that exist at the view's tick, as objects in row order. Strings, bytes and
-        lists have their newest value.
+        """Returns the ghosts of a class that exist at the view's tick, as objects, in the order of their rows in
+        :meth:`arrays`. Strings, bytes and lists have their newest value.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def mine(self, class_: type[_T], /) -> _T | None:
-        """Returns the ghost of a class that this client owns, at the view's tick; None if there is none. If the client
-        predicts this ghost, draw :meth:`Prediction.seen` instead.
+        """Returns this client's own ghost of a class, at the view's tick; None if there is none. If the client predicts
+        this ghost, draw :meth:`Prediction.seen` instead.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def others(self, class_: type[_T], /) -> list[_T]:
-        """Returns the ghosts of a class that exist at the view's tick and that this client doesn't own, in row order.
+        """Returns all ghosts of a class at the view's tick except this client's own, in the order of their rows.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -2397,14 +2435,14 @@ class WorldView:
         """
     @property
     def delay(self) -> float:
-        """Seconds between arrival and display; 0 on a server."""
+        """Seconds between a state's arrival and its display; 0 on a server."""
     @property
     def period(self) -> float:
         """The measured length of a server tick, in seconds; 0 on a server."""
     @property
     def stood(self) -> float:
-        """The total seconds for which the view stood still because updates were late; 0 on a server. The seconds
-        of a late update are added when the update arrives.
+        """The total seconds for which the view stood still because updates were late; 0 on a server. The wait for a
+        late update is added when the update arrives.
         """
     def shown(self, class_: type, /) -> Any:
         """Returns a column of bool for a rewound world: True for the rows that were shown to the client. After
@@ -2446,16 +2484,16 @@ class Inbox(Generic[_M, _W, _L, _V]):
         """Payloads: ``(client, channel, data)`` on a server, ``(channel, data)`` on a client."""
     @property
     def missed(self) -> list[Any]:
-        """Counts of messages of redundant channels that never arrived: ``(client, channel, count)`` on a server,
+        """Counts of messages that never arrived on redundant channels: ``(client, channel, count)`` on a server,
         ``(channel, count)`` on a client.
         """
     @property
     def chunks(self) -> list[ReceivedChunk]:
-        """Complete chunks with verified hashes, in the order in which the peer sent them."""
+        """Complete chunks with verified hashes, in the order in which the other side sent them."""
     @property
     def chunk_failures(self) -> list[Any]:
-        """Chunks from the peer that failed: ``(client, label, error)`` on a server, ``(label, error)`` on a client.
-        The error is a sentence.
+        """Incoming chunks that failed: ``(client, label, error)`` on a server, ``(label, error)`` on a client. The
+        error is a text that gives the reason.
         """
     @property
     def ghosts(self) -> list[GhostSpawned | GhostChanged | GhostOwned | GhostLinked | GhostDespawned]:
@@ -2464,30 +2502,32 @@ class Inbox(Generic[_M, _W, _L, _V]):
         """
     @property
     def notifications(self) -> Notifications:
-        """Delivery reports for payloads, and for messages sent with ``notify=True`` (:meth:`Server.send`). Each is
-        reported exactly once while its connection lasts.
+        """Delivery reports for payloads, and for messages sent with ``notify=True`` (:meth:`Server.send`). Each such
+        payload or message is reported exactly once; when a connection ends, its remaining messages are reported as
+        lost.
         """
     @property
     def has_calls(self) -> bool:
         """Whether this inbox has calls that haven't run yet."""
     def run_calls(self, before: int | None = None) -> int:
-        """Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival. Returns how many ran.
-        Iterating over the inbox and :meth:`Handlers.dispatch` run calls automatically, in order with the messages.
-        The remaining calls run when this tick is flushed. If the body of this tick's ``with`` raised, they run in the
-        next tick. The inbox of an earlier tick has no calls left.
+        """Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival. Returns how many ran. Calls
+        also run automatically, in order with the messages, when you iterate over the inbox or use
+        :meth:`Handlers.dispatch`. The remaining calls run when this tick is flushed. If the body of this tick's
+        ``with`` raises an exception, the remaining calls run in the next tick instead. The inbox of an earlier tick has
+        no calls left.
 
         Args:
             before (int | None, default None): only the calls that arrived before ``messages[before]``; None: all.
         """
     def columns(self, class_: type, /) -> Any:
-        """Returns all messages of a class listed in :attr:`Tuning.columns`, read-only, with one message per row. With
-        NumPy this is a structured array, otherwise :class:`Rows`.
+        """Returns all messages of a class, read-only, with one message per row. The class must be listed in
+        :attr:`Tuning.columns`. With NumPy this is a structured array, otherwise :class:`Rows`.
 
         Each row begins with columns about the message: ``client`` (see :meth:`Server.client`; 0 on a client),
         ``received`` (when its packet arrived, in seconds since the endpoint's start), ``slot``, ``key`` (on latest
-        channels), ``sequence`` (of its packet), ``missed`` (on redundant channels: how many messages before it never
-        arrived) and ``channel``. The class's fields follow. If the class has a field of the same name, the added
-        column ends in an underscore.
+        channels), ``sequence`` (of its packet), ``missed`` (on redundant channels: how many messages directly before
+        this message never arrived) and ``channel``. The class's fields follow. If the class has a field with the same
+        name as an added column, the added column's name gets an underscore at the end.
 
         Raises:
             ValueError: the class is delivered as objects.
@@ -2516,7 +2556,7 @@ class Tick(Generic[_M, _W, _L, _V]):
 
 @final
 class Tuning:
-    """Settings of an endpoint's socket, thread and hooks. Servers, clients and peers can share one object.
+    """Settings of an endpoint's socket, thread and hooks. Several servers, clients and peers can share one ``Tuning``.
 
     Args:
         driver (Literal['polled', 'thread'], default 'polled'): ``"polled"``: the socket is read and written when
@@ -2525,14 +2565,15 @@ class Tuning:
             its flush.
         bind (AddressLike | None, default None): the local address of a client or peer; None: any free port. A
             server has its own ``address`` argument instead.
-        timeout (int | None, default None): seconds of silence that end a connection or an attempt to connect; None:
-            10, and 5 between peers. :meth:`Client.connect` and peers use it (peers: at most 60). Connect tokens
-            have their own timeout. A server ends a connection after 300 seconds of silence at the latest.
+        timeout (int | None, default None): seconds of silence that end a connection or an attempt to connect; None: 10
+            seconds, or 5 seconds between peers. :meth:`Client.connect` and peers use this timeout (peers: at most 60
+            seconds). Connect tokens have their own timeout. A server ends a connection after 300 seconds of silence at
+            the latest.
         mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
             Lower it for paths that silently drop larger packets. Each side sets it for its own packets.
-        stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A server disconnects a client if a
-            reliable channel to it is full and delivers nothing for this long, or if the channel stays full and
-            needs more than twelve times this long to deliver its queue. Both sides see
+        stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A server disconnects a client if a reliable
+            channel to this client is full and delivers nothing for this long. The server also disconnects the client if
+            a full channel doesn't deliver its whole queue within twelve times this long. Both sides see
             :attr:`DisconnectReason.STALLED`, and ``counters["connections.stalled"]`` counts these clients. None: no
             client is disconnected for this reason.
         priority (PriorityHook | None, default None): a function that is called once per flush with the
@@ -2541,8 +2582,8 @@ class Tuning:
             sent first. If the hook fails, returns anything else, or itself sends or receives, messages are sent in
             their usual order. :meth:`Server.flush`, or the ``with`` of :meth:`Server.tick`, then raises an
             exception.
-        factory (MessageFactory | None, default None): the factory for message objects; None: Tickwire makes new
-            objects.
+        factory (MessageFactory | None, default None): an object whose ``create`` method makes the objects for received
+            messages, for example to reuse them; None: Tickwire makes a new object for each message.
         columns (Sequence[type] | None, default None): classes delivered as columns instead of objects: messages
             (:meth:`Inbox.columns`) and, on a client, ghosts (:class:`GhostArrays`).
 
@@ -2594,19 +2635,20 @@ class Transfers:
     """Limits for the chunks that an endpoint accepts, and the rate of the chunks that it sends.
 
     Args:
-        memory (int | None, default None): the maximum memory for chunks from each peer in bytes, including chunks
-            that the game hasn't read yet. Larger chunks are refused; 0 refuses all. None: 0 on a server, 64 MiB on a
-            client and between peers.
-        directory (str | PathLike[str] | None, default None): a directory in which received chunks are stored as
-            files, instead of in memory. Files are named by their hash in hex. The directory is created if missing.
-            Unfinished files are kept. If the same peer sends the same content again, even to another process, only
+        memory (int | None, default None): the maximum memory, in bytes, for the chunks that arrive on one connection,
+            including chunks that the game hasn't read yet. Larger chunks are refused; 0 refuses all. None: 0 on a
+            server, 64 MiB on a client and between peers.
+        directory (str | PathLike[str] | None, default None): a directory in which received chunks are stored as files,
+            instead of in memory. Files are named by their hash in hex. The directory is created if missing. Unfinished
+            files are kept. If the same sender sends the same content again, even after a restart of this program, only
             the missing part is sent.
         file_limit (int | None, default None): the maximum size of a file in bytes, at most ``directory_limit``; None:
             1 GiB. Larger chunks are refused.
-        directory_limit (int | None, default None): the maximum size of all files together, in bytes. Of an unfinished
-            file, only the 4 KiB blocks that arrived count. None: eight times ``file_limit``. Chunks that don't fit
-            are refused.
-        congestion (Congestion | None, default None): the rate limit for sent chunks; None: that of ``Congestion()``.
+        directory_limit (int | None, default None): the maximum size of all files together, in bytes. For an unfinished
+            file, only the 4 KiB blocks that have arrived count, but on Windows its full size counts. None: eight times
+            ``file_limit``. Chunks that don't fit are refused.
+        congestion (Congestion | None, default None): the rate limit for sent chunks; None: the defaults of
+            :class:`Congestion`.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -2623,7 +2665,7 @@ class Transfers:
     ) -> Transfers: ...
     @property
     def memory(self) -> int | None:
-        """The maximum memory for chunks from each peer, in bytes, if given."""
+        """The maximum memory for the chunks that arrive on one connection, in bytes, if given."""
     @property
     def directory(self) -> Path | None:
         """The directory for received files; None: chunks are received into memory."""
@@ -2643,11 +2685,12 @@ class Debugging:
 
     Args:
         strict (bool, default False): whether methods raise instead of returning a false result:
-            :class:`StaleClientError` if the named client has left, :class:`NotConnectedError` on a client without a
-            connection, and :class:`ChannelFullError` if the other side doesn't ack.
-        conditions (Conditions | None, default None): a simulated bad network for everything sent. Set it on both
-            sides. All peers of the endpoint share its rate and losses, as on a single link.
-        seed (int | None, default None): the seed that makes these conditions repeatable; None: random.
+            :class:`StaleClientError` if the client in the arguments has left, :class:`NotConnectedError` on a client
+            without a connection, and :class:`ChannelFullError` if a channel is full.
+        conditions (Conditions | None, default None): a simulated bad network for everything that this side sends. Set
+            it on both sides. All connections of this side share the rate and losses, as on a single link.
+        seed (int | None, default None): the seed that makes the random events of ``conditions`` repeatable; None: a
+            random seed.
         capture (Capture | str | PathLike[str] | None, default None): a :class:`Capture` for all datagrams, or the
             path of a new capture. If writing fails, the error is logged and the game continues.
         slow_hook (float, default 0.005): seconds after which a hook is logged as slow, at most once a second. The
@@ -2689,19 +2732,19 @@ class Access:
     """Rules that decide which clients may connect to a server.
 
     Args:
-        admission (AdmissionHook | None, default None): a function that decides about new clients before the game
-            sees them. Each :meth:`Server.receive` calls it with a list of new clients (:class:`ClientHandle`). It
-            returns None, or the clients to refuse, as handles or client ids. To give reasons, it returns a mapping
-            from these clients to texts, which become the ``detail`` of their :class:`Disconnected`. Refused clients
-            are disconnected with :attr:`DisconnectReason.KICKED`, and the game sees no event, message, chunk or file
-            from them. Clients that connect while the hook runs wait for the next :meth:`Server.receive`. If the hook
-            raises, all clients in its list are refused, and :meth:`Server.receive` raises the exception.
+        admission (AdmissionHook | None, default None): a function that decides about new clients before the game sees
+            them. Each :meth:`Server.receive` calls it with a list of new clients (:class:`ClientHandle`). The function
+            returns None, or the clients to refuse, as handles or client ids. To give reasons, it returns a mapping from
+            these clients to texts, which become the ``detail`` of their :class:`Disconnected`. Refused clients are
+            disconnected with :attr:`DisconnectReason.KICKED`, and the game sees no event, message, chunk or file from
+            them. Clients that connect while the hook runs wait for the next :meth:`Server.receive`. If the hook raises,
+            all clients in its list are refused, and :meth:`Server.receive` raises the exception.
         public_addresses (Sequence[AddressLike] | None, default None): the server's addresses in connect tokens,
             if they differ from its ``address``.
-        max_token_lifetime (int | None, default None): the longest ``expires_in`` of the login backend, in seconds.
-            Tokens that live longer are refused. Tokens that are older than the server are always refused. Tokens
-            from other libraries don't contain their time of creation. With this setting, they are refused if they
-            could be older than the server.
+        max_token_lifetime (int | None, default None): the longest ``expires_in`` that the login backend uses, in
+            seconds. Tokens that live longer are refused. Tokens that were made before the server's start are always
+            refused, except as ``clock_skew`` allows. Tokens from other libraries don't contain their time of creation.
+            With this setting, such tokens are refused if they could be from before the server's start.
         clock_skew (int, default 0): the largest difference between the clocks of backend and server, in seconds.
             Tokens are accepted for this long after they expire. Tokens that were made up to this long before the
             server's start are accepted too.
@@ -2748,9 +2791,9 @@ class Rendezvous:
             game a code (:attr:`Peer.code`, :attr:`Server.code`) with which players behind NATs join. None: players
             join by address only.
         title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not listed.
-        relaying (bool, default True): whether this player forwards packets between players who can't reach each
-            other, at up to 128 KiB a second, and accepts packets that others forward. If the host sets False, new
-            players who can't reach all players are refused. A :class:`Server` never forwards packets.
+        relaying (bool, default True): whether this player forwards packets between players who can't reach each other,
+            at up to 128 KiB a second, and accepts packets that others forward. If the :attr:`Peer.master` sets False,
+            new players who can't reach all players are refused. A :class:`Server` never forwards packets.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -2764,7 +2807,7 @@ class Rendezvous:
         """The rendezvous server, if given."""
     @property
     def title(self) -> str:
-        """The game's name in the server's list."""
+        """The game's name in the rendezvous server's list."""
     @property
     def relaying(self) -> bool:
         """Whether this player forwards packets for other players."""
@@ -2777,16 +2820,17 @@ class Server(Generic[_P]):
         address (AddressLike): the address to listen on; port 0 picks a free port (see :attr:`address`). ``[::]``
             listens on all IPv6 and IPv4 addresses.
         protocol (Protocol): the protocol of both sides.
-        key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development
-            mode with a public key, in which anyone can connect. At an address other than loopback, this causes a
+        key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development mode.
+            This mode has a public key, so anyone can connect. At an address other than loopback, the mode causes a
             warning.
         max_clients (int, default 64): the maximum number of clients, 1 to 65,536.
         access (Access | None, default None): the rules for connecting.
-        rendezvous (Rendezvous | None, default None): a rendezvous server that gives this server a :attr:`code`,
-            with which clients reach it through NATs; None: clients reach it by address only.
+        rendezvous (Rendezvous | None, default None): a rendezvous server, which gives this game server a :attr:`code`.
+            With the code, clients reach the game server through NATs. None: clients reach the game server by address
+            only.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
         transfers (Transfers | None, default None): limits for chunks.
-        tuning (Tuning | None, default None): the socket, the thread and the hooks.
+        tuning (Tuning | None, default None): settings of the socket, the thread and the hooks.
         debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
     Raises:
@@ -2819,8 +2863,8 @@ class Server(Generic[_P]):
         """
     @property
     def code_error(self) -> str | None:
-        """The reason why there is no :attr:`code`, or why the code may have become invalid; None without a problem. The
-        request for a code is repeated.
+        """The reason why there is no :attr:`code`, or why the code may have become invalid; None without a problem.
+        Tickwire repeats the request for a code.
         """
     @property
     def protocol(self) -> Protocol[_P]:
@@ -2866,9 +2910,9 @@ class Server(Generic[_P]):
         waits too, so no reliable message is lost.
         """
     def _step(self) -> float:
-        """Does the work between ticks: receiving, acks, keep-alives, resends, chunks. Event loops call it when the
-        socket is readable, and after the returned number of seconds. Messages wait for :meth:`receive`, as with
-        :meth:`pump`.
+        """Does the work between ticks: receiving, acks, keep-alives, resends, chunks. Returns the seconds until the
+        next call is due. Event loops also call it when the socket is readable. Messages wait for :meth:`receive`, as
+        with :meth:`pump`.
 
         Raises:
             OSError: the socket failed.
@@ -2883,9 +2927,9 @@ class Server(Generic[_P]):
         transfers.
         """
     def _fileno(self) -> int:
-        """The file descriptor for event loops: call :meth:`_step` when it is readable. On Linux it isn't the
-        socket. If about 16,000 datagrams or more arrive per second, it becomes readable only every two
-        milliseconds, so that many are read together.
+        """The file descriptor for event loops: call :meth:`_step` when it is readable. On Linux it isn't the socket. If
+        about 16,000 datagrams or more arrive per second, it becomes readable only every two milliseconds, so that each
+        :meth:`_step` reads many datagrams.
 
         Raises:
             ValueError: there is no socket to watch: a thread owns it, or the network is simulated.
@@ -2904,17 +2948,19 @@ class Server(Generic[_P]):
     ) -> list[int]:
         """Queues a message for the next flush. Returns :attr:`SendResult.SENT`, which is true, or a false result:
         ``GONE`` (the client has left) or ``FULL`` (the client doesn't ack or read, or this tick has sent too much).
-        With a false result, nothing was queued. :class:`Debugging` ``(strict=True)`` turns it into an exception.
+        With a false result, nothing was queued. With :class:`Debugging` ``(strict=True)``, ``send`` raises an exception
+        instead of returning a false result.
 
         With a :class:`~tickwire.columns.Batch`, queues all rows for one client, or one row for each of several
         clients. Returns the indices of the rows that were not queued, because the row's client has left or its
         channel is full. A client listed twice gets both rows. If any row is invalid, nothing is queued.
 
         Args:
-            client (ClientHandle | Iterable[ClientHandle] | array): the receiver. For a batch, also one receiver for
-                each row: handles, or numbers (uint64) as in the ``client`` column of rows.
+            client (ClientHandle | Iterable[ClientHandle] | array): the receiver. A batch can also have one receiver for
+                each row: an iterable of handles, or a buffer of their :attr:`ClientHandle.number` (uint64).
             message (message | Batch): an object of a class of the protocol, or a batch.
-            channel (int | str | None, default None): index or name; None: the class's own channel, or the first.
+            channel (int | str | None, default None): index or name; None: the channel that the class names, or else the
+                protocol's first channel.
             key (int | array, default 0): the key, on a latest channel. For a batch, one number for all rows, or a
                 buffer of uint32, one per row.
             tag (int | array, default 0): your own 32-bit number, repeated in :class:`Notifications` and in
@@ -2967,8 +3013,8 @@ class Server(Generic[_P]):
     ) -> Transfer:
         """Queues a large block of data for a client. The data is sent in slices, as fast as :class:`Congestion` allows.
         Messages have priority, and lost slices are resent. The client gets the complete, verified chunk in
-        ``inbox.chunks``. Chunks arrive in the order of these calls. If the client has left, or if 256 chunks
-        for it are waiting, the returned transfer is already over and has an :attr:`~Transfer.error`.
+        ``inbox.chunks``. Chunks arrive in the order of these calls. If the client has left, or if 256 chunks for this
+        client are waiting, the returned transfer is already over and has an :attr:`~Transfer.error`.
 
         Args:
             client (ClientHandle): the receiver.
@@ -2976,11 +3022,12 @@ class Server(Generic[_P]):
                 once), or a path. This call reads and hashes all data; a file is read again while it is sent. To
                 send the same data to several clients, make one :class:`Chunk`.
             label (str, default ''): your own name for the chunk, up to 64 bytes of UTF-8.
-            burst (bool, default False): whether to send the whole chunk within a round trip instead of starting
-                slowly, if the link isn't measured yet. A slow link then drops packets, including packets with
-                messages. Use a burst for loading screens, with chunks up to 256 KiB.
+            burst (bool, default False): whether to send the whole chunk within a round trip, instead of starting slowly
+                on a link that isn't measured yet. A slow link then drops packets, including packets with messages. Use
+                a burst for loading screens, with chunks up to 256 KiB.
             ask_first (bool, default False): whether to ask the receiver first which content it already has. Content
-                in its :attr:`Transfers.directory` isn't sent. New content takes one more round trip.
+                that is already in the receiver's :attr:`Transfers.directory` isn't sent. For other content, asking
+                takes one more round trip.
 
         Raises:
             StaleClientError, ChannelFullError: with :class:`Debugging` ``(strict=True)``, instead of a failed transfer.
@@ -2992,7 +3039,9 @@ class Server(Generic[_P]):
             ClosedError: the server is closed.
         """
     def incoming_chunks(self, client: ClientHandle) -> list[IncomingChunk]:
-        """The chunks from a client that are arriving, or that wait for free space; empty if the client has left."""
+        """The chunks that are arriving from a client, or that wait for free space (:class:`Transfers`); empty if the
+        client has left.
+        """
     def broadcast(
         self,
         message: _P | Batch,
@@ -3030,8 +3079,8 @@ class Server(Generic[_P]):
         *args: _A.args,
         **kwargs: _A.kwargs,
     ) -> list[ClientHandle]:
-        """Makes a client run a call. Several clients can run a call that is :data:`tickwire.to_all`. For one
-        client, returns the same results as :meth:`send`, or ``HIDDEN`` if a ghost in the arguments isn't sent to
+        """Makes a client run a call. Only a call declared with :data:`tickwire.to_all` can go to several clients. For
+        one client, returns the same results as :meth:`send`, or ``HIDDEN`` if a ghost in the arguments isn't sent to
         the client. For several clients, returns the clients that are gone or whose channel is full.
 
         Args:
@@ -3054,7 +3103,7 @@ class Server(Generic[_P]):
         run the call. Returns the clients whose channel was full.
 
         Args:
-            call (ClientCall): a call that is :data:`tickwire.to_all`; its arguments follow.
+            call (ClientCall): a call declared with :data:`tickwire.to_all`; its arguments follow.
 
         Raises:
             Exception: as :meth:`call`.
@@ -3077,7 +3126,7 @@ class Server(Generic[_P]):
     def implement(
         self, call: ServerCall[_A, _R], function: Callable[Concatenate[ClientHandle, _A], _R], /
     ) -> None:
-        """Sets the function that runs a call on this side.
+        """Sets the function that the server runs for a call.
 
         Args:
             call (ServerCall): a call of the protocol.
@@ -3098,25 +3147,25 @@ class Server(Generic[_P]):
             ValueError: the key is negative or above 2**32 - 1.
         """
     def client(self, number: int, /) -> ClientHandle | None:
-        """The client with this :attr:`ClientHandle.number`, for example from the ``client`` column of rows; None if
-        the client has left.
+        """The client with this :attr:`ClientHandle.number`, for example from the ``client`` column of
+        :meth:`Inbox.columns`; None if the client has left.
         """
     def disconnect(self, client: ClientHandle, reason: str | None = None, *, linger: float = 0.0) -> bool:
         """Ends one connection; the client sees :attr:`DisconnectReason.KICKED`. Never blocks. Returns False if the
         connection is already over.
 
         Without ``linger``, the connection ends at once. Messages that aren't acked yet are lost, even if they were
-        flushed. With ``linger``, the following ticks continue to send until nothing is left to deliver: the client
-        has acked every reliable message and the newest values of :func:`latest` channels, and every other packet is
-        delivered or lost. For the game, the client leaves at once: its handle is stale, its messages are dropped,
-        and its chunks end. When the connection is over, after ``linger`` seconds at the latest, the
+        flushed. With ``linger``, the following ticks continue to send until nothing is left to deliver: the client has
+        acked every reliable message and the newest values of :func:`latest` channels, and every other packet has
+        arrived or is known to be lost. For the game, the client leaves at once: its handle is stale, its messages are
+        dropped, and its chunks end. When the connection is over, after ``linger`` seconds at the latest, the
         :class:`Disconnected` event arrives and the slot becomes free.
 
         Args:
             client (ClientHandle): the client to disconnect.
             reason (str | None, default None): a text for the client's :attr:`Disconnected.detail`, 1 to 128 bytes in
                 UTF-8. In protocols with ``yojimbo=``, it must be None.
-            linger (float, default 0.0): seconds, 0 to 60.
+            linger (float, default 0.0): the longest time to continue sending, in seconds, 0 to 60.
 
         Raises:
             StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left already.
@@ -3126,7 +3175,7 @@ class Server(Generic[_P]):
         """Statistics of a client's connection; the last values if the client has left."""
     @property
     def channel_stats(self) -> ChannelSnapshot:
-        """Counts of all channels of all connected clients."""
+        """Counts for each channel of each connected client."""
     def set_budget(
         self,
         bytes_per_second: float,
@@ -3135,18 +3184,18 @@ class Server(Generic[_P]):
         *,
         adaptive: bool = True,
     ) -> bool:
-        """Sets the budget for messages to a client, or to every client, present and future. The default is
-        1,250,000 bytes a second in bursts of up to 65,536. Chunks don't use the budget; they have their own rate
+        """Sets the budget for messages to a client, or to every client, present and future. The default is 1,250,000
+        bytes a second, in bursts of up to 65,536 bytes. Chunks don't use the budget; they have their own rate
         (:class:`Congestion`). Returns False if the client has left.
 
         Args:
             bytes_per_second (float): the rate, including UDP/IP headers.
-            burst_bytes (float): the most bytes sent at once after a pause. A tick's packets are such a burst.
+            burst_bytes (float): the most bytes sent at once after a pause, for example by one flush.
             client (ClientHandle | None, default None): one client; None: every client, present and future.
             adaptive (bool, default True): whether to send less while the link is congested. A link is congested if
                 round trips grow by 100 ms or more, if a fifth or more of the packets are lost, or if acks stop. A
                 window then limits the bytes in flight, as in TCP (RFC 5681) and LEDBAT (RFC 6817). The window is at
-                least 8 KiB, so most games never reach it. False: only the budget limits sending.
+                least 8 KiB, and most games never have that many bytes in flight. False: only the budget limits sending.
 
         Raises:
             ValueError: an argument is out of its bounds. Nothing is changed.
@@ -3174,7 +3223,7 @@ class Server(Generic[_P]):
         without ``linger``, or Ctrl-C, closes the server at once.
 
         Args:
-            linger (float, default 0.0): seconds, 0 to 60.
+            linger (float, default 0.0): the longest time to continue sending, in seconds, 0 to 60.
             reason (str | None, default None): a text for the clients, as for :meth:`disconnect`.
             wait (bool, default True): whether to block until the server is closed, while other Python threads run.
                 If False, continue to call :meth:`tick` or :meth:`pump` until the server is :attr:`closed`. On a
@@ -3204,10 +3253,10 @@ class Room(Generic[_P]):
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def server(self) -> Server[_P]:
-        """The server."""
+        """The server whose clients can be in this room."""
     def add(self, client: ClientHandle, /) -> bool:
-        """Adds a client. On :func:`latest` channels with ``retain=True``, the client gets the newest value of each key
-        that was broadcast to the room. Returns False if the client is already in the room or has left the server.
+        """Adds a client. On :func:`latest` channels with ``retain=True``, the client gets the newest value that was
+        broadcast to the room for each key. Returns False if the client is already in the room or has left the server.
 
         Raises:
             ValueError: the client belongs to another server.
@@ -3261,17 +3310,17 @@ class Client(Generic[_P]):
     Args:
         protocol (Protocol): the protocol of both sides.
         token (ConnectToken): the token from the login backend.
-        reconnect (Reconnect | None, default None): settings for reconnecting, with fresh tokens, when the
-            connection is lost or can't be made. The client stays the same object; its :attr:`state` is
-            ``RECONNECTING`` until the next attempt. Its events are a :class:`Reconnecting` before each attempt, a
-            :class:`Connected` after each success, and one :class:`Disconnected` at the end. Each attempt empties its
-            :attr:`world`. The client gives up at once after a kick, if the same player connected elsewhere, or if
-            the protocols differ.
-        ghosts (dict[type, type] | None, default None): for ghost classes of the protocol, subclasses to use
-            instead on this client.
+        reconnect (Reconnect | None, default None): settings for reconnecting, with fresh tokens, when the connection is
+            lost or can't be made. The client stays the same object; its :attr:`state` is ``RECONNECTING`` until the
+            next attempt. Its events are a :class:`Reconnecting` before each attempt, a :class:`Connected` after each
+            success, and one :class:`Disconnected` at the end. Its :attr:`world` doesn't change until the next
+            connection. The client gives up at once if it was kicked, if the same player connected elsewhere, or if the
+            protocols differ.
+        ghosts (dict[type, type] | None, default None): maps ghost classes of the protocol to the subclasses that this
+            client uses instead.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
         transfers (Transfers | None, default None): limits for chunks.
-        tuning (Tuning | None, default None): the socket, the thread and the hooks.
+        tuning (Tuning | None, default None): settings of the socket, the thread and the hooks.
         debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
     Raises:
@@ -3320,11 +3369,11 @@ class Client(Generic[_P]):
             client_id (int | None, default None): the client's id; None: a random id.
             reconnect (Reconnect | None, default None): settings for reconnecting, with the same ``client_id``: see
                 :class:`Client`.
-            ghosts (dict[type, type] | None, default None): for ghost classes of the protocol, subclasses to use
-                instead on this client.
+            ghosts (dict[type, type] | None, default None): maps ghost classes of the protocol to the subclasses that
+                this client uses instead.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): limits for chunks.
-            tuning (Tuning | None, default None): the socket, the thread and the hooks.
+            tuning (Tuning | None, default None): settings of the socket, the thread and the hooks.
             debugging (Debugging | None, default None): strict errors, bad networks, captures.
         """
     @staticmethod
@@ -3342,14 +3391,15 @@ class Client(Generic[_P]):
         server, it is a client like any other: it has a slot and a handle, and the :class:`AdmissionHook` accepts or
         refuses it.
 
-        Tick the server first, then its local clients, so that they receive the same tick's messages. The client has
-        the server's protocol, simulated network and time. The server's :attr:`Debugging.conditions` don't apply to it.
+        Tick the server first, then its local clients. The clients then receive what the server sent in the same tick.
+        The client has the server's protocol, simulated network and time. The server's :attr:`Debugging.conditions`
+        don't apply to it.
 
         Args:
             server (Server): the server, in the same process.
             client_id (int | None, default None): the client's id; None: a random id.
-            ghosts (dict[type, type] | None, default None): for ghost classes of the protocol, subclasses to use
-                instead on this client.
+            ghosts (dict[type, type] | None, default None): maps ghost classes of the protocol to the subclasses that
+                this client uses instead.
             transfers (Transfers | None, default None): limits for chunks.
             tuning (Tuning | None, default None): the settings; ``driver`` and ``bind`` must have their defaults.
             debugging (Debugging | None, default None): strict errors and captures; ``conditions`` must be None.
@@ -3413,11 +3463,12 @@ class Client(Generic[_P]):
         """The estimate of the server's time."""
     def send_input(self, input: object, /) -> range:
         """Sends an input; call it once a tick. Returns the ticks that the input is for: all ticks since the previous
-        input, up to :attr:`Clock.input_tick`. This is usually one tick, or several if the client ticks less often
-        than the server. The range is empty if the tick already has an input or the time isn't known yet. Presses
-        (:data:`press`), including presses from frames without a tick, count only in the first of these ticks. After
-        a gap of more than 16 ticks, the ticks in the gap have no input. The next flush sends the input. Later
-        packets repeat the input while it can still be in time, and a lost press for 31 ticks.
+        input, up to :attr:`Clock.input_tick`. This is usually one tick, or several if the client ticks less often than
+        the server. The range is empty if the tick already has an input or the time isn't known yet. Presses
+        (:data:`press`) count only in the first of these ticks. If the range is empty, they count with the next input.
+        After a gap of more than 16 ticks, the ticks in the gap have no input. The next flush sends the input. Later
+        packets repeat the input: see ``redundancy`` of :meth:`set_inputs`. If the packets with a press are lost, later
+        packets repeat the press for up to 31 ticks.
 
         Args:
             input (message): an object of the protocol's class of inputs.
@@ -3438,8 +3489,8 @@ class Client(Generic[_P]):
             ValueError: the tick is out of its bounds, or the protocol has no ``tick_rate``.
         """
     def tick_of(self, ghost: object, /) -> int | None:
-        """The newest server tick for which this client knows the state of its own ghost. None if there is no such
-        tick yet, or if this client doesn't own the ghost.
+        """The newest server tick for which this client knows the state of a ghost that it owns. None if there is no
+        such tick yet, or if this client doesn't own the ghost.
 
         Raises:
             GhostError: the ghost is gone, or belongs to another client's world.
@@ -3451,12 +3502,13 @@ class Client(Generic[_P]):
         """Sets how inputs are sent, starting with the next input.
 
         Args:
-            delay (int, default 0): ticks by which inputs are delayed, in addition to :attr:`Clock.lead`, 0 to 64.
+            delay (int, default 0): ticks added to :attr:`Clock.lead`, 0 to 64: inputs take effect later.
                 The client predicts this many fewer ticks.
             min_lead (float, default 0.0): the minimum of :attr:`Clock.lead`, given in seconds, 0 to 10.
             max_lead (float, default 1.0): the maximum of :attr:`Clock.lead`, given in seconds, ``min_lead`` to 10.
-            redundancy (int, default 3): the number of packets that carry each input, unless it is acked earlier, 1
-                to 16. After losses, more packets carry an input, as long as it can reach the server before its tick.
+            redundancy (int, default 3): the number of packets that carry each input, 1 to 16. An input that is acked
+                earlier isn't repeated further. After losses, more packets carry an input, as long as it can reach the
+                server before its tick.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -3545,7 +3597,7 @@ class Client(Generic[_P]):
             NotConnectedError, ChannelFullError: with :class:`Debugging` ``(strict=True)``, instead of a failed request.
         """
     def implement(self, call: ClientCall[_A, _R], function: Callable[_A, _R], /) -> None:
-        """Sets the function that runs a call on this side.
+        """Sets the function that this client runs for a call.
 
         Args:
             call (ClientCall): a call of the protocol.
@@ -3584,7 +3636,7 @@ class Client(Generic[_P]):
                 transfer.
         """
     def incoming_chunks(self) -> list[IncomingChunk]:
-        """The chunks from the server that are arriving, or that wait for free space."""
+        """The chunks that are arriving from the server, or that wait for free space (:class:`Transfers`)."""
     def set_budget(self, bytes_per_second: float, burst_bytes: float, *, adaptive: bool = True) -> None:
         """Sets the budget for messages, like :meth:`Server.set_budget`. You may call it before the client is
         connected.
@@ -3603,7 +3655,7 @@ class Client(Generic[_P]):
         """
     @property
     def stats(self) -> ConnectionStats:
-        """Statistics of the connection; 0 before the first connection. After the end, they don't change."""
+        """Statistics of the connection: zeros before the first connection, the last values after the end."""
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Disconnects and closes the socket.
 
@@ -3613,7 +3665,7 @@ class Client(Generic[_P]):
         other respects, this method is like :meth:`Server.close`.
 
         Args:
-            linger (float, default 0.0): seconds, 0 to 60.
+            linger (float, default 0.0): the longest time to continue sending, in seconds, 0 to 60.
             reason (str | None, default None): a text for the server, 1 to 128 bytes in UTF-8.
             wait (bool, default True): whether to block until the client is closed.
         """
@@ -3740,11 +3792,11 @@ class GameEnded:
     __match_args__ = ("reason",)
     @property
     def reason(self) -> LeaveReason:
-        """The reason."""
+        """The reason why this peer left or couldn't join."""
 
 @final
 class Peer(Generic[_P]):
-    """A peer: one player's end of a game without a dedicated server, on one UDP port. :meth:`host` and :meth:`join`
+    """One player's side of a game without a dedicated server. A peer uses one UDP port. :meth:`host` and :meth:`join`
     make peers.
 
     Every player is connected to every other player. One player, at first the host, is the master, which admits
@@ -3780,7 +3832,7 @@ class Peer(Generic[_P]):
                 by address only.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): limits for chunks.
-            tuning (Tuning | None, default None): the socket, the thread and the hooks.
+            tuning (Tuning | None, default None): settings of the socket, the thread and the hooks.
             debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
         Raises:
@@ -3815,7 +3867,7 @@ class Peer(Generic[_P]):
             rendezvous (Rendezvous | None, default None): the rendezvous server that knows the code in ``address``.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): limits for chunks.
-            tuning (Tuning | None, default None): the socket, the thread and the hooks.
+            tuning (Tuning | None, default None): settings of the socket, the thread and the hooks.
             debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
         Raises:
@@ -3830,8 +3882,8 @@ class Peer(Generic[_P]):
         """The code with which other players join; None until the rendezvous server has answered."""
     @property
     def code_error(self) -> str | None:
-        """The reason why there is no :attr:`code`, or why the code may have become invalid; None without a problem. The
-        request for a code is repeated.
+        """The reason why there is no :attr:`code`, or why the code may have become invalid; None without a problem.
+        Tickwire repeats the request for a code.
         """
     @property
     def network(self) -> SimulatedNetwork | None:
@@ -3855,9 +3907,9 @@ class Peer(Generic[_P]):
         """Whether this peer is the master."""
     @property
     def server(self) -> Server[_P] | None:
-        """The game's server, if this player hosts the game. Tick both the server and the peer. None on the other
-        peers, and on a host that lacks the connections to stay the host. Always None if the protocol has no
-        ghosts, calls, inputs or tick rate.
+        """The game's server, if this player hosts the game. Tick both the server and the peer. None on the other peers,
+        and on a host that has lost contact with too many players. Always None if the protocol has no ghosts, calls,
+        inputs or tick rate.
         """
     @property
     def client(self) -> Client[_P]:
@@ -3944,8 +3996,8 @@ class Peer(Generic[_P]):
         tag: int | _Array = 0,
         notify: bool = False,
     ) -> list[int]:
-        """Queues a message for one player, for the next flush. Returns the same results as :meth:`Server.send`; for a
-        batch, the indices of the rows that weren't queued.
+        """Queues a message that the next flush sends to one player. Returns the same results as :meth:`Server.send`;
+        for a batch, returns the indices of the rows that weren't queued.
 
         Args:
             player (Player): the receiver, any other player.
@@ -4016,7 +4068,7 @@ class Peer(Generic[_P]):
         is like :meth:`Client.close`.
 
         Args:
-            linger (float, default 0.0): seconds, 0 to 60, to wait until queued messages are delivered.
+            linger (float, default 0.0): the longest wait for the delivery of queued messages, in seconds, 0 to 60.
             wait (bool, default True): whether to block until the peer is closed.
         """
     def __enter__(self) -> Self: ...
@@ -4032,10 +4084,10 @@ class Peer(Generic[_P]):
 
 @final
 class Socket:
-    """A non-blocking UDP socket: sending and receiving return at once; only :meth:`wait` waits.
+    """A non-blocking UDP socket. Sending and receiving return at once, and only :meth:`wait` waits.
 
     An IPv6 socket carries only IPv6; for both families, bind two sockets. Transient errors (a closed port at the
-    peer, an interrupted call, full buffers) are counted and never raised. Several threads can share a socket.
+    destination, an interrupted call, full buffers) are counted and never raised. Several threads can share a socket.
 
     Args:
         address: the address to bind; port 0 picks a free port (see :attr:`address`).
@@ -4071,7 +4123,9 @@ class Socket:
         """The bound address, with the actual port."""
     @property
     def send_buffer(self) -> int:
-        """The granted send buffer, in bytes. (Linux adds its own overhead, so it reports twice the size.)"""
+        """The granted send buffer, in bytes. (On Linux, this value is twice the size for data, because it includes
+        Linux's own overhead.)
+        """
     @property
     def receive_buffer(self) -> int:
         """The granted receive buffer, in bytes."""
@@ -4093,7 +4147,8 @@ class Socket:
 
         Raises:
             OSError: the system can't send to this destination.
-            ValueError: the data is above ``max_datagram``, or the destination has port 0 or another address family.
+            ValueError: the data is longer than ``max_datagram``, or the destination has port 0 or another address
+                family.
         """
     def send_many(self, datagrams: Iterable[tuple[AddressLike, bytes]], /) -> int:
         """Sends ``(to, data)`` pairs in order, and continues if a pair fails. Returns the number of sent pairs. The
@@ -4109,8 +4164,8 @@ class Socket:
             OSError: the socket failed.
         """
     def receive_many(self, bound: int = 1500, /) -> list[tuple[bytes, Address]]:
-        """Receives at most ``bound`` waiting datagrams, including dropped datagrams, so that a flood can't delay a
-        tick. The remaining datagrams wait in the kernel.
+        """Receives at most ``bound`` waiting datagrams. Datagrams that the socket drops, such as too long ones, count
+        toward this bound too, so a flood can't delay a tick. The remaining datagrams wait in the kernel.
         """
     def wait(self, timeout: float, /) -> bool:
         """Waits up to ``timeout`` seconds for a datagram. Returns True if a datagram or an error has arrived. Other
@@ -4122,7 +4177,7 @@ class Socket:
     def fileno(self) -> int:
         """The socket's file descriptor, for ``select``, ``selectors`` and ``asyncio``'s ``add_reader``."""
     def close(self) -> None:
-        """Closes the socket. You may call it twice."""
+        """Closes the socket. A second call does nothing."""
     def __enter__(self) -> Socket: ...
     def __exit__(
         self,
@@ -4134,8 +4189,8 @@ class Socket:
 
 @final
 class BitWriter:
-    """A writer of values in any number of bits, little-endian, lowest bit first. The layout is the same as in the
-    C++ library serialize 1.0.
+    """A writer of values that each take any number of bits. The order is little-endian, lowest bit first. The layout is
+    the same as in the C++ library serialize 1.0.
 
     Raises:
         FieldError: a value is out of its bounds. Nothing was written.
@@ -4172,11 +4227,13 @@ class BitWriter:
     def fixed(self, value: float | Fraction | Decimal, low: int, high: int, fraction_bits: int, /) -> None:
         """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point."""
     def text(self, value: str, max_bytes: int, /) -> None:
-        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL. Its length and :meth:`align` come first."""
+        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL. The length, and then :meth:`align`, come before
+        the text.
+        """
     def wide_text(self, value: str, max_units: int, /) -> None:
         """Text of at most ``max_units`` UTF-16 units, without NUL. Its length comes first. Each unit takes 32 bits."""
     def data(self, value: _Bytes, max_bytes: int, /) -> None:
-        """At most ``max_bytes`` bytes. Their number and :meth:`align` come first."""
+        """At most ``max_bytes`` bytes. The number of bytes, and then :meth:`align`, come before the bytes."""
     def bytes(self, value: _Bytes, /) -> None:
         """At most 65,535 bytes. :meth:`align` comes first. The length isn't written, so the reader must know it."""
     def align(self) -> None:
@@ -4189,11 +4246,11 @@ class BitWriter:
 
 @final
 class BitMeasure:
-    """A counter of the bits that a :class:`BitWriter` would write, with the same methods. The result is an upper
-    bound: each :meth:`align` counts as 7 bits. Use this bound to plan packets.
+    """A counter of the bits that a :class:`BitWriter` would write. It has the writer's methods for values. The result
+    is an upper bound, because each :meth:`align` counts as 7 bits. Use this bound to plan packets.
 
     Raises:
-        FieldError, ValueError: as :class:`BitWriter`.
+        FieldError, ValueError: as for :class:`BitWriter`.
 
     Example:
         >>> measure = BitMeasure()
@@ -4225,18 +4282,20 @@ class BitMeasure:
     def fixed(self, value: float | Fraction | Decimal, low: int, high: int, fraction_bits: int, /) -> None:
         """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point."""
     def text(self, value: str, max_bytes: int, /) -> None:
-        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL. Its length and :meth:`align` come first."""
+        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL. The length, and then :meth:`align`, come before
+        the text.
+        """
     def wide_text(self, value: str, max_units: int, /) -> None:
         """Text of at most ``max_units`` UTF-16 units, without NUL. Its length comes first. Each unit takes 32 bits."""
     def data(self, value: _Bytes, max_bytes: int, /) -> None:
-        """At most ``max_bytes`` bytes. Their number and :meth:`align` come first."""
+        """At most ``max_bytes`` bytes. The number of bytes, and then :meth:`align`, come before the bytes."""
     def bytes(self, value: _Bytes, /) -> None:
         """At most 65,535 bytes. :meth:`align` comes first. The length isn't written, so the reader must know it."""
     def align(self) -> None:
         """Bits with the value 0, up to the next byte boundary."""
     @property
     def max_bits(self) -> int:
-        """The bound so far, in bits."""
+        """The most bits that a :class:`BitWriter` would write for the values so far."""
 
 @final
 class BitReader:
@@ -4263,10 +4322,10 @@ class BitReader:
     def __new__(cls, data: _Bytes, /) -> BitReader: ...
     @property
     def bits_read(self) -> int:
-        """Bits read so far; after an error, all bits."""
+        """The number of bits read so far. After an error, all bits count as read."""
     @property
     def bits_left(self) -> int:
-        """Bits left to read; none after an error."""
+        """The number of bits left to read; 0 after an error."""
     def flag(self) -> bool:
         """One bit."""
     def bits(self, count: int, /) -> int:
@@ -4286,8 +4345,8 @@ class BitReader:
     def quantized(self, low: float, high: float, resolution: float, /) -> float:
         """A float from ``low`` to ``high`` in steps of about ``resolution``."""
     def fixed(self, low: int, high: int, fraction_bits: int, /) -> Any:
-        """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point: a float, or a
-        ``Fraction`` if the format has more than 53 bits, which a float can't hold exactly.
+        """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point. The result is
+        a float, or a ``Fraction`` if numbers in this range can need more than 53 bits.
         """
     def text(self, max_bytes: int, /) -> str:
         """Text of at most ``max_bytes`` bytes of UTF-8."""
@@ -4298,23 +4357,24 @@ class BitReader:
     def bytes(self, count: int, /) -> _Bytes:
         """Exactly ``count`` bytes."""
     def align(self) -> None:
-        """The zero bits up to the next byte boundary."""
+        """Skips the bits up to the next byte boundary. These bits must be zero."""
     def finish(self) -> None:
         """Checks that everything was read. Only zero bits of the last byte may be left.
 
         Raises:
-            StreamError: other bits are left.
+            StreamError: whole bytes, or bits that aren't zero, are left.
         """
 
 @final
 class Fragments:
-    """Settings for splitting large packets in an :class:`AckEndpoint`. None: the ``profile`` decides.
+    """Settings for splitting large packets in an :class:`AckEndpoint`. If a setting is None, the endpoint's ``profile``
+    determines it.
 
     Args:
         above (int | None, default None): the largest payload, in bytes, that isn't split.
         size (int | None, default None): bytes of a fragment; must be equal at both ends.
         count (int | None, default None): the most fragments of a packet, up to 256; must be equal at both ends.
-        reassembly_bytes (int | None, default None): the most bytes of all incomplete packets together.
+        reassembly_bytes (int | None, default None): the most bytes that all incomplete packets together may take.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -4330,16 +4390,18 @@ class Fragments:
     ) -> Fragments: ...
     @property
     def above(self) -> int | None:
-        """Bytes of the largest payload that isn't split, if given."""
+        """The largest payload, in bytes, that isn't split; None: the endpoint's profile determines it."""
     @property
     def size(self) -> int | None:
-        """Bytes of a fragment, if given."""
+        """Bytes of a fragment; None: the endpoint's profile determines the number."""
     @property
     def count(self) -> int | None:
-        """The most fragments of a packet, if given."""
+        """The most fragments of a packet; None: the endpoint's profile determines the number."""
     @property
     def reassembly_bytes(self) -> int | None:
-        """The most bytes of all incomplete packets, if given."""
+        """The most bytes that all incomplete packets together may take; None: the endpoint's profile determines the
+        number.
+        """
 
 @final
 class AckEndpoint:
@@ -4351,17 +4413,19 @@ class AckEndpoint:
     disturb it. Times are seconds of any clock that doesn't go back.
 
     Args:
-        profile: the settings for all arguments that are None. ``"standard"``, as in reliable: packets up to 16 KiB,
-            windows of 256 packets, RTT smoothing of 0.25 %. ``"large"``: packets up to 256 KiB in datagrams of at
-            most 1,200 bytes, windows of 64 sent and 1,024 received packets that grow to 16,384, smoothing of 10 %.
+        profile: the settings for all arguments that are None. ``"standard"`` has the settings of reliable: packets up
+            to 16 KiB, windows of 256 packets, RTT smoothing of 0.25 %. ``"large"`` has packets up to 256 KiB in
+            datagrams of at most 1,200 bytes, a window of 64 sent packets that grows up to 16,384, a window of 1,024
+            received packets, and RTT smoothing of 10 %.
         max_packet_size: the largest payload, in bytes.
         fragments: the settings for splitting packets.
-        sent_window, received_window: the number of packets to remember, a power of two up to 32,768. If more
-            packets are sent during one RTT, packets count as lost before their ack can arrive.
+        sent_window, received_window: the number of packets to remember, a power of two up to 32,768. If more packets
+            are sent during one RTT than the window holds, packets count as lost before their ack can arrive.
         rtt_smoothing: the weight of each new sample in the RTT, above 0 and at most 1.
         lost_after: seconds without an ack after which a packet counts as lost.
-        lost_after_rtts: a limit in round trips instead of ``lost_after``: at least ``lost_not_before`` seconds, and
-            one second until the RTT is measured. None: ``lost_after`` applies.
+        lost_after_rtts: round trips without an ack after which a packet counts as lost. The wait for the ack is at
+            least ``lost_not_before`` seconds; until the RTT is measured, it is one second. None: ``lost_after``
+            applies.
         in_order_only: whether to drop, and not ack, packets older than the newest accepted packet.
 
     Raises:
@@ -4400,13 +4464,13 @@ class AckEndpoint:
         """The number that the next sent packet will have."""
     @property
     def newest_received(self) -> int | None:
-        """The newest accepted packet from the other end; None before the first."""
+        """The number of the newest accepted packet from the other end; None before the first packet."""
     def send(self, now: float, payload: bytes, /) -> tuple[int, list[bytes]]:
         """Makes a packet from a payload, which may be empty.
 
         Returns:
-            the packet's number for :meth:`acked` and :meth:`lost`, and the datagrams to transmit: one, or several
-            fragments.
+            the packet's number for :meth:`acked` and :meth:`lost`, and the datagrams to transmit: the whole packet in
+            one datagram, or several fragments.
 
         Raises:
             MessageTooLargeError: the payload is above ``max_packet_size``. Nothing was sent.
@@ -4425,8 +4489,8 @@ class AckEndpoint:
             was dropped (:attr:`counters` has the reasons).
         """
     def acked(self) -> list[int]:
-        """The packets that the other end has accepted since the last call, each once, in the order of their acks.
-        Call it at least every 32,768 packets; otherwise, the oldest acks are forgotten.
+        """The numbers of the packets whose acks have arrived since the last call, each once, in order of arrival. Call
+        this method at least every 32,768 packets; otherwise, the oldest acks are forgotten.
         """
     def lost(self, now: float, /) -> list[int]:
         """The packets that count as lost at the time ``now``, oldest first, each once. Call this method once a tick,
@@ -4441,11 +4505,11 @@ class AckEndpoint:
 
 @final
 class PacketStats:
-    """Statistics of a packet exchange. Times are in milliseconds, rates in kilobits per second with UDP/IP headers.
-    Values are 0 until measured. Minimum, maximum and mean RTT cover the last 128 round trips, or 512 if the
-    :class:`AckEndpoint` has the profile ``"standard"``. Loss and bandwidth cover about the last three seconds. With the
-    profile ``"standard"``, they cover the older half of the ``sent_window`` packets instead, as in the C library
-    ``reliable``. ``jitter_ms`` is smoothed as in RFC 3550.
+    """Statistics of a packet exchange. Times are in milliseconds. Rates are in kilobits per second and include UDP/IP
+    headers. Each value is 0 until it is measured. Minimum, maximum and mean RTT cover the last 128 round trips, or 512
+    if the :class:`AckEndpoint` has the profile ``"standard"``. Loss and bandwidth cover about the last three seconds.
+    With the profile ``"standard"``, ``packet_loss_percent`` and the bandwidth cover the older halves of the windows of
+    sent and received packets instead, as in the C library ``reliable``. ``jitter_ms`` is smoothed as in RFC 3550.
     """
 
     @property
@@ -4471,7 +4535,9 @@ class PacketStats:
         """The share of this end's packets that were lost, 0 to 100."""
     @property
     def packet_loss_received_percent(self) -> float:
-        """The share of the other end's packets whose numbers are missing, 0 to 100."""
+        """The share of the other end's packets that are missing at this end, 0 to 100. Gaps in the packet numbers show
+        which packets are missing.
+        """
     @property
     def sent_kbps(self) -> float:
         """The rate of data sent."""
@@ -4480,7 +4546,7 @@ class PacketStats:
         """The rate of data received."""
     @property
     def acked_kbps(self) -> float:
-        """The rate of data that the other side acked."""
+        """The rate of data that the other side has acked."""
 
 @final
 class VirtualConnection:
@@ -4494,9 +4560,9 @@ class VirtualConnection:
     sent at least every ``keep_alive`` seconds.
 
     Anyone who knows the protocol id can connect, and can forge a peer's packets and address. Over the internet, use
-    :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one datagram
-    for each received datagram, and never a larger one. The first packet number is random, so an ack proves
-    the address.
+    :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener answers each received datagram
+    with at most one datagram, which is never larger than the received datagram. A listener's first packet number is
+    random, so an ack proves that the peer receives at its address.
 
     A connection has no socket: transmit the datagrams that :meth:`send` and :meth:`update` return. Times are seconds
     of any clock that doesn't go back.
@@ -4553,8 +4619,8 @@ class VirtualConnection:
         lost_not_before: float = 0.05,
         in_order_only: bool = False,
     ) -> VirtualConnection:
-        """Makes an end that connects to the listener at ``address``, starting with its first :meth:`send` or
-        :meth:`update`. If the peer doesn't answer or falls silent, the connection ends.
+        """Makes an end that connects to the listener at ``address``. The first call of :meth:`send` or :meth:`update`
+        starts the connection attempt. If the peer doesn't answer or falls silent, the connection ends.
 
         Args:
             protocol_id and the rest: as for :meth:`listen`.
@@ -4594,13 +4660,13 @@ class VirtualConnection:
         tick. Returns the datagrams to transmit, like :meth:`send`.
         """
     def events(self) -> list[tuple[Literal["connected", "timed_out", "no_answer"], Address]]:
-        """The events since the last call: ``("connected", peer)``, ``("timed_out", peer)`` and ``("no_answer",
-        peer)`` (not for listeners).
+        """The events since the last call: ``("connected", peer)``, ``("timed_out", peer)`` if the peer fell silent, and
+        ``("no_answer", peer)`` if the listener never answered.
         """
     def acked(self) -> list[int]:
-        """The packets that the peer has acked since the last call, each once."""
+        """The numbers of the packets that the peer has acked since the last call, each once."""
     def lost(self) -> list[int]:
-        """The packets that :meth:`update` declared lost since the last call, oldest first, each once."""
+        """The numbers of the packets that :meth:`update` declared lost since the last call, oldest first, each once."""
     @property
     def stats(self) -> PacketStats:
         """RTT, jitter, packet loss and bandwidth."""
@@ -4610,9 +4676,9 @@ class VirtualConnection:
 
 @final
 class ChunkSender:
-    """A sender of large blocks of data, as in the article "Sending Large Blocks of Data". It splits a chunk into
-    slices of 1,024 bytes and sends them repeatedly, at a set rate, until the :class:`ChunkReceiver` has acked all
-    slices. One chunk is in flight at a time; later chunks wait in a queue and arrive in order.
+    """A sender of large blocks of data (chunks), as in the article "Sending Large Blocks of Data". It splits a chunk
+    into slices of 1,024 bytes and sends them at a set rate. It resends unacked slices until the :class:`ChunkReceiver`
+    has acked all slices. One chunk is in flight at a time; later chunks wait in a queue and arrive in order.
 
     A sender has no socket: transmit the datagrams that :meth:`update` returns, and pass received acks to
     :meth:`receive`. Use it above a layer that authenticates peers, because an attacker could ack slices that never
@@ -4621,12 +4687,12 @@ class ChunkSender:
     Args:
         max_slices: the most slices of a chunk, up to 8,192; sender and receiver must have the same number.
         bytes_per_second: the rate, including headers. The article uses 32,000, 64,000 and 125,000.
-        accumulator_bytes: the most bytes that may be sent at once after a pause. None: the bytes of a tenth of a
-            second at the rate, plus one packet.
+        accumulator_bytes: the most bytes that may be sent at once after a pause. None: the bytes that the rate allows
+            in a tenth of a second, plus one packet.
         overhead: bytes of headers that other layers add to each packet; the rate includes them.
-        resend_delay: the least seconds before a slice is resent, if :meth:`update` gets no RTT.
-        max_queued: the most chunks that may wait after the chunk in flight.
-        initial_burst_bytes: the largest chunk that may be sent with ``burst=True``.
+        resend_delay: seconds without an ack before a slice is resent, if :meth:`update` gets no RTT.
+        max_queued: the most chunks that may wait in the queue, in addition to the chunk in flight.
+        initial_burst_bytes: bytes of the largest chunk that may be sent with ``burst=True``.
         initial_burst_wait: seconds to wait after an initial burst before missing slices are resent.
 
     Raises:
@@ -4660,9 +4726,9 @@ class ChunkSender:
         """Queues a chunk.
 
         Args:
-            burst: whether to send all slices at once, above the rate. After ``initial_burst_wait``, missing slices
-                are resent at the usual rate. Use a burst for loading screens, while nothing else is urgent. The socket
-                buffers at both ends should hold twice the chunk.
+            burst: whether to send all slices at once, above the rate. After ``initial_burst_wait``, missing slices are
+                resent at the usual rate. Use a burst for loading screens, while nothing else is urgent. The socket
+                buffers at both ends should have room for twice the chunk's size.
 
         Returns:
             the chunk's number, counting from 0.
@@ -4676,14 +4742,14 @@ class ChunkSender:
         """Cancels a chunk. A chunk in flight may still arrive if the receiver already has all of it.
 
         Returns:
-            False if the chunk has arrived, was cancelled before, or doesn't exist.
+            False if the chunk has arrived, was canceled before, or doesn't exist.
         """
     def update(self, now: float, /, *, rtt: float | None = None) -> list[bytes]:
         """Returns the packets to transmit now; call it once a tick.
 
         Args:
-            rtt: seconds from a slice to its ack, including the receiver's ``ack_interval``. If given, a slice is
-                resent after 1.25 times this time instead of ``resend_delay``.
+            rtt: seconds between sending a slice and receiving its ack, including the receiver's ``ack_interval``. If
+                given, a slice is resent after ``1.25 * rtt`` seconds instead of ``resend_delay``.
         """
     def receive(self, now: float, datagram: bytes, /) -> int | None:
         """Handles an ack packet from the receiver. Invalid acks are dropped and counted.
@@ -4694,7 +4760,7 @@ class ChunkSender:
 
     @staticmethod
     def is_ack(datagram: bytes, /) -> bool:
-        """Whether a datagram is for a :class:`ChunkSender`. Needed if a socket carries chunks in both directions."""
+        """Whether a datagram is for a :class:`ChunkSender`. Use this if a socket carries chunks both ways."""
     def set_bytes_per_second(self, bytes_per_second: float, /) -> None:
         """Changes the rate."""
     @property
@@ -4702,13 +4768,13 @@ class ChunkSender:
         """The rate, including headers."""
     @property
     def in_flight(self) -> int | None:
-        """The number of the chunk in flight; None if there is none, or if it was cancelled."""
+        """The number of the chunk in flight; None if no chunk is in flight, or if this chunk was canceled."""
     @property
     def progress(self) -> ChunkProgress | None:
         """The progress of the chunk in flight; None if there is none."""
     @property
     def queued(self) -> int:
-        """The number of chunks that wait, without the chunk in flight."""
+        """The number of chunks that wait in the queue. The chunk in flight doesn't count."""
     @property
     def idle(self) -> bool:
         """Whether there is nothing to send."""
@@ -4725,7 +4791,7 @@ class ChunkProgress:
         """Bytes that have arrived."""
     @property
     def total_bytes(self) -> int:
-        """Bytes of the chunk. At the receiver, an upper bound until the last slice has arrived."""
+        """Bytes of the chunk. At the receiver, this is an upper bound until the last slice has arrived."""
     @property
     def slices(self) -> int:
         """Slices that have arrived."""
@@ -4734,24 +4800,25 @@ class ChunkProgress:
         """Slices of the chunk."""
     @property
     def bytes_per_second(self) -> float:
-        """The mean rate since the chunk's first slice, in bytes of the chunk; 0 at first."""
+        """The average number of bytes that arrived per second, since the chunk's first slice; 0 at first."""
     @property
     def time_left(self) -> float | None:
-        """Seconds until the chunk is complete at this rate; None while the rate is 0."""
+        """Seconds until the chunk is complete at the rate :attr:`bytes_per_second`; None while this rate is 0."""
 
 @final
 class ChunkReceiver:
     """A receiver of large blocks of data from a :class:`ChunkSender`.
 
     A receiver has no socket: pass received slices to :meth:`receive`, and transmit the acks that :meth:`update`
-    returns. Acks never have more bytes than the slices, so an attacker can't use a receiver to amplify an attack.
-    The receiver holds at most one chunk, in memory that grows with the slices. The next chunk can start after
-    :meth:`read`.
+    returns. A chunk's acks never have more bytes than the slices that arrived, so an attacker can't use a receiver to
+    amplify an attack. The receiver holds at most one chunk, and its memory use grows as slices of this chunk arrive.
+    The next chunk can start after :meth:`read`, or when the sender has canceled an incomplete chunk.
 
     Args:
         max_slices: the most slices of a chunk, up to 8,192; sender and receiver must have the same number.
-        ack_interval: the least seconds between two ack packets.
-        overhead: bytes of headers that other layers add to each packet.
+        ack_interval: the shortest time in seconds between two ack packets.
+        overhead: bytes of headers that other layers add to each packet. They count as bytes of slices and acks when the
+            receiver limits its acks.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -4781,7 +4848,7 @@ class ChunkReceiver:
 
     @staticmethod
     def is_slice(datagram: bytes, /) -> bool:
-        """Whether a datagram is for a :class:`ChunkReceiver`. Needed if a socket carries chunks in both directions."""
+        """Whether a datagram is for a :class:`ChunkReceiver`. Use this if a socket carries chunks both ways."""
     @property
     def ready(self) -> bool:
         """Whether a chunk waits to be read."""
@@ -4859,7 +4926,7 @@ class Link(Generic[_T]):
 
     Args:
         conditions: the delays and losses of the link; None: a perfect link.
-        seed: 0 to 2**64 - 1.
+        seed: the seed of the random numbers, 0 to 2**64 - 1.
         capacity: the most items in flight; further items are dropped and counted as ``overflowed``.
 
     Raises:
@@ -4892,19 +4959,20 @@ class Link(Generic[_T]):
         """Returns the next item that has arrived by ``now``, in order of arrival; None if there is none."""
     @property
     def next_delivery(self) -> float | None:
-        """The time, in seconds, at which to call :meth:`poll` next; None if no item is in flight. At this time, an
-        item arrives, or leaves the queue of the :class:`Bottleneck` without arriving yet (``poll`` returns None).
+        """The time, in seconds, at which to call :meth:`poll` next; None if no item is in flight. At this time, an item
+        arrives, an item leaves the queue of the :class:`Bottleneck`, or scheduled conditions start. If no item has
+        arrived, ``poll`` returns None.
         """
     @property
     def queued_bytes(self) -> int:
         """Bytes in the queue of the :class:`Bottleneck`, including overhead and the item in transmission."""
     def set_conditions(self, conditions: Conditions, /) -> None:
-        """Changes the conditions, starting at the ``now`` of the last call. Items that have left the queue of the
-        :class:`Bottleneck` keep the old conditions. Changes from :meth:`schedule` still happen.
+        """Changes the conditions, starting at the latest ``now`` that the link was given. Items that have left the
+        queue of the :class:`Bottleneck` keep the old conditions. Changes from :meth:`schedule` still happen.
         """
     def schedule(self, at: float, conditions: Conditions, /) -> None:
-        """Changes the conditions at a later time, ``at``, in seconds. If several changes have the same time, the
-        last applies.
+        """Changes the conditions at a later time, ``at``, in seconds. If several changes have the same time, the last
+        call applies.
         """
     @property
     def counters(self) -> dict[str, int]:
@@ -4940,8 +5008,8 @@ class Bursts:
         """Makes bursts of ``length`` lost packets on average. In total, the fraction ``loss`` of all packets is lost.
 
         Raises:
-            ValueError: the length is below 1, or the loss is above ``length / (length + 1)``, because at least one
-                packet passes between two bursts.
+            ValueError: the length is below 1, or the loss is above ``length / (length + 1)``. A larger loss is
+                impossible, because at least one packet passes between two bursts.
         """
     @property
     def to_bad(self) -> float:
@@ -4958,8 +5026,8 @@ class Bursts:
 
 @final
 class Outages:
-    """Outages at random times, in which all packets are lost. The durations, and the times between outages, are
-    exponentially distributed.
+    """Outages at random times. During an outage, all packets are lost. The durations, and the times between outages,
+    are exponentially distributed.
 
     Args:
         duration: the average length of an outage in seconds, up to an hour.
@@ -5001,14 +5069,14 @@ class RandomWalk:
 
 @final
 class Bottleneck:
-    """The slowest part of a link. It passes packets at a limited rate, and further packets wait in a finite queue.
+    """The slowest part of a link. Packets pass it at a limited rate, and further packets wait in a finite queue.
 
     Args:
         rate (int): bytes per second that pass, up to 12,500,000,000 (100 Gbit/s).
         queue (int, default 65536): bytes that may wait, including the packet in transmission. A packet that doesn't
             fit is dropped and counted as ``queue_dropped``.
-        overhead (int, default 28): bytes of headers that count for each packet, in the rate and in the queue: 28 for
-            IPv4 and UDP.
+        overhead (int, default 28): bytes of headers that the rate and the queue count for each packet, in addition to
+            its datagram. IPv4 and UDP headers have 28 bytes.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -5034,7 +5102,7 @@ class Conditions:
 
     Args:
         latency (float, default 0.0): the one-way delay in seconds, added after the time in the queue; at most 10.
-        jitter (float, default 0.0): the most seconds by which a packet is early or late, at most the latency. The
+        jitter (float, default 0.0): the most seconds by which a packet is early or late; at most ``latency``. The
             delays are uniformly distributed, so packets may overtake each other.
         random_walk (RandomWalk | None, default None): slowly changing jitter.
         loss (float, default 0.0): probability that a packet is lost, independently of other packets, 0 to 1.
@@ -5042,7 +5110,7 @@ class Conditions:
         outages (Outages | None, default None): times at which all packets are lost.
         duplicate (float, default 0.0): probability that a packet arrives twice.
         reorder (float, default 0.0): probability that a packet is delayed by another 50 ms.
-        bottleneck (Bottleneck | None, default None): the rate and queue of the slowest part; None: no limit.
+        bottleneck (Bottleneck | None, default None): the rate and queue of the link's slowest part; None: no limit.
         max_datagram (int | None, default None): bytes of the largest datagram that passes, without headers, 1 to
             65,535. Larger datagrams are lost without an error and counted as ``too_large``, as on a path with a
             small MTU. None: no limit.
@@ -5073,7 +5141,7 @@ class Conditions:
         ``3g``            phone (HSPA): 1 Mbit/s up, 3 down, 75 ms one way, deep queues, handovers
         ``4g``            phone (LTE): 8 Mbit/s up, 25 down, 25 ms one way, few losses, short handovers
         ``wifi-bad``      crowded 2.4 GHz: 5 Mbit/s up, 10 down, 20 ms one way, 3 % lost in bursts, outages
-        ``transatlantic`` fibre to another continent: 50 Mbit/s up, 100 down, 45 ms one way, 0.05 % lost
+        ``transatlantic`` fiber to another continent: 50 Mbit/s up, 100 down, 45 ms one way, 0.05 % lost
         ``satellite``     geostationary: 3 Mbit/s up, 25 down, 300 ms one way, losses in bursts
         ================= ====================================================================================
 
@@ -5108,7 +5176,7 @@ class Conditions:
         """Probability that a packet is delayed by another 50 ms."""
     @property
     def bottleneck(self) -> Bottleneck | None:
-        """The rate and queue of the slowest part."""
+        """The rate and queue of the link's slowest part; None: no limit."""
     @property
     def max_datagram(self) -> int | None:
         """Bytes of the largest datagram that passes; None: no limit."""
@@ -5136,8 +5204,8 @@ class SimulatedNetwork:
         """Virtual seconds since the start."""
     @property
     def unix(self) -> int:
-        """Virtual seconds since 1970, starting at 1,000,000,000, as whole seconds. Connect tokens are checked
-        against this time, so make them with ``ConnectToken.generate(now=network.unix, ...)``.
+        """The virtual time in whole seconds since 1970. It starts at 1,000,000,000. Connect tokens are checked against
+        this time, so make them with ``ConnectToken.generate(now=network.unix, ...)``.
         """
     def advance(self, seconds: float, /) -> None:
         """Advances the virtual clock, and delivers the packets that arrive meanwhile."""
@@ -5148,9 +5216,10 @@ class SimulatedNetwork:
         sender: AddressLike | None = None,
         receiver: AddressLike | None = None,
     ) -> None:
-        """Sets the conditions of all links, of the links from ``sender``, of the links to ``receiver``, or of the
-        link from ``sender`` to ``receiver``. The most specific setting applies; ``sender`` has priority over
-        ``receiver``. Conditions for all links replace the conditions of particular links.
+        """Sets the conditions of all links, of the links from ``sender``, of the links to ``receiver``, or of the link
+        from ``sender`` to ``receiver``. If a link has its own conditions, they apply; otherwise its sender's
+        conditions; otherwise its receiver's conditions. A call for all links removes all earlier, more specific
+        conditions.
 
         The new conditions apply to packets in a link's queue, but not to packets that have left the queue.
 
@@ -5215,16 +5284,17 @@ class SimulatedNetwork:
         kind: Literal["full-cone", "restricted", "port-restricted", "symmetric"] = "port-restricted",
         lifetime: float = 120.0,
     ) -> None:
-        """Puts some hosts behind a NAT, like a home router. Hosts inside reach each other as before. Hosts outside
-        see an inside host as a port of the NAT (a mapping). Packets to this port reach the inside host if the NAT
-        lets them in.
+        """Puts some hosts behind a NAT, like a home router. Hosts inside reach each other as before. When an inside
+        host sends to an outside host, the NAT maps one of its own ports to the inside host (a mapping). A packet from
+        outside to this port reaches the inside host if the NAT lets the packet's sender in.
 
         Args:
             public: the IP address of the NAT.
             inside: the IP addresses of the hosts behind the NAT, including hosts that don't exist yet.
-            kind: the senders that the NAT lets in. ``"full-cone"``: all senders. ``"restricted"``: hosts to which
-                the inside host has sent. ``"port-restricted"``: addresses to which the inside host has sent.
-                ``"symmetric"``: the same addresses, and each destination address sees a different port.
+            kind: the senders that the NAT lets in. ``"full-cone"``: all senders. ``"restricted"``: hosts to which the
+                inside host has sent. ``"port-restricted"``: addresses, including the port, to which the inside host has
+                sent. ``"symmetric"``: as ``"port-restricted"``, but the NAT uses a different port for each destination
+                address.
             lifetime: seconds without outgoing packets after which a mapping ends, up to 3,600.
 
         Raises:
@@ -5238,8 +5308,8 @@ class SimulatedNetwork:
         """
     @property
     def transcript(self) -> str:
-        """A SHA-256 in hex digits, over every datagram sent so far with its time and addresses. Two runs with the
-        same transcript sent the same bytes at the same times.
+        """The SHA-256 hash, in hex digits, of all datagrams sent so far, with their times and addresses. Two runs with
+        the same transcript sent the same bytes at the same times.
         """
     @property
     def counters(self) -> dict[str, int]:
@@ -5255,7 +5325,7 @@ class Code:
     :meth:`tickwire.Client.connect`.
 
     Args:
-        code (str): six letters, in upper or lower case, with spaces and hyphens as people type them.
+        code (str): six letters. Case, spaces and hyphens don't matter.
         rendezvous (AddressLike): the rendezvous server's address.
 
     Raises:
@@ -5278,7 +5348,7 @@ class Code:
 
 @final
 class RendezvousServer:
-    """A rendezvous server. It gives a game a code, and connects players who enter this code with the game's host.
+    """A rendezvous server. It gives a game a code, and connects players to the game's host when they enter this code.
     It sees no game data. It runs on a native thread, even while Python is busy, until it is closed.
 
     It never sends more bytes to an unverified address than it received from there, and stores nothing about the
@@ -5286,8 +5356,9 @@ class RendezvousServer:
 
     Args:
         listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
-        second_port (int | None, default 0): a second port at the same address. With two ports, peers find out how
-            their NAT assigns ports. 0 picks a free port; None: no second port, so peers don't guess ports.
+        second_port (int | None, default 0): a second port at the same address. With two ports, each peer finds out how
+            its NAT assigns ports, so that other peers can guess the NAT's next port. 0 picks a free port. None: no
+            second port and no guesses.
         relay (AddressLike | None, default None): the public address of a :class:`Relay`, for peers that can't reach
             each other.
         relay_key (bytes | None, default None): the relay's ``key``, 32 bytes.
@@ -5328,13 +5399,13 @@ class RendezvousServer:
         """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters by name; once closed, their last values. See docs/nat.md for the names."""
+        """All counters by name; after :meth:`close`, the last values. See docs/nat.md for the names."""
     def pump(self) -> None:
         """Answers the datagrams that have arrived on a simulated network. With a socket, the native thread does
         this.
         """
     def close(self) -> None:
-        """Closes the server; running games continue. You may call it twice."""
+        """Closes the server; running games continue. A second call does nothing."""
     def __enter__(self) -> RendezvousServer: ...
     def __exit__(
         self,
@@ -5387,13 +5458,13 @@ class Relay:
         """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters by name; once closed, their last values. See docs/nat.md for the names."""
+        """All counters by name; after :meth:`close`, the last values. See docs/nat.md for the names."""
     def pump(self) -> None:
         """Forwards the datagrams that have arrived on a simulated network. With a socket, the native thread does
         this.
         """
     def close(self) -> None:
-        """Closes the relay, which ends the paths of all peers that use it. You may call it twice."""
+        """Closes the relay, which ends all paths through the relay. A second call does nothing."""
     def __enter__(self) -> Relay: ...
     def __exit__(
         self,
@@ -5415,9 +5486,10 @@ class Proxy:
         listen (AddressLike): the address for clients; port 0 picks a free port (see :attr:`address`).
         to (AddressLike): the server's address.
         conditions (Conditions | None, default None): the conditions of both directions; None: perfect links.
-        up (Conditions | None, default None): the conditions to the server, instead of ``conditions``.
-        down (Conditions | None, default None): the conditions to the clients, instead of ``conditions``.
-        seed (int, default 0): 0 to 2**64 - 1. The seed and the order of clients determine all random numbers.
+        up (Conditions | None, default None): the conditions for datagrams to the server, instead of ``conditions``.
+        down (Conditions | None, default None): the conditions for datagrams to the clients, instead of ``conditions``.
+        seed (int, default 0): the seed of the random numbers, 0 to 2**64 - 1. The numbers also depend on the order in
+            which clients first send.
         max_clients (int, default 1024): the most clients at a time, 1 to 65,536; datagrams from further clients are
             dropped.
         idle_timeout (float, default 60.0): seconds of silence after which a client is forgotten, 1 to 86,400.
@@ -5462,7 +5534,7 @@ class Proxy:
         """Whether :meth:`close` was called."""
     @property
     def counters(self) -> dict[str, int]:
-        """All counters by name; once closed, their last values. See docs/proxy.md for the names."""
+        """All counters by name; after :meth:`close`, the last values. See docs/proxy.md for the names."""
     def set_conditions(
         self,
         conditions: Conditions | None = None,
@@ -5474,15 +5546,16 @@ class Proxy:
         queue are unaffected.
 
         Args:
-            conditions (Conditions | None, default None): for both directions.
-            up (Conditions | None, default None): for datagrams to the server.
-            down (Conditions | None, default None): for datagrams to the clients.
+            conditions (Conditions | None, default None): the new conditions for both directions. A direction without
+                new conditions keeps its old conditions.
+            up (Conditions | None, default None): the new conditions for datagrams to the server.
+            down (Conditions | None, default None): the new conditions for datagrams to the clients.
 
         Raises:
             ClosedError: the proxy is closed.
         """
     def close(self) -> None:
-        """Closes the proxy; datagrams in flight are lost. You may call it twice."""
+        """Closes the proxy; datagrams in flight are lost. A second call does nothing."""
     def __enter__(self) -> Proxy: ...
     def __exit__(
         self,
@@ -5544,8 +5617,10 @@ class Desync:
         """The newest frame at which the compared states were equal; None: never."""
     @property
     def fields(self) -> list[str]:
-        """The names of this player's fields that the other player has otherwise, or lacks; empty if they are unknown,
-        or if only the other player has more fields."""
+        """The names of the fields in this player's state that have another value in the other player's state, or are
+        missing there. The list is empty if the differing fields are unknown, or if the only difference is additional
+        fields in the other player's state.
+        """
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -5553,9 +5628,9 @@ class Timing:
     """The delay, window and rate of a rollback game.
 
     Args:
-        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32. Other players guess
-            this many fewer frames.
-        window (int, default 8): the most frames that run with guessed inputs, 1 to 32. Then the game waits.
+        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32. Each frame of delay saves
+            the other players one guessed frame.
+        window (int, default 8): the most frames that run with guessed inputs before the game waits, 1 to 32.
         rate (int, default 60): frames per second, 1 to 1000, equal for all players.
 
     Raises:
@@ -5595,9 +5670,10 @@ class Rollback(Generic[_I, _Do]):
     Args:
         peer (Peer | None): the peer that transmits the payloads; its :class:`Started` event must have arrived. None:
             your own code transmits them.
-        inputs (int | type): the type of a player's input in a frame: for an int, its number of bits, 1 to 64; or a
-            class made by :func:`message`, of at most 128 bytes. Before a player's first input, all bits of the input
-            are zero. So don't use :func:`tickwire.fields.common` for a value whose bits are all zero.
+        inputs (int | type): the type of a player's input in a frame: a number of bits, 1 to 64, if inputs are ints; or
+            a class made by :func:`message`, of at most 128 bytes. In frames before a player's first input, the game
+            uses an input whose encoding has only zero bits, so this encoding must be valid. For example, a ``u16``
+            field can't have :func:`tickwire.fields.common` for the value 0, because 0 then has a shorter encoding.
         players (Sequence[int] | int | None, default None): the numbers of the players who play, or their count; all
             other players watch. None: all players that the peer knows now.
         me (int | None, default None): this player's number; None: the peer's number.
@@ -5680,19 +5756,21 @@ class Rollback(Generic[_I, _Do]):
     ) -> Rollback[_I, Advance[_I]]: ...
     def advance(self, input: _I, *, now: float | None = None) -> Iterator[_Do]:
         """Takes this player's input, and yields requests in order: first for frames that run again with corrected
-        inputs, then for the next frame. If the :attr:`Timing.window` is full, no new frame runs and the input isn't
-        used: see :attr:`waiting_for`.
+        inputs, then for the next frame. If :attr:`Timing.window` frames have run with guessed inputs, no new frame runs
+        and the input isn't used: see :attr:`waiting_for`.
 
         Nothing is lost if the iteration ends early. If ``save``, ``load`` or ``check`` raised, or the loop was left,
-        the next call yields only the remaining requests, starting with the one that raised, and its input isn't used.
+        the next call yields only the remaining requests, including the request that raised. The next call's input isn't
+        used.
 
         Args:
             input (Any): this player's input, of the type of ``inputs``.
-            now (float | None, default None): seconds on any clock that doesn't go back; None: the machine's clock.
+            now (float | None, default None): seconds on any clock that doesn't go back. None: the peer's clock, or
+                without a peer, the machine's clock.
 
         Raises:
             ValueError, TypeError: the input isn't valid for ``inputs``. Nothing was changed.
-            RuntimeError: the last call wasn't iterated.
+            RuntimeError: nothing was taken from the last call's iterator, which still has requests.
         """
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
         """Handles a payload from another player or a spectator.
@@ -5715,8 +5793,8 @@ class Rollback(Generic[_I, _Do]):
             now (float | None, default None): as for :meth:`advance`.
         """
     def note_left(self, player: int, *, now: float | None = None) -> None:
-        """Reports that a player can't be reached any more. The other players agree on the first frame without this
-        player: see :class:`PlayerOut`.
+        """Reports that a player can't be reached any more. The remaining players agree on the first frame without the
+        lost player: see :class:`PlayerOut`.
         """
     def events(self) -> list[PlayerOut | Desync | SpectatorLost]:
         """The events since the last call: :class:`PlayerOut`, :class:`Desync`, :class:`SpectatorLost`."""
@@ -5728,14 +5806,16 @@ class Rollback(Generic[_I, _Do]):
         """The number of confirmed frames. For all frames below this number, the inputs of all players are known."""
     @property
     def delay(self) -> int:
-        """Frames between an input and the frame that uses it, 0 to 32. You may change the delay at any time. A longer
-        delay repeats an input; a shorter delay drops inputs.
+        """Frames between an input and the frame that uses it, 0 to 32. You may change the delay at any time. An
+        increase repeats this player's last input; a decrease drops inputs.
         """
     @delay.setter
     def delay(self, value: int) -> None: ...
     @property
     def waiting_for(self) -> tuple[int, ...]:
-        """The players with the most missing inputs. If the window is full, no new frame runs until they arrive."""
+        """The players whose inputs are missing for the oldest unconfirmed frame. If :attr:`can_advance` is False, the
+        game waits for these inputs.
+        """
     @property
     def can_advance(self) -> bool:
         """Whether the next :meth:`advance` runs a new frame."""
@@ -5744,7 +5824,7 @@ class Rollback(Generic[_I, _Do]):
         """The players who haven't left."""
     @property
     def ahead(self) -> float:
-        """The most frames by which this player is ahead of another player; 0 if it isn't ahead."""
+        """The frames by which this player is ahead of the slowest other player; 0 if it isn't ahead."""
     @property
     def pace(self) -> float:
         """The frames per second at which to run now: :attr:`Timing.rate`, or up to a tenth less while this player is
@@ -5764,8 +5844,8 @@ class Spectator(Generic[_I]):
             transmits the payloads.
         inputs (int | type): the type of a player's input, as in :class:`Rollback`.
         players (Sequence[int] | int): the numbers of the players, or their count.
-        frame (int, default 0): the first frame to run. A late spectator gets the state before this frame from a
-            player.
+        frame (int, default 0): the first frame to run. If it isn't 0, a player must send the state before this frame to
+            the spectator, for example as a chunk.
         buffer (int, default 2): the number of frames to hold back for smooth playback, 0 to 60.
         rate (int, default 60): frames a second, 1 to 1000.
 
@@ -5798,15 +5878,15 @@ class Spectator(Generic[_I]):
         rate: int = 60,
     ) -> Self: ...
     def advance(self, limit: int = 4) -> list[Advance[_I]]:
-        """Returns the frames to run now: usually one, an empty list if none has arrived, or several after a gap.
+        """Returns the frames to run now: usually one, several after a gap, or none if too few have arrived.
 
         Args:
-            limit (int, default 4): the most frames, 1 to 64.
+            limit (int, default 4): the most frames to return, 1 to 64.
         """
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
         """Handles a player's payload, like :meth:`Rollback.read`."""
     def fill(self, player: int, *, now: float | None = None) -> bytes | None:
-        """Returns a payload that requests frames from a player; None if another player sends the frames."""
+        """Returns a payload that requests frames from a player; None if no request to this player is due."""
     def note_left(self, player: int, *, now: float | None = None) -> None:
         """Reports that a player can't be reached any more. Another player then sends the frames."""
     @property
@@ -5835,8 +5915,8 @@ class SyncTest(Generic[_I, _Do]):
         back (int, default 7): frames that run again after each frame, 1 to 32.
         state (Any, default None): see :class:`Rollback`. The fields of the state are compared.
         save (Callable[[], Any] | None, default None): a function that returns a copy of the state. The copy must not
-            share anything with the game that the game changes. Copies are compared by ``==``; dicts, and objects with
-            attributes, name by name.
+            share data that the game changes. Copies are compared by ``==``; dicts, and objects with attributes, are
+            compared name by name.
         load (Callable[[Any], object] | None, default None): a function that restores the state from a saved copy.
 
     Raises:
@@ -5900,7 +5980,7 @@ class SyncTest(Generic[_I, _Do]):
             RuntimeError: the last call's iterator still has requests.
             SyncTestError: during the iteration, if a frame had another result when it ran again; the error names
                 the frame and the fields.
-            ValueError: during the iteration, if a saved state changed; the error names its parts.
+            ValueError: during the iteration, if a saved state changed; the error names the parts that changed.
         """
     @property
     def frame(self) -> int:
@@ -5914,18 +5994,20 @@ class StateArrays:
         cls, arrays: list[tuple[str, Any, list[tuple[str, str | None, int, int]]]], count: int
     ) -> StateArrays: ...
     def save(self, frame: int, checked: bool) -> None:
-        """Copies the arrays, as the state before a frame."""
+        """Saves a copy of the arrays as the state before a frame."""
     def load(self, frame: int) -> None:
         """Copies the state before a frame into the arrays."""
     def sums(self, frame: int) -> tuple[list[str], list[int]]:
-        """The names of the fields, and their checksums before a frame."""
+        """The names of the fields, and the fields' checksums in the state before a frame."""
     def compare(self, frame: int) -> None:
         """Raises ``SyncTestError`` if the arrays differ from the state before a frame."""
     def finish_comparison(self) -> None:
         """Does nothing, because :meth:`compare` has already compared the arrays."""
 
 def state_sum(name: str | None, value: object) -> int:
-    """The checksum of an int, float, str, bytes or a buffer, and of its name in a mapping."""
+    """Returns a checksum over a value (an int, float, str, bytes or a buffer) and over its name in a mapping, if it has
+    a name.
+    """
 
 # --- lockstep ----------------------------------------------------------------------------------------
 
@@ -6032,18 +6114,18 @@ class LockstepCore:
 
         Raises:
             MessageTooLargeError: the command has more than 480 bytes.
-            ChannelFullError: 4,096 commands wait.
+            ChannelFullError: 4,096 commands are waiting already.
         """
     def attach(self, peer: Peer[Any], commands: int = 0, objects: int = 0, /) -> None:
         """Lets a peer transmit the payloads, from its next tick on. ``commands`` and ``objects`` are hashes of the
-        command and object classes, which must be equal on all sides; 0 matches any hash.
+        command and object classes, which must be equal for all players; 0 matches any hash.
         """
     def pause(self, paused: bool, /) -> None:
         """Pauses or resumes the game, for all players at the same turn."""
     def set_speed(self, speed: int, /) -> None:
-        """Sets the speed in steps of 10 %, for all players at the same turn."""
+        """Sets the speed, as a number of steps of 10 %, for all players at the same turn."""
     def set_master(self, player: int, /) -> None:
-        """Sets the number of the master."""
+        """Sets the player who is the master (see :attr:`Peer.master`), by number."""
     def note_left(self, now: float, player: int, /) -> None:
         """Reports that a player can't be reached any more."""
     def vote(self, now: float, player: int, out: bool, /) -> None:
@@ -6057,8 +6139,8 @@ class LockstepCore:
     def poll_turn(
         self, now: float, /
     ) -> tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]], int] | None:
-        """Returns the next turn, if it is due and its data has arrived: number, steps, delay, speed, paused,
-        players, left, commands, joined.
+        """Returns the next turn, if it is due and its data has arrived. The turn is a tuple ``(turn, steps, delay,
+        speed, paused, players, left, commands, joined)``, which starts with the turn's number.
         """
     def check(
         self,
@@ -6069,43 +6151,43 @@ class LockstepCore:
         arrays: list[tuple[str, Any]] | None = None,
         /,
     ) -> int:
-        """Records the world after a turn, for comparison with the other players. Returns its CRC.
+        """Records the world after a turn, for comparison with the other players' worlds. Returns the turn's CRC.
 
         Args:
-            draw: 16 bits of the shared generator.
-            rows: for each class, in the order of class numbers: its name, its fields' names, and for each object a
-                tuple of its id and the fields' values.
+            draw: 16 bits from the random generator that all players share.
+            rows: a tuple for each class, in the order of class numbers: the class's name, the names of its fields, and
+                a list of objects. Each object is a tuple of its id, followed by the values of its fields.
             arrays: names and arrays of numbers, compared element by element.
 
         Raises:
-            ValueError: two objects have the same id, a number is out of its bounds, or the turn isn't the
-                newest.
+            ValueError: two objects of a class have the same id, a number is out of its bounds, the turn isn't the
+                newest or was already checked, or the world has more than 60,000 objects or 1,048,576 values.
             TypeError: a value has a type that can't be compared.
         """
     def states_wanted(self) -> list[int]:
         """The players who are waiting for a copy of the world."""
     def state_head(self, now: float, player: int, /) -> bytes | None:
-        """The bytes to send to a player before the world after the newest turn; None if the player no longer needs
-        a world.
+        """Returns the header for the world after the newest turn. Send the header to the player, followed by the world.
+        None if the player no longer needs a world.
         """
     def is_served(self, player: int, /) -> bool:
         """Whether a player still needs the world that is being sent to it."""
     def refuse(self, now: float, player: int, reason: int, /) -> None:
-        """Refuses a player's request for the world, with the number of a reason."""
+        """Refuses a player's request for the world. ``reason`` is the reason's number, 0 to 5."""
     def take_state(self, peer: Peer[Any], /) -> tuple[int, bytes] | None:
         """Removes and returns the next world that a peer received: the sending player, and the bytes."""
     def expects(self, player: int, state: bytes, /) -> tuple[int, int] | None:
-        """The turn of a received world, and the number of bytes before the world; None if it wasn't requested."""
+        """The turn of a received world, and the number of bytes in its header; None if the world wasn't requested."""
     def load(self, now: float, player: int, state: bytes, /) -> bool:
         """Continues from a received world that the game has loaded. Returns False if the world wasn't requested."""
     def give_up(self, reason: int, /) -> None:
-        """Gives up joining, with the number of a reason."""
+        """Gives up joining. ``reason`` is the reason's number, 0 to 5."""
     def ask_again(self, now: float, /) -> None:
-        """Requests again to join."""
+        """Starts a new request to join, for example after a refusal."""
     def heal_again(self, now: float, /) -> None:
-        """Requests another world, because the game can't continue from the received one."""
+        """Requests another world, because the game can't continue from the received world."""
     def note_healed(self) -> None:
-        """Reports that the game has the other players' world, up to the newest turn."""
+        """Reports that the game has loaded the other players' world and run up to the newest turn."""
     @property
     def joining(self) -> bool:
         """Whether this player joins late and doesn't play yet."""
@@ -6113,9 +6195,9 @@ class LockstepCore:
     def healing(self) -> bool:
         """Whether another player's world will replace this player's world."""
     def resume(self, turn: int, /) -> None:
-        """Resumes comparing after this turn, because all worlds are equal again."""
+        """Resumes comparing worlds after this turn, because the worlds of all players are equal again."""
     def poll_event(self) -> tuple[Any, ...] | None:
-        """The oldest event, as its name and values; None if there is none."""
+        """Removes and returns the oldest event, as a tuple of its name and values; None if there is none."""
     @property
     def waiting(self) -> tuple[int, int, float] | None:
         """The turn that is due but waits: its number, the missing players, and the time at which the wait began;
@@ -6159,7 +6241,8 @@ def recording_snapshot(turn: int, random: bytes, state: bytes, /) -> bytes:
     """Returns the record of the world after a turn."""
 
 def read_recording(data: bytes, /) -> tuple[list[Any], str | None]:
-    """Returns all complete records of a recording, and the reason why reading stopped; None at the recording's end.
+    """Returns all complete records of a recording, and the reason why reading stopped early; the reason is None if all
+    data was read.
 
     Raises:
         ValueError: the bytes aren't a recording.

@@ -1,4 +1,4 @@
-"""A port on the home router (NAT), requested by UPnP. Friends can join there without a rendezvous server."""
+"""Asks the home router (NAT), by UPnP, to forward a port. Players then join without a rendezvous server."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class PortMapping:
 
     @property
     def error(self) -> str | None:
-        """The reason for the last failure; None if there was no failure."""
+        """The reason for the failure while :attr:`state` is ``'failed'``; otherwise None."""
         with self._lock:
             return self._error
 

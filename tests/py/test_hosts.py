@@ -148,7 +148,7 @@ def test_a_client_knows_how_its_host_ended(ends: str, reason: str) -> None:
     def play() -> None:
         for _ in range(6 * RATE):
             network.advance(1 / RATE)
-            for peer in peers:
+            for peer in [each for each in peers if not each.closed]:
                 leaves = ended and peer is host
                 for end in (peer,) if leaves else filter(None, (peer, peer.server, peer.client)):
                     with end.tick() as inbox:

@@ -15,7 +15,7 @@ LEASE = 4.0
 """Seconds for which a claim is valid. After a crash, the next process waits this long."""
 
 MARGIN = 1.0
-"""Seconds before the end of its lease at which a room stops acting, because the machines' clocks differ."""
+"""A room stops acting this many seconds before its lease ends, because the machines' clocks differ."""
 
 RETRY = 0.25
 """Seconds before saving is tried again after a failure."""
@@ -29,7 +29,7 @@ class Keeper:
     Args:
         store (Store): the store for the world.
         claim (Claim): the room, just claimed for :data:`LEASE` seconds.
-        every (float): seconds between two saves, and so the most that a crash loses.
+        every (float): seconds between two saves. A crash loses the changes since the last save.
         clock (Callable[[], float]): the time in seconds; by default the machine's clock. It must continue
             while the machine is suspended, because the lease ends meanwhile.
         executor (Executor | None, default None): calls the store, so that the game doesn't wait; None: a

@@ -30,7 +30,9 @@ from tickwire.lockstep._worlds import REFUSALS, Worlds
 MAX_TURNS = 8
 """The most turns that :meth:`Lockstep.turns` returns at once by default."""
 MAX_CATCH_UP = 32
-"""The same, for a player who joins late."""
+"""While a player joins a running game, :meth:`Lockstep.turns` may return this many turns, even if ``most`` is
+lower.
+"""
 
 # Seconds after the start: more than any hitch, less than a game waits for a missing player.
 MAX_LATE = 5.0
@@ -42,17 +44,19 @@ class Lockstep:
     """A match in lockstep on a :class:`tickwire.peers.Peer`.
 
     Args:
-        peer: the peer whose players take part. Make the match in the tick of
-            :class:`tickwire.peers.Started`, on all peers.
+        peer: the peer whose players take part. On all peers, make the :class:`Lockstep` in the tick in which
+            :class:`tickwire.peers.Started` arrives.
         started: the event :class:`tickwire.peers.Started`, which has the seed and the time of the first turn.
         commands: the classes of commands, made by :func:`tickwire.message`; the same list on all peers.
         pace: the pace of turns, equal on all peers. None: the default pace.
-        objects: by class, the names of the fields that :meth:`check` compares in addition to ``id``; the
-            same on all peers.
+        objects: a mapping from each class to the names of the fields that :meth:`check` compares in addition
+            to ``id``; the same on all peers.
         arrays: a function that returns arrays of numbers by name. :meth:`check` compares them element by
             element, in addition to ``objects``. Set it on all peers or on none.
-        drop_after: seconds after which this player votes out a player who delays the game; None: never.
-        drop_odd: whether a player whose world differs from the majority's is voted out.
+        drop_after: seconds after which this player votes for removing a player who delays the game; None:
+            never.
+        drop_odd: whether this player votes for removing players whose world differs from the majority's. It
+            votes only if its own world is the majority's.
         saving: functions that save and load the world, for late players, players whose world differs, and
             snapshots. None: no support for these.
         recording: the file that records the match; None: no file.
@@ -170,7 +174,9 @@ class Lockstep:
         self._core.command(self._commands.protocol.encode(command))
 
     def turns(self, most: int = MAX_TURNS) -> Iterator[Turn]:
-        """Returns the turns to run now: usually none or one; to catch up, as many as ``most``."""
+        """Returns the turns to run now: usually none or one, and up to ``most`` to catch up. While this
+        player is :attr:`joining`, the bound is at least 32.
+        """
         if self._peer.closed:
             return
         now = self._peer.time
@@ -238,8 +244,8 @@ class Lockstep:
             objects: all objects of the classes in ``Lockstep(objects=...)``, in any order.
 
         Returns:
-            the CRC over the objects, all players' commands and the number from the generator; None for a
-            turn that ran again.
+            the CRC over the objects, the arrays, all players' commands and the number from the generator;
+            None for a turn that ran again.
 
         Raises:
             ValueError: two objects of a class have the same id, the turn isn't the newest, or there are more
@@ -293,7 +299,7 @@ class Lockstep:
 
     @property
     def waiting(self) -> WaitingFor | None:
-        """The players that a due turn waits for; None while turns start on time."""
+        """The due turn that can't start, and the players it waits for; None while turns start on time."""
         waiting = self._core.waiting
         if waiting is None:
             return None
@@ -343,7 +349,9 @@ class Lockstep:
 
     @property
     def stats(self) -> dict[str, int]:
-        """Counters by name: turns, stalls and their total microseconds, payloads, bytes, drops."""
+        """Counters by name, such as ``turns``, ``stalls``, ``stalled_us`` (microseconds lost to stalls),
+        ``bytes_sent``, and ``bad_commands`` for commands that couldn't be decoded.
+        """
         return {**self._core.counters, "bad_commands": self._commands.bad}
 
     def pause(self) -> None:
@@ -381,8 +389,8 @@ class Lockstep:
         self._core.vote(self._peer.time, player, out)
 
     def state(self) -> bytes:
-        """Returns the world after the newest turn. Send it as a chunk to a player whose world differs. The
-        player passes it to :meth:`load_state`.
+        """Returns the world after the newest turn. Send these bytes as a chunk to a player whose world
+        differs. That player passes them to :meth:`load_state`.
 
         Raises:
             ValueError: there is no ``save``.

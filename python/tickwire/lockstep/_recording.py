@@ -52,7 +52,7 @@ class Recorder:
         return self._file is not None
 
     def note(self, turn: Any) -> None:
-        """Records the start of a turn. The previous turn had no check."""
+        """Records the start of a turn. If the previous turn wasn't checked, writes it without a check."""
         self.flush()
         self._unwritten = turn
 
@@ -68,7 +68,7 @@ class Recorder:
             self._file.write(recording_snapshot(turn, random, state))
 
     def begin_with(self, turn: int, random: bytes, state: bytes) -> None:
-        """Starts a new recording, with a world from another player."""
+        """Starts the recording again, with a world from another player. Drops the turns recorded before."""
         self._unwritten = None
         if self._file is not None:
             self._file.seek(self._begin)
@@ -154,8 +154,8 @@ class Recording:
         """Reads a whole file into memory.
 
         Args:
-            damaged: whether to read the complete part of a truncated or changed file; :attr:`damage` then
-                says why it ends.
+            damaged: whether to read a truncated or changed file up to the damage; :attr:`damage` then says
+                why the recording ends early.
 
         Raises:
             RecordingError: the file isn't a recording, or, without ``damaged``, has a truncated or changed
@@ -189,13 +189,16 @@ class Recording:
         return float(sum(it[1] * self.step * 10 / it[3] for it, _ in self._turns))
 
     def raw_turns(self) -> list[Any]:
-        """All turns in the file: number, steps, delay, speed in steps of 10 %, whether the game is paused,
-        masks of the players and of the players who left, and commands as player number and bytes.
+        """All turns in the file, as tuples: number, steps, delay, speed in steps of 10 %, whether the game is
+        paused, mask of the players, mask of the players who left, commands as player number and bytes, and
+        mask of the players who joined.
         """
         return [it for it, _ in self._turns]
 
     def crcs(self) -> dict[int, int]:
-        """The CRC from :meth:`Lockstep.check` for each turn that was checked in the match, by number."""
+        """The CRCs from :meth:`Lockstep.check`, by turn number. Turns that weren't checked in the match are
+        missing.
+        """
         return {it[0]: check[0] for it, check in self._turns if check is not None}
 
     def seek(self, turn: int) -> Snapshot | None:
@@ -229,11 +232,13 @@ class Recording:
         fields: Mapping[Any, Sequence[str]],
         arrays: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Returns whether the world after a turn equals the recorded world. Call it for the same turns as
-        in the match, because each call takes a number from the turn's random generator.
+        """Returns whether the world after a turn equals the recorded world. Call it for exactly the turns
+        that the match checked with :meth:`Lockstep.check`, because each call takes a number from the turn's
+        random generator.
 
         Args:
-            fields: the names of fields by class, as passed to :class:`Lockstep` as ``objects``.
+            fields: the names of fields by class: the same mapping as the argument ``objects`` of
+                :class:`Lockstep`.
             arrays: the current arrays, as the ``arrays`` function of :class:`Lockstep` returns them.
         """
         place = turn.number - self._turns[0][0][0] if self._turns else -1

@@ -96,8 +96,8 @@ class Difference:
     field: str | None
     """The field's name, or the array's name; None: only one of the two players has the object."""
     mine: int | float | None
-    """This player's value; strings and bytes as a hash. If only one player has the object: 1 if it is this
-    player, otherwise None.
+    """This player's value; strings and bytes as a hash. If only one of the two players has the object: 1 if
+    this player has it, otherwise None.
     """
     theirs: int | float | None
     """The other player's value, as the other player reported it."""
@@ -152,7 +152,7 @@ class Objects:
         described = repr([(name, fields) for name, fields, _ in self.classes])
         described += "" if arrays is None else " and arrays"
         self.mark = zlib.crc32(described.encode()) % 0xFFFF + 1
-        """The names of classes and fields, in order, which must be the same on all sides."""
+        """A checksum of the names of classes and fields, in order. It must be the same on all sides."""
 
     def rows(self, objects: Iterable[Any]) -> list[tuple[str, tuple[str, ...], list[Any]]]:
         """The objects' values, class by class."""
@@ -192,7 +192,7 @@ class Objects:
         return [(name, given[name]) for name in self.array_names]
 
     def difference(self, class_: int, number: int, field: int | None, mine: Any, theirs: Any) -> Difference:
-        """Converts the differences that the core found to names."""
+        """Makes a :class:`Difference` with names from a difference with numbers, which the core found."""
         if class_ == 0:
             names: tuple[str, ...] = ("count", "crc")
             kind = "commands"
