@@ -123,11 +123,11 @@ def call(
     abuse: Literal["drop", "disconnect"] | None = None,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> Any:
-    """Makes a function a call (RPC): the other side runs it, with the arguments given on this side.
+    """Turns a function into a call (RPC): the other side runs it, with the arguments given on this side.
 
     Annotate the parameters like fields of messages, or with a ghost class. If the server runs the function,
     its first parameter is the calling client's :class:`ClientHandle`, which Tickwire passes. The return
-    annotation is the type of a request's reply. A function that returns ``None`` has no reply.
+    annotation is the type of the reply to ``client.request`` or ``server.request``; ``None``: no reply.
 
     ::
 
@@ -373,4 +373,4 @@ def _dataclass_field(parameter: inspect.Parameter) -> Any:
 
 
 UNANSWERED = _made(call, "tickwire_unanswered", [("request", u16, None), ("why", Outcome, None)], None)
-"""A message with the reason why a request gets no value. It follows the calls of a protocol."""
+"""A message with the reason why a request gets no value. It is the last of a protocol's message classes."""

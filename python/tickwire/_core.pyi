@@ -2054,7 +2054,7 @@ class World:
     def client_bits(self, client: ClientHandle, /) -> int:
         """Returns the bits that were sent to a connected client for ghosts."""
     def remember(self, seconds: float) -> None:
-        """Records the world from now on, for :meth:`rewind`. For each recorded tick, every number of a ghost takes 4
+        """Records the world from now on, for :meth:`rewind`. For each recorded tick, each number in a property takes 4
         bytes of memory, or 8 bytes if the number needs more than 32 bits.
 
         Args:
@@ -2069,7 +2069,7 @@ class World:
         """Bytes of memory that :meth:`remember` takes."""
     @property
     def tick(self) -> int:
-        """The tick that was sent last. A client's :attr:`WorldView.tick` counts the same ticks, modulo 65,536."""
+        """The tick that was sent last. A client's :attr:`WorldView.tick` counts the same ticks."""
     def rewind(self, client: ClientHandle, /, *, seen: float | None = None) -> Past:
         """Returns the world as a client saw it: a :class:`tickwire.predict.Past`, for a ``with`` statement.
 
@@ -2360,7 +2360,7 @@ class ClientWorld:
                 states are kept for 64 ticks. The protocol's ``tick_rate`` sets the length of a tick. Without a
                 ``tick_rate``, a tick lasts 1/60 s. None: chosen by measuring the connection.
             extrapolation: seconds for which ``hermite`` properties continue to move beyond the newest tick.
-            rest: if two states of a ghost are at most this many seconds apart, the view always interpolates between
+            rest: seconds up to which a ghost counts as moving between two states, so the view interpolates between
                 them. Set ``rest`` if updates exceed the budget, because the server then updates moving ghosts only
                 every few ticks.
 
@@ -4123,8 +4123,8 @@ class Socket:
         """The bound address, with the actual port."""
     @property
     def send_buffer(self) -> int:
-        """The granted send buffer, in bytes. (On Linux, this value is twice the size for data, because it includes
-        Linux's own overhead.)
+        """The granted send buffer, in bytes. (On Linux, data can use only half of it; the other half is Linux's own
+        overhead.)
         """
     @property
     def receive_buffer(self) -> int:
@@ -4508,8 +4508,8 @@ class PacketStats:
     """Statistics of a packet exchange. Times are in milliseconds. Rates are in kilobits per second and include UDP/IP
     headers. Each value is 0 until it is measured. Minimum, maximum and mean RTT cover the last 128 round trips, or 512
     if the :class:`AckEndpoint` has the profile ``"standard"``. Loss and bandwidth cover about the last three seconds.
-    With the profile ``"standard"``, ``packet_loss_percent`` and the bandwidth cover the older halves of the windows of
-    sent and received packets instead, as in the C library ``reliable``. ``jitter_ms`` is smoothed as in RFC 3550.
+    With the profile ``"standard"``, ``packet_loss_percent`` and the rates cover the older half of the ``sent_window``
+    or ``received_window`` packets instead, as in the C library ``reliable``. ``jitter_ms`` is smoothed as in RFC 3550.
     """
 
     @property
@@ -6005,8 +6005,8 @@ class StateArrays:
         """Does nothing, because :meth:`compare` has already compared the arrays."""
 
 def state_sum(name: str | None, value: object) -> int:
-    """Returns a checksum over a value (an int, float, str, bytes or a buffer) and over its name in a mapping, if it has
-    a name.
+    """Returns a checksum over a value (an int, float, str, bytes or a buffer) and its ``name``; None: a value without a
+    name.
     """
 
 # --- lockstep ----------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ _BARE = re.compile(r"\bRef\[\s*([A-Za-z_]\w*)\s*\]")
 
 
 def quote_later(cls: type, names: dict[str, Any]) -> None:
-    """Changes string annotations: in their references, it quotes the names of classes that are declared
+    """In string annotations, changes ``Ref[Name]`` to ``Ref['Name']`` if the class ``Name`` is declared
     later.
     """
     module = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}

@@ -309,7 +309,7 @@ class Loop(Generic[_I]):
 
     def nap(self, *, steps: bool = True) -> float:
         """Returns the seconds to sleep before the next call; 0 or less if the tick is due or the loop should
-        end. With ``steps``, it also steps the endpoint while chunks are in flight.
+        end. With ``steps``, it also does the endpoint's work between ticks while chunks are in flight.
         """
         wait = self._due - self._now()
         if wait <= 0 or self._stop.requested or self.endpoint.closed:

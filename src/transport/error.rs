@@ -1,63 +1,6 @@
-//! The errors of the transport's callers: a setting out of its bounds, a message that a channel refuses.
+//! The errors of the transport's callers: a message that a channel refuses.
 
 use core::fmt;
-use std::borrow::Cow;
-
-use crate::store::SequenceBuffer;
-
-/// A setting out of its bounds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfigError {
-    /// The name of the setting.
-    pub field: &'static str,
-    /// The value it was given.
-    pub value: String,
-    /// A text with the allowed values.
-    pub bound: Cow<'static, str>,
-}
-
-impl ConfigError {
-    /// An error about `field`, unless its value is `valid`.
-    pub(crate) fn unless(
-        valid: bool,
-        field: &'static str,
-        value: impl fmt::Display,
-        bound: impl Into<Cow<'static, str>>,
-    ) -> Result<(), ConfigError> {
-        if valid { Ok(()) } else { Err(ConfigError { field, value: value.to_string(), bound: bound.into() }) }
-    }
-
-    /// An error about `field`, unless its value is one of these.
-    pub(crate) fn within<T: PartialOrd + fmt::Debug>(
-        field: &'static str,
-        value: T,
-        low: T,
-        high: T,
-    ) -> Result<(), ConfigError> {
-        let valid = (&low..=&high).contains(&&value);
-        let value = format_args!("{value:?}");
-        if valid { Ok(()) } else { Self::unless(false, field, value, format!("{low:?} to {high:?}")) }
-    }
-
-    /// An error about `field`, unless its value is a number above 0.
-    pub(crate) fn positive(field: &'static str, value: f64) -> Result<(), ConfigError> {
-        ConfigError::unless(value.is_finite() && value > 0.0, field, value, "above 0 and finite")
-    }
-
-    /// An error about `field`, unless its value can be a window of packet numbers.
-    pub(super) fn check_window(field: &'static str, capacity: usize) -> Result<(), ConfigError> {
-        let valid = SequenceBuffer::<()>::valid_capacity(capacity);
-        ConfigError::unless(valid, field, capacity, "a power of two up to 32768")
-    }
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} must be {}, not {}", self.field, self.bound, self.value)
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 /// Why a channel refuses a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -194,7 +194,6 @@ const EXCEPTIONS: &[(&str, &[(&str, &str)])] = &[
             ("latest", "mod"),
             ("outgoing", "mod"),
             ("redundant", "mod"),
-            ("reliable", "mod"),
             ("reliable_receiver", "mod"),
             ("reliable_sender", "mod"),
             ("unreliable", "mod"),
