@@ -245,8 +245,8 @@ impl Facade for Client {
     fn prepare(&self, py: Python<'_>) -> PyResult<()> {
         match &self.reconnecting {
             Some(reconnecting) if !self.endpoint.closed()? => {
-                if reconnecting.has_other_server() {
-                    self.lose_server(DisconnectReason::ServerClosed)?;
+                if let Some(end) = reconnecting.end_by_other_server() {
+                    self.lose_server(end)?;
                 }
                 reconnecting.poll(&self.endpoint, py, |token| self.dial_again(py, token))
             }

@@ -124,7 +124,7 @@ impl Endpoint {
     pub(super) fn send_error(&self, class: &str, channel: usize, error: SendError) -> PyErr {
         match error {
             SendError::NotConnected => (self.kind.missing)(),
-            SendError::Channel(error) => channel_error(class, channel, &error),
+            SendError::Refused(error) => channel_error(class, channel, &error),
         }
     }
 
