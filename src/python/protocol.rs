@@ -2,6 +2,7 @@
 
 use crate::python::prelude::*;
 
+use super::arguments;
 use super::channel::Channel;
 use super::codec::Class;
 use super::declared::{Calls, with_calls};
@@ -203,10 +204,7 @@ impl Protocol {
             let name = name.to_str()?;
             return named(&self.channels, name).ok_or_else(|| self.no_channel(name));
         }
-        let Ok(number) = given.extract::<i128>() else {
-            let class = given.get_type().name()?;
-            refuse!(PyTypeError, "channel must be an int or a str, not {class}");
-        };
+        let number: i128 = arguments::number("channel", given, "an int or a str")?;
         let count = self.channels.len();
         usize::try_from(number)
             .ok()

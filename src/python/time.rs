@@ -13,7 +13,7 @@ use crate::session::timing::ServerTiming;
 use crate::store::sequence::nearest;
 use crate::timeline::packet::MAX_COPIES;
 use crate::timeline::{InputCounters, InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
-use crate::wire::Encoded;
+use crate::wire::{Encoded, short};
 
 /// The maximum of ticks by which inputs may be delayed, and for which a missing one is replaced.
 const MAX_TICKS: u32 = 64;
@@ -117,7 +117,7 @@ impl Client {
 
     fn set_seen(&self, #[number] tick: f64) -> PyResult<()> {
         if !(0.0..4_294_967_296.0).contains(&tick) {
-            refuse!(PyValueError, "tick must be 0 to 4294967295, not {tick}");
+            refuse!(PyValueError, "tick must be 0 to 4294967295, not {}", short(tick));
         }
         player(self, |player, _| player.see((tick * 256.0) as u64))
     }
@@ -295,7 +295,7 @@ impl Inputs {
 
     fn get<'py>(&self, py: Python<'py>, client: &ClientHandle) -> PyResult<Option<Object<'py>>> {
         let class = self.protocol().input_class.as_ref().ok_or_else(no_inputs)?;
-        let peer = client.core;
+        let peer = self.0.get().core_handle("client", client)?;
         let body = self.asked(|timing| {
             let place = timing.taken_of(peer).and_then(|taken| taken.body);
             Ok(place.map(|(start, end)| timing.bodies()[start..end].to_vec()))
@@ -304,7 +304,7 @@ impl Inputs {
     }
 
     fn seen(&self, client: &ClientHandle) -> PyResult<Option<f64>> {
-        let peer = client.core;
+        let peer = self.0.get().core_handle("client", client)?;
         self.asked(|timing| {
             let taken = timing.taken_of(peer);
             Ok(taken.and_then(|taken| taken.view).map(|view| view as f64 / 256.0))
@@ -312,7 +312,7 @@ impl Inputs {
     }
 
     fn status(&self, client: &ClientHandle) -> PyResult<InputStatus> {
-        let peer = client.core;
+        let peer = self.0.get().core_handle("client", client)?;
         self.asked(|timing| {
             let tick = timing.tick();
             let referee = timing.player(peer);

@@ -4,6 +4,7 @@ use core::fmt;
 use std::borrow::Cow;
 
 use crate::store::SequenceBuffer;
+use crate::wire::short;
 
 /// A setting out of its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +42,24 @@ impl ConfigError {
 
     /// An error about `field`, unless its value is a number above 0.
     pub(crate) fn positive(field: &'static str, value: f64) -> Result<(), ConfigError> {
-        ConfigError::unless(value.is_finite() && value > 0.0, field, value, "above 0 and finite")
+        ConfigError::unless(value.is_finite() && value > 0.0, field, short(value), "above 0 and finite")
+    }
+
+    /// An error unless `low` is at most `high`. It is about the field that was given: `high`, unless that has its
+    /// default.
+    pub(crate) fn ordered(
+        (low_field, low): (&'static str, f64),
+        (high_field, high): (&'static str, f64),
+        default_high: f64,
+    ) -> Result<(), ConfigError> {
+        let [low_shown, high_shown] = [low, high].map(short);
+        match () {
+            () if low <= high => Ok(()),
+            () if high == default_high => {
+                Self::unless(false, low_field, low_shown, format!("at most {high_field} ({high_shown})"))
+            }
+            () => Self::unless(false, high_field, high_shown, format!("at least {low_field} ({low_shown})")),
+        }
     }
 
     /// An error about `field`, unless its value can be a window of packet numbers.

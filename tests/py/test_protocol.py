@@ -304,7 +304,7 @@ def test_a_stream_has_every_primitive() -> None:
     [
         (lambda: tw.bits(0), "count must be 1 to 64, not 0"),
         (lambda: tw.bits(65), "count must be 1 to 64, not 65"),
-        (lambda: tw.ranged(5, 4), r"ranged\(5, 4\): the lower bound must be at most the upper, 4, not 5"),
+        (lambda: tw.ranged(5, 4), r"ranged\(5, 4\): low must be at most high \(4\), not 5"),
         (lambda: tw.ranged(0, 2**128), "high must be"),
         (lambda: tw.quantized(1, -1, 0.1), "quantized"),
         (lambda: tw.quantized(0, 1, 0), "resolution must be above 0"),

@@ -14,7 +14,7 @@ impl World {
             let name = if client.is_some() { "seen" } else { "tick" };
             refuse!(PyValueError, "{name} must be a tick of the server, not {seen}");
         }
-        let peer = client.map_or(Ok(None), |client| world.peer_of(client))?;
+        let peer = client.map_or(Ok(None), |client| world.peer_of("client", client))?;
         let Some((oldest, newest)) = world.publish(|it| Some((it.oldest_past()?, it.tick())))? else {
             return Err(GhostError::new_err(
                 "the world must have a record to be rewound: call server.world.remember(1.0) when it is \

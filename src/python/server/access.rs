@@ -14,7 +14,7 @@ const MAX_CLOCK_SKEW: u64 = 3600;
 #[record(module = "tickwire.tokens")]
 #[derive(Debug)]
 pub(crate) struct Access {
-    #[callable]
+    #[callable(1)]
     pub(super) admission: Option<Py<PyAny>>,
     pub(super) public_addresses: Option<AddressList>,
     #[within(1, MAX_TOKEN_LIFETIME)]

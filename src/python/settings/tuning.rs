@@ -19,7 +19,7 @@ pub(crate) struct Tuning {
     // No game waits longer for one player.
     #[span(0.1, 3600.0)]
     stalled_timeout: Option<f64>,
-    #[callable]
+    #[callable(1)]
     pub(in crate::python) priority: Option<Py<PyAny>>,
     pub(in crate::python) factory: Option<Py<PyAny>>,
     #[classes]

@@ -251,7 +251,7 @@ impl AckEndpointConfig {
         let reachable =
             self.fragment_above.max(self.reassembly.fragment_size * self.reassembly.max_fragments);
         let bound =
-            "at least 1 and at most fragment_above or fragment_size x max_fragments, whichever is more";
+            format!("1 to {reachable} (fragment_above or fragment_size x max_fragments, whichever is more)");
         ConfigError::unless((1..=reachable).contains(&bytes), "max_packet_size", bytes, bound)
     }
 
