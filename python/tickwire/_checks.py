@@ -49,13 +49,16 @@ NOT_PLAIN = {
 
 
 def check_callable(name: str, function: object, *counts: int, others: str = "") -> None:
-    """Refuses objects that can't be called with one of these numbers of arguments, and functions that would never
-    run."""
+    """Refuses objects that can't be called with one of these numbers of arguments, and functions that would
+    never run.
+    """
     if not callable(function):
         raise TypeError(f"{name} must be callable{others}, not {type(function).__name__}")
     for is_one, kind in NOT_PLAIN.items():
-        if is_one(function) or is_one(getattr(type(function), "__call__", None)):
+        if is_one(function) or is_one(inspect.getattr_static(function, "__call__", None)):
             raise TypeError(f"{name} must be a plain function, not {kind}: {_shown(function)}")
+    if not counts:
+        return  # The caller checks its arguments.
     wanted = " or ".join(map(str, counts)) + (" argument" if counts == (1,) else " arguments")
     check_takes(name, function, wanted, *(range(count) for count in counts))
 

@@ -7,7 +7,7 @@ use pyo3::pyclass::boolean_struct::True;
 use pyo3::{PyClass, PyTypeCheck, PyTypeInfo};
 
 use super::arguments::{number as not_bool, wrong};
-use crate::wire::{MAX_LENGTH, short};
+use crate::wire::MAX_LENGTH;
 
 /// The latest time that a caller may give: 200 years.
 pub(super) const LATEST: f64 = 200.0 * 366.0 * 86_400.0;

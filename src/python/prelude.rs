@@ -62,7 +62,7 @@ pub(super) use crate::endpoint::{DisconnectReason, Event, Host, PeerHandle, Send
 pub(super) use crate::store::Datagrams;
 pub(super) use crate::time::{Duration, Instant};
 pub(super) use crate::transport::{ChannelKind, Message, SendOptions};
-pub(super) use crate::wire::{BitReader, BitSink, BitWriter, ValueError};
+pub(super) use crate::wire::{BitReader, BitSink, BitWriter, ValueError, short};
 
 /// A Python object of any class.
 pub(super) type Object<'py> = Bound<'py, PyAny>;

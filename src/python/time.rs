@@ -13,7 +13,7 @@ use crate::session::timing::ServerTiming;
 use crate::store::sequence::nearest;
 use crate::timeline::packet::MAX_COPIES;
 use crate::timeline::{InputCounters, InputState, LeadConfig, MissingPolicy, Player, PlayerConfig};
-use crate::wire::{Encoded, short};
+use crate::wire::Encoded;
 
 /// The maximum of ticks by which inputs may be delayed, and for which a missing one is replaced.
 const MAX_TICKS: u32 = 64;

@@ -243,7 +243,7 @@ pub(crate) fn short(value: f64) -> String {
     let single = value as f32;
     match () {
         () if value.is_finite() && value.abs() >= 1e16 => format!("{value:e}"),
-        () if f64::from(single) == value => single.to_string(),
+        () if f64::from(single) == value && value.abs() < 16_777_216.0 => single.to_string(),
         () => value.to_string(),
     }
 }

@@ -271,11 +271,11 @@ def test_a_value_out_of_bounds_is_named_and_not_written(
     [
         ("bits", (0,), "count must be 1 to 64, not 0"),
         ("bits", (65,), "count must be 1 to 64, not 65"),
-        ("ranged", (1, 0), "ranged: low must be at most high (0), not 1"),
+        ("ranged", (1, 0), r"ranged: low must be at most high \(0\), not 1"),
         ("relative", (-1,), "previous must be 0 to 2147483647, not -1"),
         ("sequence_relative", (65_536,), "previous must be 0 to 65535, not 65536"),
         ("quantized", (1.0, 0.0, 0.1), "quantized: low and high must be finite and rising"),
-        ("quantized", (0.0, 1.0, 0.0), "quantized: the resolution must be above 0"),
+        ("quantized", (0.0, 1.0, 0.0), "quantized: resolution must be above 0"),
         ("fixed", (0, 1, 65), "fraction_bits must be 0 to 64, not 65"),
         ("text", (65_536,), "max_bytes must be 0 to 65535, not 65536"),
         ("wide_text", (-1,), "max_units must be 0 to 65535, not -1"),

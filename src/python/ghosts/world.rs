@@ -164,7 +164,8 @@ impl World {
         if !(0.0..=most).contains(&seconds) {
             refuse!(
                 PyValueError,
-                "seconds must be 0 to {most} ({MAX_PAST} ticks at {rate} a second), not {seconds}"
+                "seconds must be 0 to {most} ({MAX_PAST} ticks at {rate} a second), not {}",
+                short(seconds)
             );
         }
         // Whole ticks stay whole: 250 / 60 s times 60 is above 250 by a rounding error.

@@ -8,6 +8,7 @@ use crate::time::Duration;
 use crate::transport::error::ConfigError;
 use crate::transport::ledger::acks::FullHeader;
 use crate::transport::ledger::estimate::RTT_HISTORY;
+use crate::wire::short;
 
 /// When a packet that is not acked counts as lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,7 +97,7 @@ impl AcksConfig {
         ConfigError::unless(
             smoothing > 0.0 && smoothing <= 1.0,
             "rtt_smoothing",
-            smoothing,
+            short(smoothing),
             "above 0, up to 1",
         )?;
         if let LossBound::Rtt { multiple, .. } = self.loss_bound {
