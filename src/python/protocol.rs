@@ -204,12 +204,12 @@ impl Protocol {
             let name = name.to_str()?;
             return named(&self.channels, name).ok_or_else(|| self.no_channel(name));
         }
-        let number: i128 = arguments::number("channel", given, "an int or a str")?;
         let count = self.channels.len();
-        usize::try_from(number)
-            .ok()
-            .filter(|number| *number < count)
-            .ok_or_else(|| ChannelError::new_err(format!("channel must be 0 to {}, not {number}", count - 1)))
+        match arguments::number::<i128>("channel", given, "an int or a str") {
+            Ok(number) if (0..count as i128).contains(&number) => Ok(number as usize),
+            Err(error) if !error.is_instance_of::<PyValueError>(given.py()) => Err(error),
+            _ => Err(ChannelError::new_err(format!("channel must be 0 to {}, not {given}", count - 1))),
+        }
     }
 
     #[cold]
