@@ -230,7 +230,7 @@ def guide(results: Results) -> str:
         cells = [_guide_cell(results, scene, of, packed) for _, of, packed in columns]
         lines.append(f"| {what} | {' | '.join(cells)} |")
     cells = [_guide_join(results, of) for _, of, _ in columns]
-    what = "a client joins the third scene: extra CPU time of the server; bytes sent to the client"
+    what = "a client joins the third row's scene: extra server CPU time; bytes sent to the client"
     return "\n".join([*lines, f"| {what} | {' | '.join(cells)} |"]) + "\n"
 
 

@@ -10,6 +10,7 @@ they print a sentence and succeed. Other processes on the machine disturb the fi
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
 import fcntl
@@ -208,13 +209,13 @@ class Note:
 PROTOCOL = tw.Protocol(0x6B, [Note], [tw.reliable_ordered(), tw.chunks()])
 
 
-def woken(endpoint: Any, at_most: float = 3600.0) -> Iterator[Any]:
+def woken(endpoint: Any) -> Iterator[Any]:
     """Inboxes as something arrives: what an event loop does with a descriptor."""
     while True:
         wait = endpoint._step()
         yield endpoint.receive()
         endpoint.flush()
-        select.select([endpoint._fileno()], [], [], min(wait, at_most))
+        select.select([endpoint._fileno()], [], [], wait)
 
 
 def serve(ends: str) -> None:
@@ -251,14 +252,14 @@ def play(ends: str, turn: Any) -> None:
         (SERVER, PORT), PROTOCOL, tuning=tw.Tuning(driver="thread" if ends == "thread" else "polled")
     )
 
+    async def play_woken() -> None:
+        async with tw.aio.run(client, 60) as ticks:
+            async for _, inbox in ticks:
+                if turn(client, inbox):
+                    return
+
     if ends == "arrival":
-        with client:
-            due = time.monotonic()
-            for inbox in woken(client, 1 / 60):
-                if time.monotonic() >= due:
-                    due += 1 / 60
-                    if turn(client, inbox):
-                        return
+        asyncio.run(play_woken())
     else:
         with tw.run(client, 60) as ticks:
             for _, inbox in ticks:

@@ -6,7 +6,7 @@ __all__: list[str] = []
 
 
 def main() -> int:
-    """Runs the command line. Ctrl-C ends it from here on as it ends a command."""
+    """Runs the command line. Ctrl-C ends the program with exit code 130, even during the imports."""
     try:
         from tickwire import _cli
 

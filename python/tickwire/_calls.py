@@ -58,7 +58,7 @@ class Direction(enum.Enum):
 to_server: Final = Direction.TO_SERVER
 """Clients call the function, and the server runs it."""
 to_client: Final = Direction.TO_CLIENT
-"""The server calls the function, and the named client runs it."""
+"""The server calls the function for one client, and this client runs it."""
 to_all: Final = Direction.TO_ALL
 """The server calls the function, and one client, some clients or all clients run it."""
 
@@ -145,11 +145,13 @@ def call(
         direction (Direction): :data:`to_server`, :data:`to_client` or :data:`to_all`.
         channel (int | str | None, default None): the channel of the call, by number or name; None: the
             first channel. Replies use the same channel.
-        rate (float, default 120.0): the calls per second that the server accepts from a client.
-        burst (float | None, default None): the number of calls accepted at once, 1 to 1,000,000; None: the
-            calls of two seconds.
-        owned (bool, default True): if the first argument is a ghost, whether only the ghost's owner may
-            make the call. Other clients' calls are dropped and counted as ``calls.refused``.
+        rate (float, default 120.0): the number of calls of this function that the server accepts from each
+            client in a second.
+        burst (float | None, default None): the number of calls that the server accepts at once, 1 to
+            1,000,000; None: twice ``rate``, but at least 1.
+        owned (bool, default True): whether only a ghost's owner may make the call, if the first parameter
+            after the client's handle is a ghost. Other clients' calls are dropped and counted as
+            ``calls.refused``.
         abuse (Literal["drop", "disconnect"], default "drop"): the reaction to a client that exceeds
             ``rate``. The call is dropped and counted. With ``"disconnect"``, the connection ends too, with
             :attr:`DisconnectReason.PROTOCOL_VIOLATION`.

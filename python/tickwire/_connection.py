@@ -149,7 +149,8 @@ class Reconnecting:
     """A client with the setting ``reconnect`` has no connection and will try again."""
 
     attempt: int
-    """The number of the next attempt. A connection that lasted for ``Reconnect.max_delay`` restarts it at 1.
+    """The number of the next attempt. Counting starts again at 1 after a connection that lasted for
+    ``Reconnect.max_delay``.
     """
     delay: float
     """Seconds until the next attempt."""

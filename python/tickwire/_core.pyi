@@ -291,8 +291,8 @@ class ConnectToken:
             key (bytes): the 32-byte private key shared with the servers.
             client_id (int): the account's number, 0 to 2**64 - 1, unique among connected players.
             servers (Sequence[AddressLike]): 1 to 32 addresses that the client tries in order.
-            internal_servers (Sequence[AddressLike] | None, default None): the servers' own addresses, in the same
-                order, if the servers are behind a fixed NAT mapping.
+            internal_servers (Sequence[AddressLike] | None, default None): if the servers are behind a fixed NAT
+                mapping, their addresses behind the NAT, in the same order as ``servers``.
             expires_in (int | None, default 30): seconds for which the token can start a connection; None: forever.
             timeout (int | None, default 10): seconds of silence that end the connection; None: no timeout on the
                 client. A server ends a connection after 300 seconds of silence at the latest.
@@ -343,7 +343,7 @@ class FieldType:
         """The field's value if the class gives no default."""
     @property
     def is_mutable(self) -> bool:
-        """Whether values are mutable, so that each object needs its own default."""
+        """Whether the field's values are mutable. If so, each object needs its own default."""
     @property
     def min_bits(self) -> int:
         """The smallest number of bits that the field takes."""
@@ -423,7 +423,9 @@ def network_id(highest: int = 65_535, /) -> FieldType:
     """The network id of an object, up to ``highest``; 0 means no object."""
 
 def common_of(item: FieldType, values: Sequence[Any], about: _About, /) -> FieldType:
-    """A field with one common value, sent in one bit, or with two common values, sent in two bits each."""
+    """A field with one common value, which takes one bit, or two common values, which take two bits each. All other
+    values take one bit more than in ``item``.
+    """
 
 def composed(form: str, parts: Sequence[FieldType], count: int, about: _About, /) -> FieldType:
     """A field made of parts, each with its own field type."""
@@ -444,7 +446,7 @@ def converted_of(
     about: _About,
     /,
 ) -> FieldType:
-    """An object of one of the game's own types, converted to a value of ``item``."""
+    """An object of one of the game's own types, sent as a value of the field type ``item``."""
 
 @final
 class Schema:
@@ -528,8 +530,8 @@ _Array: TypeAlias = Buffer | _HasType
 # Arrays are `Any`: numpy.ndarray where NumPy is installed, else Rows. NumPy is no dependency.
 
 def dtype(class_: type, /) -> Any:
-    """Returns the NumPy type of a message class's rows. For example,
-    ``numpy.zeros(n, tickwire.columns.dtype(Move))`` makes ``n`` rows.
+    """Returns the NumPy type of a row, which holds one message of a class. For example, ``numpy.zeros(n,
+    tickwire.columns.dtype(Move))`` makes ``n`` rows.
 
     Raises:
         ImportError: NumPy is not installed; :func:`row_format` works without NumPy.
@@ -537,7 +539,7 @@ def dtype(class_: type, /) -> Any:
     """
 
 def row_format(class_: type, /) -> str:
-    """Returns the format of a message class's rows, for the :mod:`struct` module.
+    """Returns the format of a row, which holds one message of a class, for the :mod:`struct` module.
 
     Raises:
         TypeError: the class was not made by :func:`message`, or has no fields.
@@ -552,7 +554,7 @@ def pack(class_: type, rows: _Array, /, *, arena: _Array | None = None) -> bytes
     """
 
 def unpack(class_: type, data: bytes, count: int, /) -> Any:
-    """Decodes the bytes that :func:`pack` returned. Returns an array with NumPy, otherwise :class:`Rows`.
+    """Decodes the bytes that :func:`pack` returned. Returns a NumPy array, or :class:`Rows` if NumPy isn't installed.
 
     Raises:
         StreamError: the bytes are invalid; the error names the row and the reason.
@@ -560,8 +562,7 @@ def unpack(class_: type, data: bytes, count: int, /) -> Any:
 
 @final
 class Batch:
-    """Rows of a message class, to send instead of a single message: see :meth:`Server.send` and
-    :meth:`Server.broadcast`.
+    """Many messages of one class, as rows, to send in one call: see :meth:`Server.send` and :meth:`Server.broadcast`.
 
     Args:
         class_ (type): the rows' message class.
@@ -572,18 +573,18 @@ class Batch:
             these values, a row holds an offset in this buffer and a length.
 
     Raises:
-        TypeError: messages of the class can't be rows.
+        TypeError: the class was not made by :func:`message`, or has no fields.
     """
 
     def __new__(cls, class_: type, rows: _Array, *, arena: _Array | None = None) -> Batch: ...
 
 @final
 class Rows:
-    """The rows of a message class if NumPy isn't installed. With NumPy, rows are a structured array.
+    """Messages of one class as rows, if NumPy isn't installed. With NumPy, you get a structured array instead.
 
-    ``rows[0].hp`` is a field of one row. ``rows["hp"]`` is this field of all rows: for numbers a memoryview of the
-    rows' memory, otherwise a list. Fields with a converter hold the values that are sent. As a buffer, the rows
-    have the format of :func:`row_format`.
+    ``rows[0].hp`` is the field ``hp`` of one row, and ``rows["hp"]`` is the column of this field. A column of numbers
+    is a memoryview of the rows' memory; every other column is a list. A field with a converter holds the converted
+    value, as it is sent. The object is also a buffer, whose rows have the layout in :attr:`format`.
     """
 
     @property
@@ -603,8 +604,8 @@ class Rows:
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 def arena(rows: Any, /) -> memoryview:
-    """Returns the buffer with the texts, data and lists of rows. ``rows`` is an object that Tickwire made, or a view
-    of it.
+    """Returns the buffer that holds the texts, data and lists of ``rows``. Pass an array or a :class:`Rows` object that
+    Tickwire made, or a view of it.
 
     Raises:
         ValueError: Tickwire did not make these rows, or they are a copy.
@@ -729,10 +730,11 @@ class Channel:
         max_message_bytes: the maximum size of a message, in bytes. A reliable channel splits messages above 1,024
             bytes into fragments and resends only lost fragments. On other channels, a message above about 1,180
             bytes is lost if one of its fragments is lost.
-        strict: whether the channel sends before all channels that aren't strict. Strict channels send in the
-            protocol's order. The other channels keep a tenth of each packet, so that they always send something.
-        weight: the channel's share of the packets, relative to the other channels that aren't strict, 1 to 1,000.
-            Other channels get the part of a share that isn't used.
+        strict: whether the channel sends before all channels that aren't strict. Several strict channels send in the
+            order of the protocol's ``channels``. A tenth of each packet is reserved for channels that aren't strict, so
+            that they always send something.
+        weight: the channel's share of the packets, 1 to 1,000, relative to the weights of the other channels that
+            aren't strict. If a channel doesn't use its whole share, the other channels get the rest.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -782,13 +784,14 @@ def reliable_ordered(
         send_queue (int, default 1024): the maximum number of unacked messages; beyond it, ``send`` returns ``FULL``.
         receive_window (int, default 1024): the maximum number of messages that the receiver buffers for its game.
         receive_bytes (int, default 1048576): the maximum bytes that the receiver buffers for its game.
-        resend_time (float | None, default None): seconds after which an unacked message is resent. None: when its
-            packets are lost, or after a timeout computed from the RTT and its variance.
-        early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
-            first, 1 to 8: one per tick, if the budget has room.
+        resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is resent
+            when its packets are lost, or after a timeout computed from the RTT and the RTT's variance.
+        early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each new message even
+            if none is lost, 1 to 8. They go in successive ticks, if the budget has room.
         max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
+            channels that aren't strict.
     """
 
 def reliable_unordered(
@@ -811,13 +814,14 @@ def reliable_unordered(
         send_queue (int, default 1024): the maximum number of unacked messages; beyond it, ``send`` returns ``FULL``.
         receive_window (int, default 1024): the maximum number of messages that the receiver buffers for its game.
         receive_bytes (int, default 1048576): the maximum bytes that the receiver buffers for its game.
-        resend_time (float | None, default None): seconds after which an unacked message is resent. None: when its
-            packets are lost, or after a timeout computed from the RTT and its variance.
-        early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each message at
-            first, 1 to 8: one per tick, if the budget has room.
+        resend_time (float | None, default None): seconds after which an unacked message is resent. None: it is resent
+            when its packets are lost, or after a timeout computed from the RTT and the RTT's variance.
+        early_copies (int, default 1): with ``resend_time=None``, the number of packets that carry each new message even
+            if none is lost, 1 to 8. They go in successive ticks, if the budget has room.
         max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
+            channels that aren't strict.
     """
 
 def unreliable(
@@ -839,7 +843,8 @@ def unreliable(
             it, the oldest are dropped.
         max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
+            channels that aren't strict.
     """
 
 def sequenced(
@@ -860,7 +865,8 @@ def sequenced(
             it, the oldest are dropped.
         max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
+            channels that aren't strict.
     """
 
 def redundant(
@@ -873,8 +879,8 @@ def redundant(
     strict: bool = False,
     weight: int = 1,
 ) -> Channel:
-    """A channel that sends each message in several packets, one tick apart, so a lost packet causes no long delay.
-    Messages are delivered once, in order. ``inbox.missed`` counts messages that never arrived.
+    """A channel that sends each message in several packets, one tick apart, so a lost packet causes no long delay. Each
+    message is delivered at most once, in order. ``inbox.missed`` counts messages that never arrived.
 
     Args:
         name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
@@ -886,7 +892,8 @@ def redundant(
             it, the oldest are dropped.
         max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
+            channels that aren't strict.
     """
 
 def latest(
@@ -906,15 +913,17 @@ def latest(
         name (str, default ''): the name for ``send`` and statistics, unique in the protocol.
         keys (int, default 1024): the number of keys, 1 to 65,536; the ``key`` argument of ``send`` is 0 to ``keys -
             1``.
-        retain (bool, default False): whether a new client gets, after its :class:`Connected`, the newest value of
-            each key that was broadcast to all clients. A client that is added to a :class:`Room` gets the room's
-            values. Values that were sent to one client or to selected clients aren't kept.
-            :meth:`Server.forget` drops a key. The setting can differ between the two sides.
+        retain (bool, default False): whether the server keeps the newest broadcast value of each key for new clients.
+            After its :class:`Connected`, a client gets the values that were broadcast to all clients. A client that is
+            added to a :class:`Room` gets the values that were broadcast to this room. Values that were sent to one
+            client or to selected clients aren't kept. :meth:`Server.forget` drops the kept value of a key. The setting
+            can differ between the two sides.
         retain_bytes (int, default 1048576): the maximum size of the kept values in bytes, on the server and in each
             room, 1 to 2**30. A broadcast that needs more raises :class:`MessageTooLargeError` and sends nothing.
         max_message_bytes (int, default 65536): the maximum size of a message, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
+            channels that aren't strict.
     """
 
 def payload(
@@ -938,7 +947,8 @@ def payload(
             it, the oldest are dropped.
         max_message_bytes (int, default 65536): the maximum size of a payload, 1 to 261,120 bytes.
         strict (bool, default False): whether the channel sends before all channels that aren't strict.
-        weight (int, default 1): the channel's share of packets, among channels that aren't strict, 1 to 1,000.
+        weight (int, default 1): the channel's share of the packets, 1 to 1,000, relative to the weights of the other
+            channels that aren't strict.
     """
 
 def chunks(name: str = "") -> Channel:
@@ -987,8 +997,8 @@ class Capture:
         """The file's size in bytes, including bytes that are still in memory."""
     @property
     def dropped(self) -> int:
-        """The number of datagrams that weren't captured: beyond ``max_bytes``, after :meth:`close`, or because
-        writing failed.
+        """The number of datagrams that weren't captured because the file had reached ``max_bytes``, was closed
+        (:meth:`close`), or couldn't be written.
         """
     def write(
         self,
@@ -1004,7 +1014,7 @@ class Capture:
 
         Args:
             nanoseconds: the time, in nanoseconds since 1970.
-            sender, receiver: the addresses.
+            sender, receiver: the addresses from which and to which the datagram was sent.
             outgoing: True if the datagram was sent, False if it was received.
             opened: whether the datagram is decrypted.
 
@@ -1140,7 +1150,9 @@ class Protocol(Generic[_P]):
             StreamError: the bytes are invalid; the error says why.
         """
     def measure(self, message: _P, /) -> int:
-        """Returns the maximum number of bits that :meth:`encode` uses. Each alignment counts as 7 bits."""
+        """Returns the largest number of bits that :meth:`encode` can use for this message. Each alignment counts as 7
+        bits.
+        """
 
 # --- connections -------------------------------------------------------------------------------------
 
@@ -1170,8 +1182,8 @@ class ClientHandle:
         """The 256 bytes of user data from the connect token."""
     @property
     def data(self) -> Any:
-        """Any object that the game keeps for this client; None until it is set. All events and lists contain the
-        same handle object for a client, until the client's last event.
+        """Any object that the game keeps for this client; None until it is set. Until the client's last event, all
+        events and lists contain this same handle, so you find your object there.
         """
     @data.setter
     def data(self, data: Any, /) -> None: ...
@@ -1202,8 +1214,9 @@ class Disconnected:
         """The reason why the connection ended."""
     @property
     def detail(self) -> str | None:
-        """The text that either side gave as ``reason`` to ``close`` or ``disconnect``: 1 to 128 bytes in UTF-8, or
-        None. A peer can send any text here, so handle it like chat.
+        """The text that either side passed as the argument ``reason`` of ``close`` or ``disconnect``, 1 to 128 bytes in
+        UTF-8; None if there is no text. The other side can send any text here, so treat it with the same care as a chat
+        message.
         """
 
 @final
@@ -1282,7 +1295,7 @@ class ConnectionStats:
         """The rate of data received."""
     @property
     def acked_kbps(self) -> float:
-        """The rate of data that the other side acked."""
+        """The rate of data that the other end acked."""
     @property
     def packets_sent(self) -> int:
         """Packets sent."""
@@ -1339,7 +1352,7 @@ class ChunkStats:
         """Slices dropped because they had been received before."""
     @property
     def slices_unexpected(self) -> int:
-        """Slices dropped because their chunk was unknown, already over or not yet accepted."""
+        """Slices dropped because their chunk was unknown, was not yet accepted, or had already ended."""
     @property
     def slices_invalid(self) -> int:
         """Slices dropped because their index or length doesn't fit the chunk."""
@@ -1437,11 +1450,11 @@ class Candidates:
 
 @final
 class Notifications:
-    """Delivery reports for payloads, and for messages sent with ``notify=True`` (:meth:`Server.send`). The columns
-    are read-only memoryviews, in packet order for each connection. A message that is dropped before it is sent
-    (because its tick's packets are full, or a newer value replaces it) is reported as lost at once. When a connection
-    ends, its remaining messages are reported as lost, together with the :class:`Disconnected` event. After the game
-    closes an endpoint, nothing more is reported.
+    """Delivery reports for payloads, and for messages sent with ``notify=True`` (:meth:`Server.send`). The columns are
+    read-only memoryviews. The reports of each connection are in packet order. If a message is dropped before it is
+    sent, it is reported as lost at once. This happens if its tick's packets are full, or if a newer value replaces it.
+    When a connection ends, its remaining messages are reported as lost, one inbox before the :class:`Disconnected`
+    event. After the game closes an endpoint, nothing more is reported.
 
     Example:
         >>> for slot, tag, delivered in zip(reports.slot, reports.tag, reports.delivered):  # doctest: +SKIP
@@ -1550,9 +1563,9 @@ class Transfer:
     def paused_by_peer(self) -> bool:
         """Whether the receiver has paused the transfer."""
     def pause(self) -> bool:
-        """Stops sending until :meth:`resume`. Slices in flight can still arrive, and the receiver keeps its slices.
-        Up to three later chunks are still sent, but arrive in the inbox only after this chunk. Returns False if the
-        transfer is over.
+        """Stops sending this chunk until :meth:`resume`. Slices in flight can still arrive, and the receiver keeps its
+        slices. Meanwhile, up to three later chunks are sent, but they arrive in the inbox only after this chunk.
+        Returns False if the transfer is over.
         """
     def resume(self) -> bool:
         """Continues with the slices that the peer lacks. Returns False if the transfer is over."""
@@ -1563,7 +1576,7 @@ class Transfer:
 
 @final
 class IncomingChunk:
-    """A chunk that is arriving, as it was when :meth:`Server.incoming_chunks` returned this object."""
+    """A chunk that is arriving. Attributes show its state when :meth:`Server.incoming_chunks` returned this object."""
 
     @property
     def client(self) -> ClientHandle | None:
@@ -1599,12 +1612,12 @@ class IncomingChunk:
     def paused(self) -> bool:
         """Whether this side has paused the chunk by :meth:`pause`."""
     def pause(self) -> bool:
-        """Asks the sender to :meth:`pause <Transfer.pause>`. Returns False if the chunk is over."""
+        """Asks the sender to :meth:`pause <Transfer.pause>`. Returns False if the chunk is complete or has failed."""
     def resume(self) -> bool:
-        """Asks the sender for the missing slices. Returns False if the chunk is over."""
+        """Asks the sender for the missing slices. Returns False if the chunk is complete or has failed."""
     def cancel(self) -> bool:
         """Ends the chunk and discards the slices that arrived. The sender is notified, and ``inbox.chunk_failures``
-        reports the chunk. Returns False if the chunk is over.
+        reports the chunk. Returns False if the chunk is complete or has failed.
         """
 
 @final
@@ -1644,8 +1657,8 @@ class Congestion:
     """The rate limit for chunks. Messages have their own budget and aren't delayed by this limit, but their bytes
     count toward it.
 
-    The rate adapts to the link. It is as high as possible while packets wait only a few milliseconds in the link's
-    queue. It falls when packets take longer or are lost.
+    The rate adapts to the link. It aims for the highest rate at which packets wait only a few milliseconds in the
+    link's queue. The rate falls when packets wait longer or are lost.
 
     Args:
         min_bytes_per_second (float, default 4000.0): the lowest rate, including UDP/IP headers.
@@ -1768,7 +1781,7 @@ class GhostArrays:
         """A column of bool: True for rows with a ghost."""
     @property
     def rows(self) -> Any:
-        """The rows with a ghost in rising order, as uint32."""
+        """The numbers of the rows that have a ghost, as uint32, in rising order."""
     @property
     def network_ids(self) -> Any:
         """The network ids of the rows, as uint32. References hold these ids, for example
@@ -1818,8 +1831,8 @@ class World:
 
         Args:
             ghost: an object, or a class.
-            owner: the client that owns the ghost. None, or a client whose :class:`Disconnected` has arrived: no
-                owner. If the client has left, but this event arrives only in the next tick, the ghost
+            owner: the client that owns the ghost; None: no owner. If the client has left and its :class:`Disconnected`
+                has already arrived, the ghost has no owner. If the event arrives only in the next tick, the ghost
                 :meth:`waits <waiting>` for the client.
 
         Raises:
@@ -1865,9 +1878,9 @@ class World:
         """
     def save(self) -> bytes:
         """Returns the world as bytes, so that another server can :meth:`load` it. The bytes contain the tick and all
-        ghosts, with their properties, owners, network ids and the ids that clients use. Numbers are saved exactly,
-        without rounding to a property's resolution. A ghost with a value out of its range is saved with the ghost's
-        last valid values.
+        ghosts, with their properties, owners and network ids, and the ids by which each client knows its ghosts.
+        Numbers are saved exactly, without rounding to a property's resolution. A ghost with a value out of its range is
+        saved with the ghost's last valid values.
 
         Raises:
             ClosedError: the server was closed.
@@ -1885,8 +1898,8 @@ class World:
             ClosedError: the server was closed.
         """
     def waiting(self, class_: type[_T], /) -> dict[_T, int]:
-        """Returns the ghosts of a class whose owner has left, each with the owner's client id. A client that connects
-        with this id owns the ghost again. :meth:`set_owner` and :meth:`despawn` end the wait.
+        """Returns a class's ghosts whose owners have left, each with its owner's client id. When a client connects with
+        this id, it owns the ghost again. :meth:`set_owner` and :meth:`despawn` end the wait.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -1939,9 +1952,9 @@ class World:
             TypeError: the hook can't be called.
         """
     def set_condition(self, client: ClientHandle, class_: type, name: str, rows: _Array, /) -> bool:
-        """Selects ghosts of a class by a mask. From now on, the client gets the selected ghosts' properties that have
-        this :func:`when` condition. Ghosts in rows beyond the mask, and ghosts that spawn later, aren't selected.
-        Returns False if the client has left.
+        """Selects ghosts of a class by a mask. From now on, the client gets those properties of the selected ghosts
+        that have the :func:`when` condition ``name``. Ghosts in rows beyond the mask, and ghosts that spawn later,
+        aren't selected. Returns False if the client has left.
 
         Args:
             client: the receiving client.
@@ -1974,43 +1987,44 @@ class World:
             StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def show(self, client: ClientHandle, class_: type, rows: _Array, /) -> bool:
-        """Sets which ghosts a client gets from now on, of a class with the :class:`Chosen` rule. ``rows`` is a buffer
-        with a bool for each row. Ghosts in rows beyond the buffer, and ghosts that spawn later, aren't sent. Returns
-        False if the client has left.
+        """Sets which ghosts of a class a client gets from now on. The class must have the :class:`Chosen` rule.
+        ``rows`` is a buffer with a bool for each row. Ghosts in rows beyond the buffer, and ghosts that spawn later,
+        aren't sent. Returns False if the client has left.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts, or doesn't have this rule.
             StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def id_of(self, client: ClientHandle, ghost: object, /) -> int | None:
-        """Returns the number by which a client knows a ghost, for use in a message to this client.
-        :meth:`ClientWorld.ghost_of` turns the number into the ghost. For 32,768 flushes, the number isn't used for
-        another ghost. None if the client doesn't get the ghost or has left.
+        """Returns the number by which a client knows a ghost, for use in a message to this client. Returns None if the
+        client doesn't get the ghost or has left. :meth:`ClientWorld.ghost_of` turns the number into the ghost. For
+        32,768 flushes after this call, the number can't refer to another ghost.
 
         Raises:
             GhostError: the ghost isn't in this world.
             StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def ghost_of(self, client: ClientHandle, class_: type[_T], number: int, /) -> _T | None:
-        """Returns the ghost for a number from the client's :meth:`ClientWorld.id_of`. None if the ghost is gone, or
-        if the client has left or never got the ghost.
+        """Returns the ghost to which a number from the client's :meth:`ClientWorld.id_of` refers. Returns None if the
+        ghost is gone, the client has left, or the client never got the ghost.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
             StaleClientError: with :class:`Debugging` ``(strict=True)``, the client has left.
         """
     def set_weights(self, class_: type, weights: _Array, /) -> None:
-        """Sets factors for the priorities of a class's ghosts. Priorities decide which ghosts are sent first in
-        ticks without room for everything that is due. ``weights`` has a float32 for each row. Ghosts in rows beyond
-        it, and ghosts that spawn later, have the factor 1. The factors stay until you set them again.
+        """Sets factors for the priorities of a class's ghosts. If a tick has no room for everything that is due, the
+        priorities decide which ghosts are sent first. ``weights`` is a buffer with a float32 for each row. Ghosts in
+        rows beyond this buffer, and ghosts that spawn later, have the factor 1. The factors stay until you set them
+        again.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
         """
     def set_must_know(self, class_: type, rows: _Array | None, /) -> None:
-        """Marks ghosts of a class that clients must know soon, such as the score, flags or doors. If there isn't
-        room for everything that is due, up to half of the client's budget is used for the marked ghosts first.
-        Marked ghosts beyond this half are sent by priority, like other ghosts. The relevancy rule still decides
+        """Marks ghosts of a class as urgent, such as flags, doors or the ghost that holds the score. If a client's
+        packets have no room for everything that is due, up to half of the client's budget is used for the marked ghosts
+        first. Marked ghosts beyond this half are sent by priority, like other ghosts. The relevancy rule still decides
         which clients get them.
 
         Args:
@@ -2023,18 +2037,18 @@ class World:
         """
     @property
     def costs(self) -> dict[str, dict[str, int]]:
-        """The bits that were sent for ghosts, by class and then by property. Names in parentheses are the overhead
-        of records and packets. The sum of all entries is everything that was sent for ghosts.
+        """The bits that were sent for ghosts, by class and then by property. Entries with a name in parentheses count
+        the overhead of records and packets. The sum of all entries is everything that was sent for ghosts.
         """
     def client_bits(self, client: ClientHandle, /) -> int:
         """Returns the bits that were sent to a connected client for ghosts."""
     def remember(self, seconds: float) -> None:
-        """Records the world from now on, for :meth:`rewind`. Each number of each ghost takes 4 bytes per tick, or 8
-        bytes if it needs more than 32 bits.
+        """Records the world from now on, for :meth:`rewind`. For each recorded tick, every number of a ghost takes 4
+        bytes of memory, or 8 bytes if the number needs more than 32 bits.
 
         Args:
-            seconds: the longest time that :meth:`rewind` can go back, at most 250 ticks. The protocol's
-                ``tick_rate`` applies, or 60 ticks a second without one. 0 deletes the record.
+            seconds: the longest time that :meth:`rewind` can go back. It must be at most 250 ticks at the protocol's
+                ``tick_rate``; if the protocol has no tick rate, 60 ticks per second are assumed. 0 deletes the record.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -2049,9 +2063,11 @@ class World:
         """Returns the world as a client saw it: a :class:`tickwire.predict.Past`, for a ``with`` statement.
 
         Args:
-            client: the client. :meth:`WorldView.shown` returns which ghosts were shown to it.
-            seen: the tick that the client saw (its :attr:`WorldView.tick`). None: the tick that the client reported
-                with its input for the current tick (:meth:`Inputs.seen`), or the newest tick if it reported none.
+            client: the client whose view is returned. :meth:`Past.shown <tickwire.predict.Past.shown>` returns which
+                ghosts this client had.
+            seen: the tick that the client saw, which is the client's :attr:`WorldView.tick`. None: the tick that came
+                with the client's input for the current tick (:meth:`Inputs.seen`), or the newest tick if the client
+                reported no tick.
 
         Raises:
             GhostError: nothing is recorded: see :meth:`remember`.
@@ -2080,7 +2096,7 @@ class Latency:
 
     @property
     def line(self) -> float:
-        """The round trip, including the time that both programs wait for their frames and ticks."""
+        """The round trip, including the waits for the client's next frame and the server's next tick."""
     @property
     def lead(self) -> float:
         """The time by which inputs are ahead of the server's clock. It covers the trip to the server, jitter,
@@ -2110,7 +2126,7 @@ class Clock:
         """The tick for which an input is sent now; None while the time is unknown."""
     @property
     def error(self) -> float | None:
-        """The likely error of ``tick`` in seconds, if both directions take equally long; None while unknown."""
+        """The likely error of ``tick``, in seconds, if packets take equally long both ways; None while unknown."""
     @property
     def settled(self) -> bool:
         """Whether ``tick`` has converged."""
@@ -2128,7 +2144,9 @@ class Clock:
         """Ticks by which inputs are ahead of ``tick``, without :attr:`delay`; None while unknown."""
     @property
     def delay(self) -> int:
-        """Ticks by which inputs are delayed, in addition to :attr:`lead`, as set by :meth:`Client.set_inputs`."""
+        """Ticks added to :attr:`lead`, so that inputs take effect later and the client predicts fewer ticks: see
+        :meth:`Client.set_inputs`.
+        """
     @property
     def server_tick(self) -> int | None:
         """The newest tick that the server has reported; None before the first report."""
@@ -2141,7 +2159,7 @@ class Clock:
 
 @final
 class InputColumns:
-    """The inputs of the current tick as columns, one row per client; :meth:`Inputs.columns` returns this object."""
+    """Columns about the inputs of the current tick, with one row per client: see :meth:`Inputs.columns`."""
 
     @property
     def slot(self) -> memoryview:
@@ -2157,7 +2175,7 @@ class InputColumns:
         """Whether the client has an input for this tick: the tick's own input, or a repeated earlier input."""
     @property
     def seen_tick(self) -> memoryview:
-        """The tick that the player saw; 0 if the client didn't send it."""
+        """The tick that the player saw; 0 if the client reported no tick."""
     @property
     def seen_fraction(self) -> memoryview:
         """The fraction of ``seen_tick``, in units of 1/256."""
@@ -2185,7 +2203,7 @@ class InputStatus:
         """Ticks that ran without their input."""
     @property
     def repeated(self) -> int:
-        """Ticks without their input that repeated the previous input."""
+        """Ticks that ran without their input and repeated the previous input instead."""
     @property
     def late(self) -> int:
         """Inputs that arrived after their tick had run without them."""
@@ -2200,7 +2218,7 @@ class InputStatus:
         """Inputs refused because their ticks were 128 or more ticks ago."""
     @property
     def skipped(self) -> int:
-        """Inputs of ticks in which the server flushed without receiving."""
+        """Inputs that weren't used, because the server flushed their tick without receiving first."""
 
 @final
 class Inputs:
@@ -2212,7 +2230,7 @@ class Inputs:
 
     @property
     def tick(self) -> int:
-        """The number of the current tick, which the next flush sends. Clients and server count the same ticks."""
+        """The number of the current tick. The next flush sends this number. Clients and server use the same numbers."""
     def __iter__(self) -> Iterator[tuple[ClientHandle, Any]]: ...
     def __len__(self) -> int: ...
     def get(self, client: ClientHandle, /) -> Any:
@@ -2238,7 +2256,7 @@ class Inputs:
         """Returns columns about the current tick's inputs, with one row per client."""
     def rows(self) -> Any:
         """Returns the current tick's inputs as rows of their class, in the order of :meth:`columns`. With NumPy, this
-        is an array. If an input is missing, its row is all zeros.
+        is an array. If a client has no input for this tick, not even a repeated input, its row is all zeros.
         """
 
 @final
@@ -2322,11 +2340,12 @@ class ClientWorld:
 
         Args:
             delay: seconds between arrival and display. It must be 1 to 62 ticks long, because states are kept for 64
-                ticks. The ticks are those of the protocol's tick rate, or 60 a second if it has none. None: chosen by
-                measuring the connection.
-            extrapolation: seconds for which properties with a velocity continue to move beyond the newest tick.
+                ticks. The protocol's ``tick_rate`` sets the length of a tick. Without a ``tick_rate``, a tick lasts
+                1/60 s. None: chosen by measuring the connection.
+            extrapolation: seconds for which ``hermite`` properties continue to move beyond the newest tick.
             rest: if two states of a ghost are at most this many seconds apart, the view always interpolates between
-                them. Set it in worlds that exceed the budget, where a moving ghost isn't updated every tick.
+                them. Set ``rest`` if the world exceeds the budget, because moving ghosts then aren't updated every
+                tick.
 
         Raises:
             ValueError: an argument is out of its bounds.
@@ -2339,8 +2358,9 @@ class WorldView:
     """The world at a time between two ticks. :meth:`ClientWorld.view` returns the view to draw, and
     :meth:`World.rewind` the view that a client saw.
 
-    Each property is interpolated between two states of the ghost, by the property's rule. A ghost appears in its
-    first tick and disappears in its last tick. The next view changes the columns in place.
+    The view interpolates each property between two states of the ghost, by the property's interpolation rule. A ghost
+    appears at the tick in which it spawned, and disappears at the tick in which it left. The next view changes the
+    columns in place.
     """
 
     def arrays(self, class_: type, /) -> GhostArrays:
@@ -2397,14 +2417,14 @@ class WorldView:
         """
     @property
     def delay(self) -> float:
-        """Seconds between arrival and display; 0 on a server."""
+        """Seconds between a state's arrival and its display; 0 on a server."""
     @property
     def period(self) -> float:
         """The measured length of a server tick, in seconds; 0 on a server."""
     @property
     def stood(self) -> float:
-        """The total seconds for which the view stood still because updates were late; 0 on a server. The seconds
-        of a late update are added when the update arrives.
+        """The total seconds for which the view stood still because updates were late; 0 on a server. The wait for a
+        late update is added when the update arrives.
         """
     def shown(self, class_: type, /) -> Any:
         """Returns a column of bool for a rewound world: True for the rows that were shown to the client. After
@@ -2454,8 +2474,8 @@ class Inbox(Generic[_M, _W, _L, _V]):
         """Complete chunks with verified hashes, in the order in which the peer sent them."""
     @property
     def chunk_failures(self) -> list[Any]:
-        """Chunks from the peer that failed: ``(client, label, error)`` on a server, ``(label, error)`` on a client.
-        The error is a sentence.
+        """Incoming chunks that failed: ``(client, label, error)`` on a server, ``(label, error)`` on a client. The
+        error is a text that gives the reason.
         """
     @property
     def ghosts(self) -> list[GhostSpawned | GhostChanged | GhostOwned | GhostLinked | GhostDespawned]:
@@ -2464,17 +2484,18 @@ class Inbox(Generic[_M, _W, _L, _V]):
         """
     @property
     def notifications(self) -> Notifications:
-        """Delivery reports for payloads, and for messages sent with ``notify=True`` (:meth:`Server.send`). Each is
-        reported exactly once while its connection lasts.
+        """Delivery reports for payloads, and for messages sent with ``notify=True`` (:meth:`Server.send`). Each payload
+        or message is reported exactly once while its connection lasts.
         """
     @property
     def has_calls(self) -> bool:
         """Whether this inbox has calls that haven't run yet."""
     def run_calls(self, before: int | None = None) -> int:
-        """Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival. Returns how many ran.
-        Iterating over the inbox and :meth:`Handlers.dispatch` run calls automatically, in order with the messages.
-        The remaining calls run when this tick is flushed. If the body of this tick's ``with`` raised, they run in the
-        next tick. The inbox of an earlier tick has no calls left.
+        """Runs the calls (see docs/calls.md) that haven't run yet, in order of arrival. Returns how many ran. Calls
+        also run automatically, in order with the messages, when you iterate over the inbox or use
+        :meth:`Handlers.dispatch`. The remaining calls run when this tick is flushed. If the body of this tick's
+        ``with`` raises an exception, the remaining calls run in the next tick instead. The inbox of an earlier tick has
+        no calls left.
 
         Args:
             before (int | None, default None): only the calls that arrived before ``messages[before]``; None: all.
@@ -2486,8 +2507,8 @@ class Inbox(Generic[_M, _W, _L, _V]):
         Each row begins with columns about the message: ``client`` (see :meth:`Server.client`; 0 on a client),
         ``received`` (when its packet arrived, in seconds since the endpoint's start), ``slot``, ``key`` (on latest
         channels), ``sequence`` (of its packet), ``missed`` (on redundant channels: how many messages before it never
-        arrived) and ``channel``. The class's fields follow. If the class has a field of the same name, the added
-        column ends in an underscore.
+        arrived) and ``channel``. The class's fields follow. If the class has a field with the same name as an added
+        column, the added column's name gets an underscore at the end.
 
         Raises:
             ValueError: the class is delivered as objects.
@@ -2525,14 +2546,14 @@ class Tuning:
             its flush.
         bind (AddressLike | None, default None): the local address of a client or peer; None: any free port. A
             server has its own ``address`` argument instead.
-        timeout (int | None, default None): seconds of silence that end a connection or an attempt to connect; None:
-            10, and 5 between peers. :meth:`Client.connect` and peers use it (peers: at most 60). Connect tokens
-            have their own timeout. A server ends a connection after 300 seconds of silence at the latest.
+        timeout (int | None, default None): seconds of silence that end a connection or an attempt to connect; None: 10,
+            and 5 between peers. :meth:`Client.connect` and peers use this timeout (peers: at most 60 seconds). Connect
+            tokens have their own timeout. A server ends a connection after 300 seconds of silence at the latest.
         mtu (int, default 1280): bytes of the largest IP packets to send, all headers included, 1,126 to 1,280.
             Lower it for paths that silently drop larger packets. Each side sets it for its own packets.
-        stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A server disconnects a client if a
-            reliable channel to it is full and delivers nothing for this long, or if the channel stays full and
-            needs more than twelve times this long to deliver its queue. Both sides see
+        stalled_timeout (float | None, default 5.0): seconds, 0.1 to 3,600. A server disconnects a client if a reliable
+            channel to this client is full and delivers nothing for this long. The server also disconnects the client if
+            a full channel doesn't deliver its whole queue within twelve times this long. Both sides see
             :attr:`DisconnectReason.STALLED`, and ``counters["connections.stalled"]`` counts these clients. None: no
             client is disconnected for this reason.
         priority (PriorityHook | None, default None): a function that is called once per flush with the
@@ -2594,19 +2615,20 @@ class Transfers:
     """Limits for the chunks that an endpoint accepts, and the rate of the chunks that it sends.
 
     Args:
-        memory (int | None, default None): the maximum memory for chunks from each peer in bytes, including chunks
+        memory (int | None, default None): the maximum memory, in bytes, for the chunks from one peer, including chunks
             that the game hasn't read yet. Larger chunks are refused; 0 refuses all. None: 0 on a server, 64 MiB on a
             client and between peers.
-        directory (str | PathLike[str] | None, default None): a directory in which received chunks are stored as
-            files, instead of in memory. Files are named by their hash in hex. The directory is created if missing.
-            Unfinished files are kept. If the same peer sends the same content again, even to another process, only
+        directory (str | PathLike[str] | None, default None): a directory in which received chunks are stored as files,
+            instead of in memory. Files are named by their hash in hex. The directory is created if missing. Unfinished
+            files are kept. If the same peer sends the same content again, even after a restart of this program, only
             the missing part is sent.
         file_limit (int | None, default None): the maximum size of a file in bytes, at most ``directory_limit``; None:
             1 GiB. Larger chunks are refused.
-        directory_limit (int | None, default None): the maximum size of all files together, in bytes. Of an unfinished
-            file, only the 4 KiB blocks that arrived count. None: eight times ``file_limit``. Chunks that don't fit
-            are refused.
-        congestion (Congestion | None, default None): the rate limit for sent chunks; None: that of ``Congestion()``.
+        directory_limit (int | None, default None): the maximum size of all files together, in bytes. For an unfinished
+            file, only the 4 KiB blocks that have arrived count, but on Windows its full size counts. None: eight times
+            ``file_limit``. Chunks that don't fit are refused.
+        congestion (Congestion | None, default None): the rate limit for sent chunks; None: the defaults of
+            :class:`Congestion`.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -2644,7 +2666,7 @@ class Debugging:
     Args:
         strict (bool, default False): whether methods raise instead of returning a false result:
             :class:`StaleClientError` if the named client has left, :class:`NotConnectedError` on a client without a
-            connection, and :class:`ChannelFullError` if the other side doesn't ack.
+            connection, and :class:`ChannelFullError` if a channel is full.
         conditions (Conditions | None, default None): a simulated bad network for everything sent. Set it on both
             sides. All peers of the endpoint share its rate and losses, as on a single link.
         seed (int | None, default None): the seed that makes these conditions repeatable; None: random.
@@ -2698,10 +2720,10 @@ class Access:
             raises, all clients in its list are refused, and :meth:`Server.receive` raises the exception.
         public_addresses (Sequence[AddressLike] | None, default None): the server's addresses in connect tokens,
             if they differ from its ``address``.
-        max_token_lifetime (int | None, default None): the longest ``expires_in`` of the login backend, in seconds.
-            Tokens that live longer are refused. Tokens that are older than the server are always refused. Tokens
-            from other libraries don't contain their time of creation. With this setting, they are refused if they
-            could be older than the server.
+        max_token_lifetime (int | None, default None): the longest ``expires_in`` that the login backend uses, in
+            seconds. Tokens that live longer are refused. Tokens that were made before the server's start are always
+            refused, except as ``clock_skew`` allows. Tokens from other libraries don't contain their time of creation.
+            With this setting, such tokens are refused if they could be from before the server's start.
         clock_skew (int, default 0): the largest difference between the clocks of backend and server, in seconds.
             Tokens are accepted for this long after they expire. Tokens that were made up to this long before the
             server's start are accepted too.
@@ -2748,9 +2770,9 @@ class Rendezvous:
             game a code (:attr:`Peer.code`, :attr:`Server.code`) with which players behind NATs join. None: players
             join by address only.
         title (str, default ''): the game's name in the rendezvous server's list, up to 48 bytes; '': not listed.
-        relaying (bool, default True): whether this player forwards packets between players who can't reach each
-            other, at up to 128 KiB a second, and accepts packets that others forward. If the host sets False, new
-            players who can't reach all players are refused. A :class:`Server` never forwards packets.
+        relaying (bool, default True): whether this player forwards packets between players who can't reach each other,
+            at up to 128 KiB a second, and accepts packets that others forward. If the :attr:`Peer.master` sets False,
+            new players who can't reach all players are refused. A :class:`Server` never forwards packets.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -2764,7 +2786,7 @@ class Rendezvous:
         """The rendezvous server, if given."""
     @property
     def title(self) -> str:
-        """The game's name in the server's list."""
+        """The game's name in the rendezvous server's list."""
     @property
     def relaying(self) -> bool:
         """Whether this player forwards packets for other players."""
@@ -2777,16 +2799,15 @@ class Server(Generic[_P]):
         address (AddressLike): the address to listen on; port 0 picks a free port (see :attr:`address`). ``[::]``
             listens on all IPv6 and IPv4 addresses.
         protocol (Protocol): the protocol of both sides.
-        key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development
-            mode with a public key, in which anyone can connect. At an address other than loopback, this causes a
-            warning.
+        key (bytes | None, default None): the 32-byte private key shared with the login backend. None: development mode.
+            Its key is public, so anyone can connect. At an address other than loopback, this mode causes a warning.
         max_clients (int, default 64): the maximum number of clients, 1 to 65,536.
         access (Access | None, default None): the rules for connecting.
         rendezvous (Rendezvous | None, default None): a rendezvous server that gives this server a :attr:`code`,
             with which clients reach it through NATs; None: clients reach it by address only.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
         transfers (Transfers | None, default None): limits for chunks.
-        tuning (Tuning | None, default None): the socket, the thread and the hooks.
+        tuning (Tuning | None, default None): settings of the socket, the thread and the hooks.
         debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
     Raises:
@@ -2976,9 +2997,9 @@ class Server(Generic[_P]):
                 once), or a path. This call reads and hashes all data; a file is read again while it is sent. To
                 send the same data to several clients, make one :class:`Chunk`.
             label (str, default ''): your own name for the chunk, up to 64 bytes of UTF-8.
-            burst (bool, default False): whether to send the whole chunk within a round trip instead of starting
-                slowly, if the link isn't measured yet. A slow link then drops packets, including packets with
-                messages. Use a burst for loading screens, with chunks up to 256 KiB.
+            burst (bool, default False): whether to send the whole chunk within a round trip, instead of starting slowly
+                on a link that isn't measured yet. A slow link then drops packets, including packets with messages. Use
+                a burst for loading screens, with chunks up to 256 KiB.
             ask_first (bool, default False): whether to ask the receiver first which content it already has. Content
                 in its :attr:`Transfers.directory` isn't sent. New content takes one more round trip.
 
@@ -3030,8 +3051,8 @@ class Server(Generic[_P]):
         *args: _A.args,
         **kwargs: _A.kwargs,
     ) -> list[ClientHandle]:
-        """Makes a client run a call. Several clients can run a call that is :data:`tickwire.to_all`. For one
-        client, returns the same results as :meth:`send`, or ``HIDDEN`` if a ghost in the arguments isn't sent to
+        """Makes a client run a call. Only a call declared with :data:`tickwire.to_all` can go to several clients. For
+        one client, returns the same results as :meth:`send`, or ``HIDDEN`` if a ghost in the arguments isn't sent to
         the client. For several clients, returns the clients that are gone or whose channel is full.
 
         Args:
@@ -3054,7 +3075,7 @@ class Server(Generic[_P]):
         run the call. Returns the clients whose channel was full.
 
         Args:
-            call (ClientCall): a call that is :data:`tickwire.to_all`; its arguments follow.
+            call (ClientCall): a call declared with :data:`tickwire.to_all`; its arguments follow.
 
         Raises:
             Exception: as :meth:`call`.
@@ -3077,7 +3098,7 @@ class Server(Generic[_P]):
     def implement(
         self, call: ServerCall[_A, _R], function: Callable[Concatenate[ClientHandle, _A], _R], /
     ) -> None:
-        """Sets the function that runs a call on this side.
+        """Sets the function that the server runs for a call.
 
         Args:
             call (ServerCall): a call of the protocol.
@@ -3106,10 +3127,10 @@ class Server(Generic[_P]):
         connection is already over.
 
         Without ``linger``, the connection ends at once. Messages that aren't acked yet are lost, even if they were
-        flushed. With ``linger``, the following ticks continue to send until nothing is left to deliver: the client
-        has acked every reliable message and the newest values of :func:`latest` channels, and every other packet is
-        delivered or lost. For the game, the client leaves at once: its handle is stale, its messages are dropped,
-        and its chunks end. When the connection is over, after ``linger`` seconds at the latest, the
+        flushed. With ``linger``, the following ticks continue to send until nothing is left to deliver: the client has
+        acked every reliable message and the newest values of :func:`latest` channels, and every other packet has
+        arrived or is known to be lost. For the game, the client leaves at once: its handle is stale, its messages are
+        dropped, and its chunks end. When the connection is over, after ``linger`` seconds at the latest, the
         :class:`Disconnected` event arrives and the slot becomes free.
 
         Args:
@@ -3146,7 +3167,7 @@ class Server(Generic[_P]):
             adaptive (bool, default True): whether to send less while the link is congested. A link is congested if
                 round trips grow by 100 ms or more, if a fifth or more of the packets are lost, or if acks stop. A
                 window then limits the bytes in flight, as in TCP (RFC 5681) and LEDBAT (RFC 6817). The window is at
-                least 8 KiB, so most games never reach it. False: only the budget limits sending.
+                least 8 KiB, and most games never have that many bytes in flight. False: only the budget limits sending.
 
         Raises:
             ValueError: an argument is out of its bounds. Nothing is changed.
@@ -3204,10 +3225,10 @@ class Room(Generic[_P]):
     def __class_getitem__(cls, key: Any) -> GenericAlias: ...
     @property
     def server(self) -> Server[_P]:
-        """The server."""
+        """The server whose clients can be in this room."""
     def add(self, client: ClientHandle, /) -> bool:
-        """Adds a client. On :func:`latest` channels with ``retain=True``, the client gets the newest value of each key
-        that was broadcast to the room. Returns False if the client is already in the room or has left the server.
+        """Adds a client. On :func:`latest` channels with ``retain=True``, the client gets the newest value that was
+        broadcast to the room for each key. Returns False if the client is already in the room or has left the server.
 
         Raises:
             ValueError: the client belongs to another server.
@@ -3261,17 +3282,17 @@ class Client(Generic[_P]):
     Args:
         protocol (Protocol): the protocol of both sides.
         token (ConnectToken): the token from the login backend.
-        reconnect (Reconnect | None, default None): settings for reconnecting, with fresh tokens, when the
-            connection is lost or can't be made. The client stays the same object; its :attr:`state` is
-            ``RECONNECTING`` until the next attempt. Its events are a :class:`Reconnecting` before each attempt, a
-            :class:`Connected` after each success, and one :class:`Disconnected` at the end. Each attempt empties its
-            :attr:`world`. The client gives up at once after a kick, if the same player connected elsewhere, or if
-            the protocols differ.
-        ghosts (dict[type, type] | None, default None): for ghost classes of the protocol, subclasses to use
-            instead on this client.
+        reconnect (Reconnect | None, default None): settings for reconnecting, with fresh tokens, when the connection is
+            lost or can't be made. The client stays the same object; its :attr:`state` is ``RECONNECTING`` until the
+            next attempt. Its events are a :class:`Reconnecting` before each attempt, a :class:`Connected` after each
+            success, and one :class:`Disconnected` at the end. Its :attr:`world` doesn't change until the next
+            connection. The client gives up at once if it was kicked, if the same player connected elsewhere, or if the
+            protocols differ.
+        ghosts (dict[type, type] | None, default None): maps ghost classes of the protocol to the subclasses that this
+            client uses instead.
         network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
         transfers (Transfers | None, default None): limits for chunks.
-        tuning (Tuning | None, default None): the socket, the thread and the hooks.
+        tuning (Tuning | None, default None): settings of the socket, the thread and the hooks.
         debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
     Raises:
@@ -3320,11 +3341,11 @@ class Client(Generic[_P]):
             client_id (int | None, default None): the client's id; None: a random id.
             reconnect (Reconnect | None, default None): settings for reconnecting, with the same ``client_id``: see
                 :class:`Client`.
-            ghosts (dict[type, type] | None, default None): for ghost classes of the protocol, subclasses to use
-                instead on this client.
+            ghosts (dict[type, type] | None, default None): maps ghost classes of the protocol to the subclasses that
+                this client uses instead.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): limits for chunks.
-            tuning (Tuning | None, default None): the socket, the thread and the hooks.
+            tuning (Tuning | None, default None): settings of the socket, the thread and the hooks.
             debugging (Debugging | None, default None): strict errors, bad networks, captures.
         """
     @staticmethod
@@ -3342,14 +3363,15 @@ class Client(Generic[_P]):
         server, it is a client like any other: it has a slot and a handle, and the :class:`AdmissionHook` accepts or
         refuses it.
 
-        Tick the server first, then its local clients, so that they receive the same tick's messages. The client has
-        the server's protocol, simulated network and time. The server's :attr:`Debugging.conditions` don't apply to it.
+        Tick the server first, then its local clients. The clients then receive what the server sent in the same tick.
+        The client has the server's protocol, simulated network and time. The server's :attr:`Debugging.conditions`
+        don't apply to it.
 
         Args:
             server (Server): the server, in the same process.
             client_id (int | None, default None): the client's id; None: a random id.
-            ghosts (dict[type, type] | None, default None): for ghost classes of the protocol, subclasses to use
-                instead on this client.
+            ghosts (dict[type, type] | None, default None): maps ghost classes of the protocol to the subclasses that
+                this client uses instead.
             transfers (Transfers | None, default None): limits for chunks.
             tuning (Tuning | None, default None): the settings; ``driver`` and ``bind`` must have their defaults.
             debugging (Debugging | None, default None): strict errors and captures; ``conditions`` must be None.
@@ -3413,11 +3435,11 @@ class Client(Generic[_P]):
         """The estimate of the server's time."""
     def send_input(self, input: object, /) -> range:
         """Sends an input; call it once a tick. Returns the ticks that the input is for: all ticks since the previous
-        input, up to :attr:`Clock.input_tick`. This is usually one tick, or several if the client ticks less often
-        than the server. The range is empty if the tick already has an input or the time isn't known yet. Presses
-        (:data:`press`), including presses from frames without a tick, count only in the first of these ticks. After
-        a gap of more than 16 ticks, the ticks in the gap have no input. The next flush sends the input. Later
-        packets repeat the input while it can still be in time, and a lost press for 31 ticks.
+        input, up to :attr:`Clock.input_tick`. This is usually one tick, or several if the client ticks less often than
+        the server. The range is empty if the tick already has an input or the time isn't known yet. Presses
+        (:data:`press`) count only in the first of these ticks. If the range is empty, they count with the next input.
+        After a gap of more than 16 ticks, the ticks in the gap have no input. The next flush sends the input. Later
+        packets repeat the input: see ``redundancy`` of :meth:`set_inputs`. They repeat a lost press for 31 ticks.
 
         Args:
             input (message): an object of the protocol's class of inputs.
@@ -3451,7 +3473,7 @@ class Client(Generic[_P]):
         """Sets how inputs are sent, starting with the next input.
 
         Args:
-            delay (int, default 0): ticks by which inputs are delayed, in addition to :attr:`Clock.lead`, 0 to 64.
+            delay (int, default 0): ticks added to :attr:`Clock.lead`, 0 to 64: inputs take effect later.
                 The client predicts this many fewer ticks.
             min_lead (float, default 0.0): the minimum of :attr:`Clock.lead`, given in seconds, 0 to 10.
             max_lead (float, default 1.0): the maximum of :attr:`Clock.lead`, given in seconds, ``min_lead`` to 10.
@@ -3545,7 +3567,7 @@ class Client(Generic[_P]):
             NotConnectedError, ChannelFullError: with :class:`Debugging` ``(strict=True)``, instead of a failed request.
         """
     def implement(self, call: ClientCall[_A, _R], function: Callable[_A, _R], /) -> None:
-        """Sets the function that runs a call on this side.
+        """Sets the function that this client runs for a call.
 
         Args:
             call (ClientCall): a call of the protocol.
@@ -3603,7 +3625,7 @@ class Client(Generic[_P]):
         """
     @property
     def stats(self) -> ConnectionStats:
-        """Statistics of the connection; 0 before the first connection. After the end, they don't change."""
+        """Statistics of the connection: zeros before the first connection, the last values after the end."""
     def close(self, *, linger: float = 0.0, reason: str | None = None, wait: bool = True) -> None:
         """Disconnects and closes the socket.
 
@@ -3740,12 +3762,12 @@ class GameEnded:
     __match_args__ = ("reason",)
     @property
     def reason(self) -> LeaveReason:
-        """The reason."""
+        """The reason why this peer left or couldn't join."""
 
 @final
 class Peer(Generic[_P]):
-    """A peer: one player's end of a game without a dedicated server, on one UDP port. :meth:`host` and :meth:`join`
-    make peers.
+    """The peer of one player in a game without a dedicated server. A peer uses one UDP port. :meth:`host` and
+    :meth:`join` make peers.
 
     Every player is connected to every other player. One player, at first the host, is the master, which admits
     players and starts the game. When the master is gone, the players elect a new master automatically.
@@ -3780,7 +3802,7 @@ class Peer(Generic[_P]):
                 by address only.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): limits for chunks.
-            tuning (Tuning | None, default None): the socket, the thread and the hooks.
+            tuning (Tuning | None, default None): settings of the socket, the thread and the hooks.
             debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
         Raises:
@@ -3815,7 +3837,7 @@ class Peer(Generic[_P]):
             rendezvous (Rendezvous | None, default None): the rendezvous server that knows the code in ``address``.
             network (SimulatedNetwork | None, default None): a simulated network with virtual time instead of a socket.
             transfers (Transfers | None, default None): limits for chunks.
-            tuning (Tuning | None, default None): the socket, the thread and the hooks.
+            tuning (Tuning | None, default None): settings of the socket, the thread and the hooks.
             debugging (Debugging | None, default None): strict errors, bad networks, captures.
 
         Raises:
@@ -3855,9 +3877,9 @@ class Peer(Generic[_P]):
         """Whether this peer is the master."""
     @property
     def server(self) -> Server[_P] | None:
-        """The game's server, if this player hosts the game. Tick both the server and the peer. None on the other
-        peers, and on a host that lacks the connections to stay the host. Always None if the protocol has no
-        ghosts, calls, inputs or tick rate.
+        """The game's server, if this player hosts the game. Tick both the server and the peer. None on the other peers,
+        and on a host that has lost contact with too many players. Always None if the protocol has no ghosts, calls,
+        inputs or tick rate.
         """
     @property
     def client(self) -> Client[_P]:
@@ -4032,7 +4054,7 @@ class Peer(Generic[_P]):
 
 @final
 class Socket:
-    """A non-blocking UDP socket: sending and receiving return at once; only :meth:`wait` waits.
+    """A non-blocking UDP socket. Sending and receiving return at once, and only :meth:`wait` waits.
 
     An IPv6 socket carries only IPv6; for both families, bind two sockets. Transient errors (a closed port at the
     peer, an interrupted call, full buffers) are counted and never raised. Several threads can share a socket.
@@ -4071,7 +4093,9 @@ class Socket:
         """The bound address, with the actual port."""
     @property
     def send_buffer(self) -> int:
-        """The granted send buffer, in bytes. (Linux adds its own overhead, so it reports twice the size.)"""
+        """The granted send buffer, in bytes. (On Linux, this value is twice the size for data, because it includes
+        Linux's own overhead.)
+        """
     @property
     def receive_buffer(self) -> int:
         """The granted receive buffer, in bytes."""
@@ -4093,7 +4117,8 @@ class Socket:
 
         Raises:
             OSError: the system can't send to this destination.
-            ValueError: the data is above ``max_datagram``, or the destination has port 0 or another address family.
+            ValueError: the data is longer than ``max_datagram``, or the destination has port 0 or another address
+                family.
         """
     def send_many(self, datagrams: Iterable[tuple[AddressLike, bytes]], /) -> int:
         """Sends ``(to, data)`` pairs in order, and continues if a pair fails. Returns the number of sent pairs. The
@@ -4109,8 +4134,8 @@ class Socket:
             OSError: the socket failed.
         """
     def receive_many(self, bound: int = 1500, /) -> list[tuple[bytes, Address]]:
-        """Receives at most ``bound`` waiting datagrams, including dropped datagrams, so that a flood can't delay a
-        tick. The remaining datagrams wait in the kernel.
+        """Receives at most ``bound`` waiting datagrams. Dropped datagrams count too, so a flood can't delay a tick. The
+        remaining datagrams wait in the kernel.
         """
     def wait(self, timeout: float, /) -> bool:
         """Waits up to ``timeout`` seconds for a datagram. Returns True if a datagram or an error has arrived. Other
@@ -4122,7 +4147,7 @@ class Socket:
     def fileno(self) -> int:
         """The socket's file descriptor, for ``select``, ``selectors`` and ``asyncio``'s ``add_reader``."""
     def close(self) -> None:
-        """Closes the socket. You may call it twice."""
+        """Closes the socket. A second call does nothing."""
     def __enter__(self) -> Socket: ...
     def __exit__(
         self,
@@ -4134,8 +4159,8 @@ class Socket:
 
 @final
 class BitWriter:
-    """A writer of values in any number of bits, little-endian, lowest bit first. The layout is the same as in the
-    C++ library serialize 1.0.
+    """A writer of values that each take any number of bits. The order is little-endian, lowest bit first. The layout is
+    the same as in the C++ library serialize 1.0.
 
     Raises:
         FieldError: a value is out of its bounds. Nothing was written.
@@ -4172,11 +4197,13 @@ class BitWriter:
     def fixed(self, value: float | Fraction | Decimal, low: int, high: int, fraction_bits: int, /) -> None:
         """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point."""
     def text(self, value: str, max_bytes: int, /) -> None:
-        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL. Its length and :meth:`align` come first."""
+        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL. The length, and then :meth:`align`, come before
+        the text.
+        """
     def wide_text(self, value: str, max_units: int, /) -> None:
         """Text of at most ``max_units`` UTF-16 units, without NUL. Its length comes first. Each unit takes 32 bits."""
     def data(self, value: _Bytes, max_bytes: int, /) -> None:
-        """At most ``max_bytes`` bytes. Their number and :meth:`align` come first."""
+        """At most ``max_bytes`` bytes. The number of bytes, and then :meth:`align`, come before the bytes."""
     def bytes(self, value: _Bytes, /) -> None:
         """At most 65,535 bytes. :meth:`align` comes first. The length isn't written, so the reader must know it."""
     def align(self) -> None:
@@ -4189,8 +4216,8 @@ class BitWriter:
 
 @final
 class BitMeasure:
-    """A counter of the bits that a :class:`BitWriter` would write, with the same methods. The result is an upper
-    bound: each :meth:`align` counts as 7 bits. Use this bound to plan packets.
+    """A counter of the bits that a :class:`BitWriter` would write. It has the writer's methods for values. The result
+    is an upper bound, because each :meth:`align` counts as 7 bits. Use this bound to plan packets.
 
     Raises:
         FieldError, ValueError: as :class:`BitWriter`.
@@ -4225,11 +4252,13 @@ class BitMeasure:
     def fixed(self, value: float | Fraction | Decimal, low: int, high: int, fraction_bits: int, /) -> None:
         """A number from ``low`` to ``high`` with ``fraction_bits`` bits after the binary point."""
     def text(self, value: str, max_bytes: int, /) -> None:
-        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL. Its length and :meth:`align` come first."""
+        """Text of at most ``max_bytes`` bytes of UTF-8, without NUL. The length, and then :meth:`align`, come before
+        the text.
+        """
     def wide_text(self, value: str, max_units: int, /) -> None:
         """Text of at most ``max_units`` UTF-16 units, without NUL. Its length comes first. Each unit takes 32 bits."""
     def data(self, value: _Bytes, max_bytes: int, /) -> None:
-        """At most ``max_bytes`` bytes. Their number and :meth:`align` come first."""
+        """At most ``max_bytes`` bytes. The number of bytes, and then :meth:`align`, come before the bytes."""
     def bytes(self, value: _Bytes, /) -> None:
         """At most 65,535 bytes. :meth:`align` comes first. The length isn't written, so the reader must know it."""
     def align(self) -> None:
@@ -4263,10 +4292,10 @@ class BitReader:
     def __new__(cls, data: _Bytes, /) -> BitReader: ...
     @property
     def bits_read(self) -> int:
-        """Bits read so far; after an error, all bits."""
+        """The number of bits read so far. After an error, all bits count as read."""
     @property
     def bits_left(self) -> int:
-        """Bits left to read; none after an error."""
+        """The number of bits left to read; 0 after an error."""
     def flag(self) -> bool:
         """One bit."""
     def bits(self, count: int, /) -> int:
@@ -4298,17 +4327,18 @@ class BitReader:
     def bytes(self, count: int, /) -> _Bytes:
         """Exactly ``count`` bytes."""
     def align(self) -> None:
-        """The zero bits up to the next byte boundary."""
+        """Skips the bits up to the next byte boundary, which must be zero."""
     def finish(self) -> None:
         """Checks that everything was read. Only zero bits of the last byte may be left.
 
         Raises:
-            StreamError: other bits are left.
+            StreamError: whole bytes, or bits that aren't zero, are left.
         """
 
 @final
 class Fragments:
-    """Settings for splitting large packets in an :class:`AckEndpoint`. None: the ``profile`` decides.
+    """Settings for splitting large packets in an :class:`AckEndpoint`. If a setting is None, the endpoint's ``profile``
+    determines it.
 
     Args:
         above (int | None, default None): the largest payload, in bytes, that isn't split.
@@ -4352,16 +4382,18 @@ class AckEndpoint:
 
     Args:
         profile: the settings for all arguments that are None. ``"standard"``, as in reliable: packets up to 16 KiB,
-            windows of 256 packets, RTT smoothing of 0.25 %. ``"large"``: packets up to 256 KiB in datagrams of at
-            most 1,200 bytes, windows of 64 sent and 1,024 received packets that grow to 16,384, smoothing of 10 %.
+            windows of 256 packets, RTT smoothing of 0.25 %. ``"large"``: packets up to 256 KiB in datagrams of at most
+            1,200 bytes, a window of 64 sent packets that grows up to 16,384, a window of 1,024 received packets, RTT
+            smoothing of 10 %.
         max_packet_size: the largest payload, in bytes.
         fragments: the settings for splitting packets.
-        sent_window, received_window: the number of packets to remember, a power of two up to 32,768. If more
-            packets are sent during one RTT, packets count as lost before their ack can arrive.
+        sent_window, received_window: the number of packets to remember, a power of two up to 32,768. If more packets
+            are sent during one RTT than the window holds, packets count as lost before their ack can arrive.
         rtt_smoothing: the weight of each new sample in the RTT, above 0 and at most 1.
         lost_after: seconds without an ack after which a packet counts as lost.
-        lost_after_rtts: a limit in round trips instead of ``lost_after``: at least ``lost_not_before`` seconds, and
-            one second until the RTT is measured. None: ``lost_after`` applies.
+        lost_after_rtts: round trips without an ack after which a packet counts as lost, instead of ``lost_after``. This
+            time is at least ``lost_not_before`` seconds. Until the RTT is measured, it is one second. None:
+            ``lost_after`` applies.
         in_order_only: whether to drop, and not ack, packets older than the newest accepted packet.
 
     Raises:
@@ -4400,7 +4432,7 @@ class AckEndpoint:
         """The number that the next sent packet will have."""
     @property
     def newest_received(self) -> int | None:
-        """The newest accepted packet from the other end; None before the first."""
+        """The number of the newest accepted packet from the other end; None before the first packet."""
     def send(self, now: float, payload: bytes, /) -> tuple[int, list[bytes]]:
         """Makes a packet from a payload, which may be empty.
 
@@ -4425,8 +4457,8 @@ class AckEndpoint:
             was dropped (:attr:`counters` has the reasons).
         """
     def acked(self) -> list[int]:
-        """The packets that the other end has accepted since the last call, each once, in the order of their acks.
-        Call it at least every 32,768 packets; otherwise, the oldest acks are forgotten.
+        """The numbers of the packets whose acks have arrived since the last call, each once, in order of arrival. Call
+        this method at least every 32,768 packets; otherwise, the oldest acks are forgotten.
         """
     def lost(self, now: float, /) -> list[int]:
         """The packets that count as lost at the time ``now``, oldest first, each once. Call this method once a tick,
@@ -4442,10 +4474,10 @@ class AckEndpoint:
 @final
 class PacketStats:
     """Statistics of a packet exchange. Times are in milliseconds, rates in kilobits per second with UDP/IP headers.
-    Values are 0 until measured. Minimum, maximum and mean RTT cover the last 128 round trips, or 512 if the
+    Each value is 0 until it is measured. Minimum, maximum and mean RTT cover the last 128 round trips, or 512 if the
     :class:`AckEndpoint` has the profile ``"standard"``. Loss and bandwidth cover about the last three seconds. With the
-    profile ``"standard"``, they cover the older half of the ``sent_window`` packets instead, as in the C library
-    ``reliable``. ``jitter_ms`` is smoothed as in RFC 3550.
+    profile ``"standard"``, ``packet_loss_percent`` and the bandwidth cover the older half of each window of packets
+    instead, as in the C library ``reliable``. ``jitter_ms`` is smoothed as in RFC 3550.
     """
 
     @property
@@ -4471,7 +4503,7 @@ class PacketStats:
         """The share of this end's packets that were lost, 0 to 100."""
     @property
     def packet_loss_received_percent(self) -> float:
-        """The share of the other end's packets whose numbers are missing, 0 to 100."""
+        """The share of the other end's packet numbers that are missing at this end, 0 to 100."""
     @property
     def sent_kbps(self) -> float:
         """The rate of data sent."""
@@ -4480,7 +4512,7 @@ class PacketStats:
         """The rate of data received."""
     @property
     def acked_kbps(self) -> float:
-        """The rate of data that the other side acked."""
+        """The rate of data that the other end acked."""
 
 @final
 class VirtualConnection:
@@ -4494,9 +4526,9 @@ class VirtualConnection:
     sent at least every ``keep_alive`` seconds.
 
     Anyone who knows the protocol id can connect, and can forge a peer's packets and address. Over the internet, use
-    :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one datagram
-    for each received datagram, and never a larger one. The first packet number is random, so an ack proves
-    the address.
+    :class:`Server` and :class:`Client`. Until the peer has acked a packet, a listener sends at most one datagram for
+    each received datagram, and never a larger one. A listener's first packet number is random, so an ack proves that
+    the peer receives at its address.
 
     A connection has no socket: transmit the datagrams that :meth:`send` and :meth:`update` return. Times are seconds
     of any clock that doesn't go back.
@@ -4594,8 +4626,8 @@ class VirtualConnection:
         tick. Returns the datagrams to transmit, like :meth:`send`.
         """
     def events(self) -> list[tuple[Literal["connected", "timed_out", "no_answer"], Address]]:
-        """The events since the last call: ``("connected", peer)``, ``("timed_out", peer)`` and ``("no_answer",
-        peer)`` (not for listeners).
+        """The events since the last call: ``("connected", peer)``, ``("timed_out", peer)`` if the peer fell silent, and
+        ``("no_answer", peer)`` if the listener never answered.
         """
     def acked(self) -> list[int]:
         """The packets that the peer has acked since the last call, each once."""
@@ -4621,12 +4653,12 @@ class ChunkSender:
     Args:
         max_slices: the most slices of a chunk, up to 8,192; sender and receiver must have the same number.
         bytes_per_second: the rate, including headers. The article uses 32,000, 64,000 and 125,000.
-        accumulator_bytes: the most bytes that may be sent at once after a pause. None: the bytes of a tenth of a
-            second at the rate, plus one packet.
+        accumulator_bytes: the most bytes that may be sent at once after a pause. None: the bytes that the rate allows
+            in a tenth of a second, plus one packet.
         overhead: bytes of headers that other layers add to each packet; the rate includes them.
         resend_delay: the least seconds before a slice is resent, if :meth:`update` gets no RTT.
-        max_queued: the most chunks that may wait after the chunk in flight.
-        initial_burst_bytes: the largest chunk that may be sent with ``burst=True``.
+        max_queued: the most chunks that may wait in the queue, in addition to the chunk in flight.
+        initial_burst_bytes: bytes of the largest chunk that may be sent with ``burst=True``.
         initial_burst_wait: seconds to wait after an initial burst before missing slices are resent.
 
     Raises:
@@ -4676,7 +4708,7 @@ class ChunkSender:
         """Cancels a chunk. A chunk in flight may still arrive if the receiver already has all of it.
 
         Returns:
-            False if the chunk has arrived, was cancelled before, or doesn't exist.
+            False if the chunk has arrived, was canceled before, or doesn't exist.
         """
     def update(self, now: float, /, *, rtt: float | None = None) -> list[bytes]:
         """Returns the packets to transmit now; call it once a tick.
@@ -4694,7 +4726,7 @@ class ChunkSender:
 
     @staticmethod
     def is_ack(datagram: bytes, /) -> bool:
-        """Whether a datagram is for a :class:`ChunkSender`. Needed if a socket carries chunks in both directions."""
+        """Whether a datagram is for a :class:`ChunkSender`. Use this if a socket carries chunks both ways."""
     def set_bytes_per_second(self, bytes_per_second: float, /) -> None:
         """Changes the rate."""
     @property
@@ -4702,7 +4734,7 @@ class ChunkSender:
         """The rate, including headers."""
     @property
     def in_flight(self) -> int | None:
-        """The number of the chunk in flight; None if there is none, or if it was cancelled."""
+        """The number of the chunk in flight; None if there is none, or if it was canceled."""
     @property
     def progress(self) -> ChunkProgress | None:
         """The progress of the chunk in flight; None if there is none."""
@@ -4725,7 +4757,7 @@ class ChunkProgress:
         """Bytes that have arrived."""
     @property
     def total_bytes(self) -> int:
-        """Bytes of the chunk. At the receiver, an upper bound until the last slice has arrived."""
+        """Bytes of the chunk. At the receiver, this is an upper bound until the last slice has arrived."""
     @property
     def slices(self) -> int:
         """Slices that have arrived."""
@@ -4734,24 +4766,24 @@ class ChunkProgress:
         """Slices of the chunk."""
     @property
     def bytes_per_second(self) -> float:
-        """The mean rate since the chunk's first slice, in bytes of the chunk; 0 at first."""
+        """The chunk's bytes that have arrived per second, on average since its first slice; 0 at first."""
     @property
     def time_left(self) -> float | None:
-        """Seconds until the chunk is complete at this rate; None while the rate is 0."""
+        """Seconds until the chunk is complete at ``bytes_per_second``; None while that is 0."""
 
 @final
 class ChunkReceiver:
     """A receiver of large blocks of data from a :class:`ChunkSender`.
 
     A receiver has no socket: pass received slices to :meth:`receive`, and transmit the acks that :meth:`update`
-    returns. Acks never have more bytes than the slices, so an attacker can't use a receiver to amplify an attack.
-    The receiver holds at most one chunk, in memory that grows with the slices. The next chunk can start after
-    :meth:`read`.
+    returns. A chunk's acks never have more bytes than the slices that arrived, so an attacker can't use a receiver to
+    amplify an attack. The receiver holds at most one chunk, and takes memory as its slices arrive. The next chunk can
+    start after :meth:`read`, or when the sender has canceled an incomplete chunk.
 
     Args:
         max_slices: the most slices of a chunk, up to 8,192; sender and receiver must have the same number.
         ack_interval: the least seconds between two ack packets.
-        overhead: bytes of headers that other layers add to each packet.
+        overhead: bytes of headers that other layers add to each packet, counted for both slices and acks.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -4781,7 +4813,7 @@ class ChunkReceiver:
 
     @staticmethod
     def is_slice(datagram: bytes, /) -> bool:
-        """Whether a datagram is for a :class:`ChunkReceiver`. Needed if a socket carries chunks in both directions."""
+        """Whether a datagram is for a :class:`ChunkReceiver`. Use this if a socket carries chunks both ways."""
     @property
     def ready(self) -> bool:
         """Whether a chunk waits to be read."""
@@ -4892,19 +4924,20 @@ class Link(Generic[_T]):
         """Returns the next item that has arrived by ``now``, in order of arrival; None if there is none."""
     @property
     def next_delivery(self) -> float | None:
-        """The time, in seconds, at which to call :meth:`poll` next; None if no item is in flight. At this time, an
-        item arrives, or leaves the queue of the :class:`Bottleneck` without arriving yet (``poll`` returns None).
+        """The time, in seconds, at which to call :meth:`poll` next; None if no item is in flight. At this time, an item
+        arrives, an item leaves the queue of the :class:`Bottleneck`, or scheduled conditions start. If no item has
+        arrived, ``poll`` returns None.
         """
     @property
     def queued_bytes(self) -> int:
         """Bytes in the queue of the :class:`Bottleneck`, including overhead and the item in transmission."""
     def set_conditions(self, conditions: Conditions, /) -> None:
-        """Changes the conditions, starting at the ``now`` of the last call. Items that have left the queue of the
-        :class:`Bottleneck` keep the old conditions. Changes from :meth:`schedule` still happen.
+        """Changes the conditions, starting at the latest ``now`` that the link was given. Items that have left the
+        queue of the :class:`Bottleneck` keep the old conditions. Changes from :meth:`schedule` still happen.
         """
     def schedule(self, at: float, conditions: Conditions, /) -> None:
-        """Changes the conditions at a later time, ``at``, in seconds. If several changes have the same time, the
-        last applies.
+        """Changes the conditions at a later time, ``at``, in seconds. If several changes have the same time, the last
+        call applies.
         """
     @property
     def counters(self) -> dict[str, int]:
@@ -4958,8 +4991,8 @@ class Bursts:
 
 @final
 class Outages:
-    """Outages at random times, in which all packets are lost. The durations, and the times between outages, are
-    exponentially distributed.
+    """Outages at random times. During an outage, all packets are lost. The durations, and the times between outages,
+    are exponentially distributed.
 
     Args:
         duration: the average length of an outage in seconds, up to an hour.
@@ -5007,8 +5040,8 @@ class Bottleneck:
         rate (int): bytes per second that pass, up to 12,500,000,000 (100 Gbit/s).
         queue (int, default 65536): bytes that may wait, including the packet in transmission. A packet that doesn't
             fit is dropped and counted as ``queue_dropped``.
-        overhead (int, default 28): bytes of headers that count for each packet, in the rate and in the queue: 28 for
-            IPv4 and UDP.
+        overhead (int, default 28): bytes of headers that the rate and the queue count for each packet, in addition to
+            its datagram. IPv4 and UDP headers have 28 bytes.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -5034,8 +5067,8 @@ class Conditions:
 
     Args:
         latency (float, default 0.0): the one-way delay in seconds, added after the time in the queue; at most 10.
-        jitter (float, default 0.0): the most seconds by which a packet is early or late, at most the latency. The
-            delays are uniformly distributed, so packets may overtake each other.
+        jitter (float, default 0.0): the most seconds by which a packet is early or late. This must not exceed the
+            latency. The delays are uniformly distributed, so packets may overtake each other.
         random_walk (RandomWalk | None, default None): slowly changing jitter.
         loss (float, default 0.0): probability that a packet is lost, independently of other packets, 0 to 1.
         bursts (Bursts | None, default None): losses in bursts.
@@ -5073,7 +5106,7 @@ class Conditions:
         ``3g``            phone (HSPA): 1 Mbit/s up, 3 down, 75 ms one way, deep queues, handovers
         ``4g``            phone (LTE): 8 Mbit/s up, 25 down, 25 ms one way, few losses, short handovers
         ``wifi-bad``      crowded 2.4 GHz: 5 Mbit/s up, 10 down, 20 ms one way, 3 % lost in bursts, outages
-        ``transatlantic`` fibre to another continent: 50 Mbit/s up, 100 down, 45 ms one way, 0.05 % lost
+        ``transatlantic`` fiber to another continent: 50 Mbit/s up, 100 down, 45 ms one way, 0.05 % lost
         ``satellite``     geostationary: 3 Mbit/s up, 25 down, 300 ms one way, losses in bursts
         ================= ====================================================================================
 
@@ -5136,8 +5169,8 @@ class SimulatedNetwork:
         """Virtual seconds since the start."""
     @property
     def unix(self) -> int:
-        """Virtual seconds since 1970, starting at 1,000,000,000, as whole seconds. Connect tokens are checked
-        against this time, so make them with ``ConnectToken.generate(now=network.unix, ...)``.
+        """The virtual time in whole seconds since 1970. It starts at 1,000,000,000. Connect tokens are checked against
+        this time, so make them with ``ConnectToken.generate(now=network.unix, ...)``.
         """
     def advance(self, seconds: float, /) -> None:
         """Advances the virtual clock, and delivers the packets that arrive meanwhile."""
@@ -5148,9 +5181,9 @@ class SimulatedNetwork:
         sender: AddressLike | None = None,
         receiver: AddressLike | None = None,
     ) -> None:
-        """Sets the conditions of all links, of the links from ``sender``, of the links to ``receiver``, or of the
-        link from ``sender`` to ``receiver``. The most specific setting applies; ``sender`` has priority over
-        ``receiver``. Conditions for all links replace the conditions of particular links.
+        """Sets the conditions of all links, of the links from ``sender``, of the links to ``receiver``, or of the link
+        from ``sender`` to ``receiver``. The most specific conditions apply: a link's own, then its sender's, then its
+        receiver's. A call for all links removes all earlier, more specific conditions.
 
         The new conditions apply to packets in a link's queue, but not to packets that have left the queue.
 
@@ -5215,16 +5248,17 @@ class SimulatedNetwork:
         kind: Literal["full-cone", "restricted", "port-restricted", "symmetric"] = "port-restricted",
         lifetime: float = 120.0,
     ) -> None:
-        """Puts some hosts behind a NAT, like a home router. Hosts inside reach each other as before. Hosts outside
-        see an inside host as a port of the NAT (a mapping). Packets to this port reach the inside host if the NAT
-        lets them in.
+        """Puts some hosts behind a NAT, like a home router. Hosts inside reach each other as before. For hosts outside,
+        the NAT maps one of its own ports to an inside host (a mapping). Packets to this port reach the inside host if
+        the NAT lets them in.
 
         Args:
             public: the IP address of the NAT.
             inside: the IP addresses of the hosts behind the NAT, including hosts that don't exist yet.
-            kind: the senders that the NAT lets in. ``"full-cone"``: all senders. ``"restricted"``: hosts to which
-                the inside host has sent. ``"port-restricted"``: addresses to which the inside host has sent.
-                ``"symmetric"``: the same addresses, and each destination address sees a different port.
+            kind: the senders that the NAT lets in. ``"full-cone"``: all senders. ``"restricted"``: hosts to which the
+                inside host has sent. ``"port-restricted"``: addresses, including the port, to which the inside host has
+                sent. ``"symmetric"``: as ``"port-restricted"``, but the NAT uses a different port for each destination
+                address.
             lifetime: seconds without outgoing packets after which a mapping ends, up to 3,600.
 
         Raises:
@@ -5255,7 +5289,7 @@ class Code:
     :meth:`tickwire.Client.connect`.
 
     Args:
-        code (str): six letters, in upper or lower case, with spaces and hyphens as people type them.
+        code (str): six letters. Case, spaces and hyphens don't matter.
         rendezvous (AddressLike): the rendezvous server's address.
 
     Raises:
@@ -5278,7 +5312,7 @@ class Code:
 
 @final
 class RendezvousServer:
-    """A rendezvous server. It gives a game a code, and connects players who enter this code with the game's host.
+    """A rendezvous server. It gives a game a code, and connects players to the game's host when they enter this code.
     It sees no game data. It runs on a native thread, even while Python is busy, until it is closed.
 
     It never sends more bytes to an unverified address than it received from there, and stores nothing about the
@@ -5286,8 +5320,9 @@ class RendezvousServer:
 
     Args:
         listen (AddressLike): the address to bind; port 0 picks a free port (see :attr:`address`).
-        second_port (int | None, default 0): a second port at the same address. With two ports, peers find out how
-            their NAT assigns ports. 0 picks a free port; None: no second port, so peers don't guess ports.
+        second_port (int | None, default 0): a second port at the same address. With two ports, peers find out how their
+            NAT assigns ports, so that other peers can guess its next port. 0 picks a free port. None: no second port
+            and no guesses.
         relay (AddressLike | None, default None): the public address of a :class:`Relay`, for peers that can't reach
             each other.
         relay_key (bytes | None, default None): the relay's ``key``, 32 bytes.
@@ -5334,7 +5369,7 @@ class RendezvousServer:
         this.
         """
     def close(self) -> None:
-        """Closes the server; running games continue. You may call it twice."""
+        """Closes the server; running games continue. A second call does nothing."""
     def __enter__(self) -> RendezvousServer: ...
     def __exit__(
         self,
@@ -5393,7 +5428,7 @@ class Relay:
         this.
         """
     def close(self) -> None:
-        """Closes the relay, which ends the paths of all peers that use it. You may call it twice."""
+        """Closes the relay, which ends all paths through the relay. A second call does nothing."""
     def __enter__(self) -> Relay: ...
     def __exit__(
         self,
@@ -5415,8 +5450,8 @@ class Proxy:
         listen (AddressLike): the address for clients; port 0 picks a free port (see :attr:`address`).
         to (AddressLike): the server's address.
         conditions (Conditions | None, default None): the conditions of both directions; None: perfect links.
-        up (Conditions | None, default None): the conditions to the server, instead of ``conditions``.
-        down (Conditions | None, default None): the conditions to the clients, instead of ``conditions``.
+        up (Conditions | None, default None): the conditions for datagrams to the server, instead of ``conditions``.
+        down (Conditions | None, default None): the conditions for datagrams to the clients, instead of ``conditions``.
         seed (int, default 0): 0 to 2**64 - 1. The seed and the order of clients determine all random numbers.
         max_clients (int, default 1024): the most clients at a time, 1 to 65,536; datagrams from further clients are
             dropped.
@@ -5474,7 +5509,8 @@ class Proxy:
         queue are unaffected.
 
         Args:
-            conditions (Conditions | None, default None): for both directions.
+            conditions (Conditions | None, default None): for both directions. A direction without new conditions keeps
+                its old conditions.
             up (Conditions | None, default None): for datagrams to the server.
             down (Conditions | None, default None): for datagrams to the clients.
 
@@ -5482,7 +5518,7 @@ class Proxy:
             ClosedError: the proxy is closed.
         """
     def close(self) -> None:
-        """Closes the proxy; datagrams in flight are lost. You may call it twice."""
+        """Closes the proxy; datagrams in flight are lost. A second call does nothing."""
     def __enter__(self) -> Proxy: ...
     def __exit__(
         self,
@@ -5544,8 +5580,9 @@ class Desync:
         """The newest frame at which the compared states were equal; None: never."""
     @property
     def fields(self) -> list[str]:
-        """The names of this player's fields that the other player has otherwise, or lacks; empty if they are unknown,
-        or if only the other player has more fields."""
+        """The names of this player's fields whose values differ from the other player's, or that the other player
+        lacks. Empty if the differing fields are unknown, or if only the other player has additional fields.
+        """
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -5553,8 +5590,8 @@ class Timing:
     """The delay, window and rate of a rollback game.
 
     Args:
-        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32. Other players guess
-            this many fewer frames.
+        delay (int, default 2): frames by which this player's own input is delayed, 0 to 32. Each frame of delay saves
+            the other players one guessed frame.
         window (int, default 8): the most frames that run with guessed inputs, 1 to 32. Then the game waits.
         rate (int, default 60): frames per second, 1 to 1000, equal for all players.
 
@@ -5595,9 +5632,10 @@ class Rollback(Generic[_I, _Do]):
     Args:
         peer (Peer | None): the peer that transmits the payloads; its :class:`Started` event must have arrived. None:
             your own code transmits them.
-        inputs (int | type): the type of a player's input in a frame: for an int, its number of bits, 1 to 64; or a
-            class made by :func:`message`, of at most 128 bytes. Before a player's first input, all bits of the input
-            are zero. So don't use :func:`tickwire.fields.common` for a value whose bits are all zero.
+        inputs (int | type): the type of a player's input in a frame: a number of bits, 1 to 64, if inputs are ints; or
+            a class made by :func:`message`, of at most 128 bytes. Before a player's first input, all bits of the
+            encoded input are zero. So a field can't have :func:`tickwire.fields.common` for the value that is encoded
+            as zeros, such as 0 in a ``u16``.
         players (Sequence[int] | int | None, default None): the numbers of the players who play, or their count; all
             other players watch. None: all players that the peer knows now.
         me (int | None, default None): this player's number; None: the peer's number.
@@ -5684,11 +5722,13 @@ class Rollback(Generic[_I, _Do]):
         used: see :attr:`waiting_for`.
 
         Nothing is lost if the iteration ends early. If ``save``, ``load`` or ``check`` raised, or the loop was left,
-        the next call yields only the remaining requests, starting with the one that raised, and its input isn't used.
+        the next call yields only the remaining requests, including the request that raised. The input of this call
+        isn't used.
 
         Args:
             input (Any): this player's input, of the type of ``inputs``.
-            now (float | None, default None): seconds on any clock that doesn't go back; None: the machine's clock.
+            now (float | None, default None): seconds on any clock that doesn't go back. None: the peer's clock, or
+                without a peer, the machine's clock.
 
         Raises:
             ValueError, TypeError: the input isn't valid for ``inputs``. Nothing was changed.
@@ -5728,14 +5768,14 @@ class Rollback(Generic[_I, _Do]):
         """The number of confirmed frames. For all frames below this number, the inputs of all players are known."""
     @property
     def delay(self) -> int:
-        """Frames between an input and the frame that uses it, 0 to 32. You may change the delay at any time. A longer
-        delay repeats an input; a shorter delay drops inputs.
+        """Frames between an input and the frame that uses it, 0 to 32. You may change the delay at any time. An
+        increase repeats an input; a decrease drops inputs.
         """
     @delay.setter
     def delay(self, value: int) -> None: ...
     @property
     def waiting_for(self) -> tuple[int, ...]:
-        """The players with the most missing inputs. If the window is full, no new frame runs until they arrive."""
+        """The players with the most missing inputs. If the window is full, new frames wait for these inputs."""
     @property
     def can_advance(self) -> bool:
         """Whether the next :meth:`advance` runs a new frame."""
@@ -5744,7 +5784,7 @@ class Rollback(Generic[_I, _Do]):
         """The players who haven't left."""
     @property
     def ahead(self) -> float:
-        """The most frames by which this player is ahead of another player; 0 if it isn't ahead."""
+        """The frames by which this player is ahead of the slowest other player; 0 if it isn't ahead."""
     @property
     def pace(self) -> float:
         """The frames per second at which to run now: :attr:`Timing.rate`, or up to a tenth less while this player is
@@ -5798,7 +5838,7 @@ class Spectator(Generic[_I]):
         rate: int = 60,
     ) -> Self: ...
     def advance(self, limit: int = 4) -> list[Advance[_I]]:
-        """Returns the frames to run now: usually one, an empty list if none has arrived, or several after a gap.
+        """Returns the frames to run now: usually one, several after a gap, or none if too few have arrived.
 
         Args:
             limit (int, default 4): the most frames, 1 to 64.
@@ -5806,7 +5846,7 @@ class Spectator(Generic[_I]):
     def read(self, player: int, payload: bytes, *, now: float | None = None) -> str | None:
         """Handles a player's payload, like :meth:`Rollback.read`."""
     def fill(self, player: int, *, now: float | None = None) -> bytes | None:
-        """Returns a payload that requests frames from a player; None if another player sends the frames."""
+        """Returns a payload that requests frames from a player; None if no request to this player is due."""
     def note_left(self, player: int, *, now: float | None = None) -> None:
         """Reports that a player can't be reached any more. Another player then sends the frames."""
     @property
@@ -5835,8 +5875,8 @@ class SyncTest(Generic[_I, _Do]):
         back (int, default 7): frames that run again after each frame, 1 to 32.
         state (Any, default None): see :class:`Rollback`. The fields of the state are compared.
         save (Callable[[], Any] | None, default None): a function that returns a copy of the state. The copy must not
-            share anything with the game that the game changes. Copies are compared by ``==``; dicts, and objects with
-            attributes, name by name.
+            share data that the game changes. Copies are compared by ``==``; dicts, and objects with attributes, are
+            compared name by name.
         load (Callable[[Any], object] | None, default None): a function that restores the state from a saved copy.
 
     Raises:
@@ -5903,7 +5943,7 @@ class SyncTest(Generic[_I, _Do]):
             RuntimeError: the last call wasn't iterated.
             SyncTestError: during the iteration, if a frame had another result when it ran again; the error names
                 the frame and the fields.
-            ValueError: during the iteration, if a saved state changed; the error names its parts.
+            ValueError: during the iteration, if a saved state changed; the error names the parts that changed.
         """
     @property
     def frame(self) -> int:
@@ -5928,7 +5968,7 @@ class StateArrays:
         """Raises ``SyncTestError`` once if the arrays differ from that state."""
 
 def state_sum(name: str | None, value: object) -> int:
-    """The checksum of an int, float, str, bytes or a buffer, and of its name in a mapping."""
+    """The checksum of a value (an int, float, str, bytes or a buffer) and of its name in a mapping, if any."""
 
 # --- lockstep ----------------------------------------------------------------------------------------
 
@@ -6039,14 +6079,14 @@ class LockstepCore:
         """
     def attach(self, peer: Peer[Any], commands: int = 0, objects: int = 0, /) -> None:
         """Lets a peer transmit the payloads, from its next tick on. ``commands`` and ``objects`` are hashes of the
-        command and object classes, which must be equal on all sides; 0 matches any hash.
+        command and object classes, which must be equal for all players; 0 matches any hash.
         """
     def pause(self, paused: bool, /) -> None:
         """Pauses or resumes the game, for all players at the same turn."""
     def set_speed(self, speed: int, /) -> None:
         """Sets the speed in steps of 10 %, for all players at the same turn."""
     def set_master(self, player: int, /) -> None:
-        """Sets the number of the master."""
+        """Sets the player who is the master (see :attr:`Peer.master`), by number."""
     def note_left(self, now: float, player: int, /) -> None:
         """Reports that a player can't be reached any more."""
     def vote(self, now: float, player: int, out: bool, /) -> None:
@@ -6060,8 +6100,8 @@ class LockstepCore:
     def poll_turn(
         self, now: float, /
     ) -> tuple[int, int, int, int, bool, int, int, list[tuple[int, bytes]], int] | None:
-        """Returns the next turn, if it is due and its data has arrived: number, steps, delay, speed, paused,
-        players, left, commands, joined.
+        """Returns the next turn, if it is due and its data has arrived. The tuple has the turn's number, steps, delay,
+        speed, paused, players, left, commands and joined.
         """
     def check(
         self,
@@ -6072,7 +6112,7 @@ class LockstepCore:
         arrays: list[tuple[str, Any]] | None = None,
         /,
     ) -> int:
-        """Records the world after a turn, for comparison with the other players. Returns its CRC.
+        """Records the world after a turn, for comparison with the other players' worlds. Returns the turn's CRC.
 
         Args:
             draw: 16 bits of the shared generator.
@@ -6088,8 +6128,8 @@ class LockstepCore:
     def states_wanted(self) -> list[int]:
         """The players who are waiting for a copy of the world."""
     def state_head(self, now: float, player: int, /) -> bytes | None:
-        """The bytes to send to a player before the world after the newest turn; None if the player no longer needs
-        a world.
+        """The header of the world after the newest turn, to send to a player in front of the world. None if the player
+        no longer needs a world.
         """
     def is_served(self, player: int, /) -> bool:
         """Whether a player still needs the world that is being sent to it."""
@@ -6098,7 +6138,7 @@ class LockstepCore:
     def take_state(self, peer: Peer[Any], /) -> tuple[int, bytes] | None:
         """Removes and returns the next world that a peer received: the sending player, and the bytes."""
     def expects(self, player: int, state: bytes, /) -> tuple[int, int] | None:
-        """The turn of a received world, and the number of bytes before the world; None if it wasn't requested."""
+        """The turn of a received world, and the number of bytes in its header; None if the world wasn't requested."""
     def load(self, now: float, player: int, state: bytes, /) -> bool:
         """Continues from a received world that the game has loaded. Returns False if the world wasn't requested."""
     def give_up(self, reason: int, /) -> None:
@@ -6108,7 +6148,7 @@ class LockstepCore:
     def heal_again(self, now: float, /) -> None:
         """Requests another world, because the game can't continue from the received one."""
     def note_healed(self) -> None:
-        """Reports that the game has the other players' world, up to the newest turn."""
+        """Reports that the game has loaded the other players' world and run up to the newest turn."""
     @property
     def joining(self) -> bool:
         """Whether this player joins late and doesn't play yet."""
@@ -6162,7 +6202,7 @@ def recording_snapshot(turn: int, random: bytes, state: bytes, /) -> bytes:
     """Returns the record of the world after a turn."""
 
 def read_recording(data: bytes, /) -> tuple[list[Any], str | None]:
-    """Returns all complete records of a recording, and the reason why reading stopped; None at the recording's end.
+    """Returns all complete records of a recording, and the reason why reading stopped early, or None.
 
     Raises:
         ValueError: the bytes aren't a recording.

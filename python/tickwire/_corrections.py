@@ -24,8 +24,8 @@ def instant(shown: Any, true: Any, fraction: Any = 1.0) -> Any:  # noqa: ARG001
 
 
 def smoothed(shown: Any, true: Any, fraction: Any) -> Any:
-    """Returns a place between the shown and the true place. The movement starts and ends slowly: the error
-    is multiplied by the cubic 1 - 3 t^2 + 2 t^3.
+    """Returns a place between the shown and the true place. The movement starts and ends slowly: the error is
+    multiplied by the cubic 1 - 3 t^2 + 2 t^3, where t is ``fraction``.
 
     Args:
         shown: the place shown when the correction arrived. To smooth an error instead of a place, pass the
@@ -71,7 +71,7 @@ def cubic(
         shown: the place shown when the correction arrived.
         shown_velocity: the velocity at that time, in units per second.
         true: the extrapolated true place at the end of the correction.
-        true_velocity: the velocity there, in units per second.
+        true_velocity: the extrapolated true velocity at the end of the correction, in units per second.
         fraction: the share of the correction's time that has passed, 0 to 1.
         seconds: the length of the correction.
 

@@ -1,15 +1,15 @@
 """Declarations of message fields.
 
-Aliases for the plain types. A type checker sees ``int``, and Tickwire sees the number of bits::
+Use an alias for a plain type. A type checker sees ``int``, and Tickwire sees the number of bits::
 
     hits: tw.u16
 
-Functions for types with a range, used in ``Annotated``::
+Use a function in ``Annotated`` for a type with a range::
 
     health: Annotated[int, tw.ranged(0, 100)]
     aim: Annotated[float, tw.quantized(-1, 1, 1 / 256)]
 
-And Python's own types::
+You can also use Python's own types::
 
     state: State  # an enum.Enum
     target: tw.u16 | None
@@ -182,8 +182,8 @@ def sparse(slots: int, /) -> Bound:
 
 
 def common(value: Any, other: Any = None, /) -> Bound:
-    """Sets one frequent value of a field, which is then sent in 1 bit, or two frequent values, which are
-    sent in 2 bits each.
+    """Sets one or two frequent values of a field. A single frequent value is sent in 1 bit, and each of two
+    frequent values in 2 bits.
 
     ``Annotated[tw.u16, tw.fields.common(0)]``. Other values take 1 bit more than usual. The first value is
     also the field's default.
@@ -212,8 +212,8 @@ def default() -> Any:
     """Gives a field its type's natural default, such as zero, an empty text or an enum's first member:
     ``stance: Stance = tw.default()``.
 
-    A field without a default has the natural default anyway. But type checkers don't know this, and require
-    the argument.
+    A field without a default has the natural default anyway. But type checkers don't know this: they require
+    a value for such a field in each constructor call.
     """
     return NATURAL
 
@@ -247,9 +247,9 @@ class When(Condition):
 
 
 def when(name: str, /) -> When:
-    """Sends the property only to clients that the game selects, for each ghost.
-    :meth:`World.set_condition_hook` sets a function that selects the clients of all ghosts of the class in
-    each flush. :meth:`World.set_condition` selects the ghosts for one client.
+    """Sends a ghost's property only to the clients that the game selects for this ghost.
+    :meth:`World.set_condition_hook` sets a function that selects, in each flush, the clients for all ghosts
+    of the class. :meth:`World.set_condition` selects the ghosts for one client.
 
     A class can have only one such condition, which can apply to several properties. Other properties can
     have ``owner_only`` or ``except_owner``.

@@ -276,7 +276,7 @@ class Hook(NamedTuple):
     """
 
     function: Callable[[list[ClientHandle], GhostArrays], Any]
-    """The function."""
+    """The function that selects the ghosts."""
 
 
 class Grid(NamedTuple):
@@ -287,7 +287,7 @@ class Grid(NamedTuple):
     """
 
     property: str
-    """The property that holds a ghost's place, a vector."""
+    """The name of the property that holds a ghost's place. The property must be a vector."""
     radius: float
     """The radius in which a client sees ghosts."""
     cell: float | None = None
@@ -299,9 +299,9 @@ class Grid(NamedTuple):
     linger: int = 2
     """The number of flushes for which a ghost beyond ``leave_radius`` stays."""
     far_weight: float = 0.25
-    """The factor for the priority of a ghost at the distance ``radius``, above 0 to 1. It matters only if
-    there isn't room for everything that is due. At a quarter of this distance the factor is twice as large,
-    at a sixteenth four times as large, and so on, up to 1. 1: distance doesn't matter.
+    """The factor for the priority of a ghost at the distance ``radius``, above 0 to 1. It matters only if the
+    updates that are due don't all fit into the packets. At a quarter of this distance the factor is twice as
+    large, at a sixteenth four times as large, and so on, up to 1. 1: distance doesn't matter.
     """
 
 

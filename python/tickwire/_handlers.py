@@ -52,8 +52,9 @@ class Handlers:
         self._by_class: dict[type, Callable[..., object]] = {}
 
     def on(self, class_: type[_M], /) -> _Register[_M]:
-        """Makes the decorated function the handler of a message class, of :class:`Connected`,
-        :class:`Disconnected`, :class:`Reconnecting` or an event of ghosts, such as :class:`GhostSpawned`.
+        """Makes the decorated function the handler of a class. The class is a message class,
+        :class:`Connected`, :class:`Disconnected`, :class:`Reconnecting` or an event of ghosts, such as
+        :class:`GhostSpawned`.
 
         Raises:
             TypeError: the argument isn't a class, or is a ghost class.

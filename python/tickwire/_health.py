@@ -58,7 +58,7 @@ class Health:
         self._ticked = time.monotonic()
 
     def close(self) -> None:
-        """Stops answering. You may call it twice."""
+        """Stops answering. A second call does nothing."""
         if self._closed:
             return
         self._closed = True

@@ -12,8 +12,8 @@ from tickwire._core import Candidates, ClientHandle
 __all__ = ["AdmissionHook", "PriorityHook"]
 
 PriorityHook: TypeAlias = Callable[[Candidates], Any]
-"""Gets candidates. Returns a buffer with a float32 score for each candidate (``array.array("f")``, a NumPy
-array), or None.
+"""Gets the :class:`Candidates`. Returns a buffer with a float32 score for each candidate
+(``array.array("f")`` or a NumPy array), or None to keep the order.
 """
 
 AdmissionHook: TypeAlias = Callable[
@@ -24,6 +24,6 @@ AdmissionHook: TypeAlias = Callable[
     | Mapping[ClientHandle | int, str | None]
     | None,
 ]
-"""Gets new clients. Returns the clients to refuse, as handles or client ids, or None. If it returns a
-mapping, the values are texts for the refused clients' ``detail``, or None.
+"""Gets the new clients. Returns the clients to refuse, as handles or client ids, or None to refuse no client.
+To give reasons, it returns a mapping from these clients to texts for their ``detail``, or None.
 """

@@ -38,7 +38,9 @@ def until_interrupted() -> Iterator[None]:
 
 
 def exit_code(run: Callable[[], int | None]) -> int:
-    """Runs a program. Returns its exit code; after Ctrl-C this is always :data:`INTERRUPTED`."""
+    """Runs a program. Returns its exit code, or :data:`INTERRUPTED` if Ctrl-C ended the program and it
+    returned no error code.
+    """
     Stop.interrupted = False
     try:
         code = run()

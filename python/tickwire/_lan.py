@@ -201,11 +201,13 @@ class LanAnnouncement:
 
     @property
     def ignored(self) -> int:
-        """The number of ignored datagrams: invalid, for another game, from another network, or too many."""
+        """The number of datagrams without an answer: invalid datagrams, questions about other games or from
+        other networks, and questions above the limit of 20 answers a second.
+        """
         return self._asked - self._answers
 
     def close(self) -> None:
-        """Ends the announcement, so that searches no longer find the game. You may call it twice."""
+        """Ends the announcement, so that searches no longer find the game. A second call does nothing."""
         with self._closing:
             if self._waker.fileno() < 0:
                 return
@@ -359,7 +361,7 @@ class LanSearch:
         return len(self._found) < MAX_LAN_GAMES and of_one < _MAX_GAMES_OF_ONE
 
     def close(self) -> None:
-        """Ends the search. You may call it twice."""
+        """Ends the search. A second call does nothing."""
         for sender in self._sockets:
             sender.close()
         self._sockets = []

@@ -70,7 +70,7 @@ def message(
     order: bool = False,
     kw_only: bool = False,
 ) -> Any:
-    """Makes a class a message with its annotated fields, in order.
+    """Makes a class a message. Its annotated attributes are the message's fields, in order.
 
     The class becomes a dataclass with slots: it gets a constructor, equality and a repr. A field without a
     default gets the natural default of its type: zero (or the range's value nearest to zero), False, the
@@ -467,21 +467,21 @@ class Message:
                     self.extra = stream.bits(self.extra, 12)
 
     Tickwire calls ``serialize`` to write, read and measure objects. For the same values, the method must make
-    the same stream calls each time, so send a condition before its ``if``, like the flag here. During
-    reading, ``__init__`` doesn't run: until ``serialize`` sets an attribute, the attribute has its default in
-    the class, or None. An exception during reading is logged and ends the connection of the peer that sent
-    the bytes. The tick continues.
+    the same stream calls each time. So send the condition of each ``if`` too, like the flag in this example.
+    During reading, ``__init__`` doesn't run: until ``serialize`` sets an attribute, the attribute has its
+    default in the class, or None. An exception during reading is logged and ends the connection of the peer
+    that sent the bytes. The tick continues.
 
     ``class Odd(tw.messages.Message, channel="chat")`` sets the channel that ``send`` uses by default.
 
-    The constructor takes as keywords the annotated attributes, and other public class attributes that aren't
+    The constructor's keywords are the annotated attributes, and other public class attributes that aren't
     functions, classes or properties. If the class has no such attributes, the constructor takes any keyword.
     Equality and repr use the object's attributes.
     """
 
     max_bytes: ClassVar[int] = 1024
-    """The largest encoding, in bytes. Sending a larger message raises, and a larger received message is
-    refused.
+    """The largest encoding, in bytes. Sending a larger message raises :class:`MessageTooLargeError`. A larger
+    received message ends the connection of its sender.
     """
 
     _tickwire_declared: ClassVar[tuple[dict[str, Any], set[str]]]
@@ -531,13 +531,13 @@ class Message:
 class BlockMessage(Message):
     """The base of messages with their own ``serialize`` and a block, as in the C++ library yojimbo.
 
-    For protocols with ``yojimbo=``; see ``docs/yojimbo.md``.
+    Use it in protocols with ``yojimbo=``: see ``docs/yojimbo.md``.
     """
 
     __tickwire_block__: ClassVar[bool] = True
 
     block: bytes = b""
-    """The bytes that are sent beside the result of ``serialize``: at least one byte."""
+    """The bytes that are sent in addition to the data from ``serialize``: at least one byte."""
 
     def __repr__(self) -> str:
         shown = {name: value for name, value in vars(self).items() if name != "block"}

@@ -46,17 +46,20 @@ class Judgement:
     clamped: Clamped
     """The reason for a different tick, as in :attr:`Past.clamped`; empty if the claim was used."""
     verdict: Any
-    """The decision."""
+    """The decision, as passed to :meth:`Past.judge`."""
     ghosts: tuple[dict[str, Any], ...]
-    """For each ghost: its class and row, whether it was shown to the client, its state as seen, and its
-    state at the time of the judgement. A state is None if the ghost didn't exist.
+    """A dict for each ghost: its ``class`` and ``row``, whether it was ``shown`` to the client, its state as
+    the client ``saw`` it, and its state at the time of the judgement (``was``). A state is None if the ghost
+    didn't exist.
     """
     facts: dict[str, Any]
-    """Other recorded values."""
+    """The other values passed to :meth:`Past.judge`, by name."""
 
 
 class Judgements:
-    """The last judgements, oldest first, and the numbers of claimed ticks that were out of bounds."""
+    """The last judgements, oldest first, and counters of rewinds for which the client's tick couldn't be
+    used.
+    """
 
     def __init__(self, most: int = MAX_JUDGEMENTS) -> None:
         check_within("most", most, 0, MAX_KEPT, int)
@@ -73,7 +76,7 @@ class Judgements:
 
     @property
     def most(self) -> int:
-        """The number of judgements to keep. You can set it."""
+        """The maximum number of judgements to keep. You can set it."""
         return self._kept.maxlen or 0
 
     @most.setter
@@ -158,8 +161,8 @@ class Past:
         self.now = now
         """The server's tick when this object was made."""
         self.clamped = clamped
-        """The reason if this isn't the requested tick: "too old", "future", or "unsaid" if the client
-        reported no tick; otherwise empty.
+        """The reason for using another tick than the requested one: "too old", "future", or "unsaid" if the
+        client reported no tick. Empty if the requested tick is used.
         """
         world.judgements._note(clamped)
 
@@ -185,7 +188,8 @@ class Past:
         return self._view.objects(class_)
 
     def shown(self, class_: type, /) -> Any:
-        """A column of bool for the rows of a class: whether the client had each row's ghost.
+        """Returns a column of bool for the rows of a class: True if the row's ghost was shown to the client.
+        After :meth:`World.rewind_to`, all rows with a ghost are True.
 
         Raises:
             GhostError: the class is not among the protocol's ghosts.
@@ -202,15 +206,15 @@ class Past:
 
     def replay(self) -> Iterator[tuple[Past, float]]:
         """Yields the later worlds, tick by tick up to now, for a projectile that was fired in this world.
-        Each world comes with the number of ticks since the previous world; for the first world, this number
-        is a fraction.
+        Each world comes with the number of ticks since the previous world. For the first world, this number
+        can be a fraction.
 
         The client fires a projectile among ghosts of the past. So the server moves the projectile through
         the worlds that the client hadn't seen yet, and then continues in the present. Both sides then see
         the same hit. Bernier, "Latency compensation methods" (2001), describes this for instant shots.
 
         Raises:
-            GhostError: the world has changed since :meth:`World.rewind`.
+            GhostError: the server has sent another tick since :meth:`World.rewind`.
         """
         tick = self.tick
         while tick < self.now:

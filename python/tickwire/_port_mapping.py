@@ -92,7 +92,7 @@ class PortMapping:
 
     @property
     def error(self) -> str | None:
-        """The reason for the last failure; None if there was no failure."""
+        """The reason for the failure while :attr:`state` is ``'failed'``; otherwise None."""
         with self._lock:
             return self._error
 

@@ -39,19 +39,20 @@ class Prediction(Generic[_S, _M]):
     differs, the later ticks are run again (reconciliation).
 
     A state can be an object with attributes, a mapping, or a NumPy array with fields. If ``tolerance`` is a
-    single number, a state can be a plain number, tuple or array, too. ``step`` gets a copy of the state,
-    which it may change.
+    single number, the state must be a plain number, tuple, list or array instead. ``step`` gets a copy of the
+    state, which it may change.
 
     Args:
         step: a function that gets a state and a move (the player's input for a tick), and returns the next
             tick's state. The server must run the same function.
-        state: the first state, not a ghost. None: the prediction starts with the first ``truth`` passed to
-            :meth:`correct`, which must not be a ghost either.
-        tolerance: for each property, by name, the largest error that isn't corrected. For a vector (a tuple
-            or a list), the tolerance applies to the length of the difference; for an array, to the largest
-            difference of an element. Values that aren't numbers must be equal. Properties without a
-            tolerance aren't compared. For a ghost's property, the tolerance must be at least the property's
-            resolution.
+        state: the first state; it must not be a ghost. None: the first ``truth`` passed to :meth:`correct`
+            becomes the first state, so this ``truth`` must not be a ghost either.
+        tolerance: the largest error that isn't corrected, for each compared property by name. Give a single
+            number if the state itself is a number, tuple, list or array. For a vector (a tuple or a list),
+            the tolerance applies to the length of the difference; for an array, to the largest difference of
+            an element. Values that aren't numbers must be equal. Properties without a tolerance aren't
+            compared. A ghost's property needs a tolerance of at least its resolution, because its values are
+            rounded when they are sent.
         max_replay: the most ticks to replay, 1 to 1,024. If a correction needs more ticks, only the newest
             ticks are replayed, and ``capped`` counts the correction.
         smoothing: seconds after which half of a correction is visible. 0 shows the whole correction at
@@ -123,8 +124,9 @@ class Prediction(Generic[_S, _M]):
 
     def advance(self, client: Client[Any], move: _M, ghost: object | None = None) -> range:
         """Runs one tick of a client: sends the move, predicts its result, and compares earlier predictions
-        with the client's own ghost. The prediction uses the move as the server reads it: numbers are
-        rounded to their fields' precision, and presses count only in the first of several ticks.
+        with ``ghost``, the client's own ghost. The prediction uses the move as the server reads it: numbers
+        are rounded to their fields' precision, and if the move is for several ticks, key presses
+        (:data:`tickwire.fields.press`) count only in the first.
 
         Returns the ticks that the move is for, possibly none: see :meth:`Client.send_input`.
 
@@ -144,8 +146,8 @@ class Prediction(Generic[_S, _M]):
         """Stores a move for these ticks, and predicts up to the newest tick minus ``delay``.
 
         Raises:
-            PredictionError: ``step`` raised, or didn't return a state. Moves and states are kept, and the
-                next call runs the ticks.
+            PredictionError: ``step`` raised, or didn't return a state. Moves and earlier states are kept, and
+                the next call runs the missing ticks.
         """
         self._run(((tick, move) for tick in ticks), delay)
 
@@ -266,7 +268,9 @@ class Prediction(Generic[_S, _M]):
         return shown
 
     def reset(self, state: _S | None = None) -> None:
-        """Restarts from this state, or from the first state, for example after a respawn or a reconnect."""
+        """Restarts from ``state``, for example after a respawn or a reconnect. None: restarts from the first
+        state of this :class:`Prediction`.
+        """
         self._moves.clear()
         self._states.clear()
         self._offsets.clear()

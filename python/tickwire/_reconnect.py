@@ -24,7 +24,7 @@ class PendingToken(Shape):
 
 
 TokenSource: TypeAlias = Callable[[], "ConnectToken | PendingToken | Any | None"]
-"""Returns a fresh token from the login backend, a future or coroutine for one, or None to give up."""
+"""Returns a new token from the login backend, a future or coroutine for a token, or None to give up."""
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ MAX_LINGER = 60
 MAX_REASON_BYTES = 128
 
 BULK_STEP = 0.001
-"""Seconds between two steps while chunks are in flight. Sending them once a tick would fill the path's
-queues in bursts: 104 KB at 60 ticks and 50 Mbit/s.
+"""Seconds between two steps while chunks are in flight. Sending them once a tick would fill the path's queues
+in bursts: 104 KB each at 60 ticks a second and 50 Mbit/s.
 """
 
 GATHER = 0.004
@@ -90,8 +90,8 @@ def run(
     Between ticks, arriving packets are acked within 4 ms, and lost data is resent. The game gets messages
     in the next tick.
 
-    On a :class:`SimulatedNetwork`, the loop doesn't sleep, but advances virtual time from tick to tick.
-    Loops that run in turns (``zip``) share this time.
+    On a :class:`SimulatedNetwork`, the loop doesn't sleep, but advances virtual time from tick to tick. If
+    the game runs several loops in turns, for example with ``zip``, the loops share this time.
 
     Args:
         endpoint (Server | Client | Peer): the endpoint to run, with any :attr:`Tuning.driver`.
@@ -99,17 +99,17 @@ def run(
             ``tick_rate``, or 60 if it has none.
         health (str | int | tuple[str, int] | Lifecycle | None, default None): the address for HTTP health
             checks, such as ``"127.0.0.1:8080"``, or a port of the loopback address. The answer is 200 while
-            ticks happen, and 503 after 2 seconds without a tick (or two ticks, if that is longer). Anyone
-            who can reach the address gets an answer. Instead, you can give an object whose ``tick()`` is
-            called in each tick, such as the result of :func:`tickwire.fleet.agones.lifecycle`.
-        linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have
-            received everything, as in :meth:`Server.close`. A second Ctrl-C ends the wait.
+            ticks happen. It is 503 after 2 seconds without a tick, or after the duration of two ticks if this
+            is longer. Anyone who can reach the address gets an answer. Instead, you can give an object whose
+            ``tick()`` is called in each tick, such as the result of :func:`tickwire.fleet.agones.lifecycle`.
+        linger (float, default 0.0): the longest time in seconds, 0 to 60, to wait at the end for the other
+            sides to receive everything, as in :meth:`Server.close`. A second Ctrl-C ends the wait.
         reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Peers don't
             support it.
-        empty_rate (float | None, default None): ticks per second while a server has no clients, above 0 to
-            ``rate``, to save CPU time. Ticks in between are skipped, so the yielded numbers have gaps. When a
-            client connects, a tick starts at once, unless a thread drives the server. No effect on a
-            simulated network.
+        empty_rate (float | None, default None): a lower rate that saves CPU time while a server has no
+            clients, in ticks per second: above 0, and at most ``rate``. Ticks in between are skipped, so the
+            yielded numbers have gaps. When a client connects, a tick starts at once, unless a thread drives
+            the server. No effect on a simulated network.
 
     Raises:
         ValueError, TypeError: an argument is invalid.
@@ -408,7 +408,7 @@ def check_health(health: Any) -> Any:
 
 
 def check_goodbye(endpoint: Any, linger: float, reason: str | None) -> dict[str, Any]:
-    """Checks the arguments of :meth:`Server.close` at the start."""
+    """Checks, before the loop starts, the arguments that :meth:`Server.close` gets when it ends."""
     check_number("linger", linger)
     if not 0 <= linger <= MAX_LINGER:
         raise ValueError(f"linger must be 0 to {MAX_LINGER} seconds, not {linger!r}")

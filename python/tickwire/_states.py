@@ -27,7 +27,7 @@ class Save:
     checked: bool
     """Whether ``checksum`` is compared with other players' checksums when this frame is confirmed."""
     state: Any
-    """The copy of the game's state that :class:`Load` returns later. Don't change the copy."""
+    """The copy of the game's state. A later :class:`Load` may contain it, so don't change the copy."""
 
     def __init__(self, frame: int, checked: bool) -> None:
         self.frame = frame

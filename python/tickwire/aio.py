@@ -36,9 +36,10 @@ def run(
         endpoint (Server | Client | Peer): the endpoint to run, with any :attr:`Tuning.driver`.
         rate (float | None, default None): ticks per second, above 0 to 1,000,000; None: the protocol's
             ``tick_rate``, or 60 if it has none.
-        health (str | int | tuple[str, int] | None, default None): the address for HTTP health checks.
-        linger (float, default 0.0): seconds, 0 to 60, to wait at the end until the other sides have
-            received everything. The event loop runs meanwhile.
+        health (str | int | tuple[str, int] | Lifecycle | None, default None): the address for HTTP health
+            checks, or an object whose ``tick()`` is called in each tick, as in :func:`tickwire.run`.
+        linger (float, default 0.0): the longest time in seconds, 0 to 60, to wait at the end for the other
+            sides to receive everything. The event loop runs meanwhile.
         reason (str | None, default None): a text for the other sides, 1 to 128 bytes in UTF-8. Peers don't
             support it.
         empty_rate (float | None, default None): ticks per second while a server has no clients, above 0 to

@@ -1,10 +1,10 @@
 """The exceptions that Tickwire raises.
 
-Most errors are also builtin exceptions, so ``except ValueError`` works without an import from this module.
-Errors report mistakes on this side, and name the argument, its value and its bound. A peer's mistakes raise
-no errors: they are counted, or they end the peer's connection. But with ``Debugging(strict=True)``, an
-endpoint raises an error if a peer has left or doesn't ack (:class:`ChannelFullError`,
-:class:`StaleClientError`, :class:`NotConnectedError`).
+Most errors are also builtin exceptions, so ``except ValueError`` works without an import from this module. An
+error reports a mistake of this program, and names the argument, its value and the allowed values. A peer's
+mistakes raise no errors: they are counted, or they end the peer's connection. If a peer has left, isn't
+connected or doesn't ack, methods return a false result. With ``Debugging(strict=True)``, they raise an error
+instead (:class:`ChannelFullError`, :class:`StaleClientError`, :class:`NotConnectedError`).
 """
 
 from __future__ import annotations
@@ -62,19 +62,19 @@ class FieldError(TickwireError, ValueError):
     ) -> None:
         super().__init__(class_name, field, value, bound, ghost_class, row, property)
         self.class_name = class_name
-        """The message class."""
+        """The name of the message class or ghost class."""
         self.field = field
-        """The field's name; ``stream.<method>`` if a class's own ``serialize`` wrote the value."""
+        """The field's name. It is ``stream.<method>`` if a class's own ``serialize`` wrote the value."""
         self.value = value
         """The given value."""
         self.bound = bound
         """The allowed values, in words."""
         self.ghost_class = ghost_class
-        """The ghost class, if the value was in a ghost's column; otherwise None. :attr:`row` and
-        :attr:`property` are then None too.
+        """The ghost class if the value was in a ghost's column. For other values, this attribute, :attr:`row`
+        and :attr:`property` are None.
         """
         self.row = row
-        """The ghost's row."""
+        """The ghost's row in the column."""
         self.property = property
         """The property's name."""
 
@@ -121,11 +121,13 @@ class GhostError(TickwireError, RuntimeError):
 
 
 class BadWorldError(TickwireError, ValueError):
-    """The bytes aren't a saved world, or the world has other ghost classes. See :meth:`World.save`."""
+    """The bytes are no valid saved world, or were saved with other ghost classes. See :meth:`World.save`."""
 
 
 class PredictionError(TickwireError, RuntimeError):
-    """The game's ``step`` raised, or didn't return a state. The prediction keeps its state."""
+    """The game's ``step`` raised or didn't return a state, or a state has a number that isn't finite. The
+    prediction keeps its last valid state.
+    """
 
 
 class ClosedError(TickwireError, RuntimeError):
@@ -144,10 +146,10 @@ class CallFailedError(CallError):
     def __init__(self, name: str, reason: str, sentence: str) -> None:
         super().__init__(name, reason, sentence)
         self.name = name
-        """The call."""
+        """The name of the call."""
         self.reason = reason
-        """``"failed"``: the call raised; ``"refused"``: the caller doesn't own the ghost; ``"gone"``: the
-        ghost is gone.
+        """``"failed"``: the function raised an exception or returned an invalid value; ``"refused"``: the
+        caller doesn't own the ghost; ``"gone"``: the ghost is gone.
         """
         self.sentence = sentence
         """The reason in words."""
@@ -174,9 +176,9 @@ class SyncTestError(TickwireError, AssertionError):
     def __init__(self, frame: int, fields: list[str]) -> None:
         super().__init__(frame, fields)
         self.frame = frame
-        """The frame before which the state differs, because the previous frame isn't deterministic."""
+        """The frame that starts from a different state. The previous frame isn't deterministic."""
         self.fields = fields
-        """The fields that differ; for an array, with the first row that differs."""
+        """The names of the fields that differ. For an array, the first differing row follows: ``x[1]``."""
 
     def __str__(self) -> str:
         return (
@@ -202,7 +204,7 @@ class CaptureError(TickwireError, ValueError):
 
 
 class KeysError(TickwireError, ValueError):
-    """A file doesn't have the keys of a capture."""
+    """A file doesn't contain the keys that are needed to decrypt or replay a capture."""
 
 
 class RoomTakenError(TickwireError, RuntimeError):

@@ -31,16 +31,16 @@ QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
 
 class ServerCollector(Collector):
-    """Exports a server's counters and the state of its connections, read when Prometheus scrapes.
+    """Exports a server's counters and the state of its connections. Each scrape gets the current values.
 
-    The number of series doesn't grow with the clients, because values of single clients are exported as
-    quantiles. A scrape runs on Prometheus' thread. It can delay the game's tick by some microseconds for each
-    client.
+    The number of series doesn't grow with the number of clients, because the clients' values are exported as
+    quantiles over all clients. A scrape runs on Prometheus' thread. It can delay the game's tick by some
+    microseconds for each client.
 
     Args:
         server: the server. A closed server has no metrics.
-        name: the label ``server``, which distinguishes several servers of a process; None: the server's
-            address.
+        name: the value of the label ``server``, which distinguishes several servers in one process; None: the
+            server's address.
     """
 
     def __init__(self, server: tw.Server, name: str | None = None) -> None:
@@ -164,11 +164,12 @@ class ServerCollector(Collector):
 
 
 class MeetingCollector(Collector):
-    """Exports the counters of a rendezvous server or a relay, read when Prometheus scrapes.
+    """Exports the counters of a rendezvous server or a relay. Each scrape gets the current values.
 
     Args:
         service: the server or the relay. It has no metrics once it is closed.
-        name: the label ``server``, which distinguishes several servers of a process; None: the address.
+        name: the value of the label ``server``, which distinguishes several servers in one process; None: the
+            address of ``service``.
     """
 
     GAUGES = ("games", "channels")

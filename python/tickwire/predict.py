@@ -1,4 +1,4 @@
-"""Tools that hide latency: a common clock, inputs, prediction, corrections, and hits judged in the past.
+"""Tools that hide latency: a common clock, inputs, prediction, corrections, and lag compensation for hits.
 
 :class:`Prediction` runs the player's own ghost ahead of the server. :class:`Past` is the world as a player
 saw it. Functions such as :func:`smoothed` and :func:`decayed` move a drawn thing to its corrected place.

@@ -1,4 +1,4 @@
-"""Rollback: each player's machine runs the game with guessed inputs, and corrects it when inputs arrive.
+"""Rollback: each player's machine runs the game with guessed inputs, and corrects wrong guesses later.
 
 :class:`Rollback` uses a :class:`tickwire.peers.Peer`. :class:`SyncTest` checks that a game is
 deterministic. See ``docs/rollback.md``.

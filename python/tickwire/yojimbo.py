@@ -11,7 +11,7 @@ __all__ = ["ChannelSettings", "Profile"]
 
 @dataclass(frozen=True, kw_only=True)
 class ChannelSettings:
-    """The settings of a channel that must be equal on both sides, for :class:`Profile`."""
+    """The settings of one channel, for :class:`Profile`. They must be equal on both sides."""
 
     max_messages_per_packet: int = 256
     """The most messages in a packet, 1 to 16,384."""

@@ -38,7 +38,7 @@ class Datagram:
 
 
 def read_capture(path: str | PathLike[str]) -> Iterator[Datagram]:
-    """Reads the datagrams of a capture in order, as they were sent.
+    """Yields the datagrams of a capture in order. Encrypted packets stay encrypted.
 
     A killed process may leave a truncated last block, which is ignored.
 

@@ -18,7 +18,7 @@ PARTS = ("bits", "fields", "ghosts", "connection", "packets", "wireshark")
 
 
 def dissector(protocol: Protocol | None = None) -> str:
-    """Returns a Lua script, a plugin for Wireshark. If given a protocol, the plugin decodes messages field by
+    """Returns a Lua script, a plugin for Wireshark. With a protocol, the plugin decodes messages field by
     field.
 
     Example:

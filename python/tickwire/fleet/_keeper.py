@@ -30,7 +30,7 @@ class Keeper:
     Args:
         store (Store): the store for the world.
         claim (Claim): the room, just claimed for :data:`LEASE` seconds.
-        every (float): seconds between two saves, and so the most that a crash loses.
+        every (float): seconds between two saves. A crash loses the changes since the last save.
         clock (Callable[[], float]): the time in seconds; by default the machine's clock. It must continue
             while the machine is suspended, because the lease ends meanwhile.
         executor (Executor | None, default None): calls the store, so that the game doesn't wait; None: a

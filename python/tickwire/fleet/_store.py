@@ -1,9 +1,9 @@
 """Stores for the worlds of rooms, with leases that decide which process may run a room.
 
-One process at a time runs a room. It holds a lease on the room's name, and renews the lease while it runs
-the room. Each claim has a higher epoch than all earlier claims. If a process was disconnected and another
-process has claimed the room, the first process's epoch is outdated, and its saves are refused (Kleppmann,
-"How to do distributed locking", 2016).
+One process at a time runs a room. It holds a lease on the room's name, and renews the lease while it runs the
+room. Each claim has an epoch, a number that is higher than in all earlier claims. If a process was
+disconnected and another process has claimed the room, the first process's epoch is outdated, and its saves
+are refused (Kleppmann, "How to do distributed locking", 2016).
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ class RedisStore:
     """A :class:`Store` in Redis, for rooms on many machines.
 
     Args:
-        redis (redis.Redis): a client of the package ``redis``. Give it timeouts (``socket_timeout=1``),
-            because a room stops acting when its lease ends.
+        redis (redis.Redis): a client of the package ``redis``. Give it timeouts (``socket_timeout=1``). If a
+            call hangs, the room's lease isn't renewed, and the room stops when the lease ends.
         prefix (str, default "tickwire"): the prefix of the keys.
     """
 

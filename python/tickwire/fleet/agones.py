@@ -75,12 +75,12 @@ LOG = logging.getLogger("tickwire")
 
 @dataclass(frozen=True, slots=True)
 class GameServer:
-    """What Agones knows about this server. Anyone who may allocate servers can set its labels and
+    """Agones' information about this server. Anyone who may allocate servers can set the server's labels and
     annotations, so treat them as untrusted input.
     """
 
     name: str = ""
-    """The resource's name."""
+    """The server's name."""
     state: str = ""
     """``"Ready"``, ``"Allocated"``, ``"Reserved"``, ``"Shutdown"`` or another of Agones' states."""
     address: str = ""
@@ -88,9 +88,9 @@ class GameServer:
     ports: Mapping[str, int] = field(default_factory=dict)
     """The node's ports, by their names in the manifest."""
     labels: Mapping[str, str] = field(default_factory=dict)
-    """The resource's labels."""
+    """The server's labels."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    """The resource's annotations."""
+    """The server's annotations."""
 
     @staticmethod
     def read(given: object) -> GameServer:
@@ -461,7 +461,7 @@ def _wait_for_room(life: Lifecycle) -> GameServer | None:
 
 
 class Allocator:
-    """Finds and starts rooms on an Agones fleet through Agones' allocator service; for a backend.
+    """Finds and starts rooms on an Agones fleet, through Agones' allocator service. Use it in a backend.
 
     Args:
         class_ (type): the class that the fleet's servers run, decorated with :func:`tickwire.fleet.room`.

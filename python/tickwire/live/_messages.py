@@ -10,7 +10,7 @@ MAX_CHANNELS = 64
 """The most channels of a protocol."""
 
 MAX_COUNTERS = 400
-"""The most counters that aren't 0."""
+"""The most counters in a :class:`Summary`. The server's counters that are 0 are left out."""
 
 MAX_SLOTS = 65_536
 

@@ -38,14 +38,14 @@ ROWS_AT_ONCE = 50
 class StatsPort:
     """A port on which clients with a key can watch a server.
 
-    It is a Tickwire server with its own thread and port. Packets are encrypted, and clients without the key
-    get no answer. The watched server is read only in :meth:`publish`, on the game's thread, while a watcher
-    is connected.
+    The port is a second Tickwire server on its own thread. Packets are encrypted, and clients without the key
+    get no answer. Only :meth:`publish` reads the watched server: on the game's thread, and only while a
+    watcher is connected.
 
     Args:
         server: the server to watch.
-        address: the address to listen on. Use a loopback address, which watchers on other machines reach
-            by a tunnel, unless these watchers must connect directly.
+        address: the address to listen on. Use a loopback address; watchers on other machines can reach it
+            through a tunnel. Use another address only if they must connect without a tunnel.
         key_file: a file with the key, in 64 hex digits; it is created if it doesn't exist.
         watchers: the most watchers at a time, up to 256.
 

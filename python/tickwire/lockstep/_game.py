@@ -42,8 +42,8 @@ class Lockstep:
     """A match in lockstep on a :class:`tickwire.peers.Peer`.
 
     Args:
-        peer: the peer whose players take part. Make the match in the tick of
-            :class:`tickwire.peers.Started`, on all peers.
+        peer: the peer whose players take part. On all peers, make the :class:`Lockstep` in the tick of
+            :class:`tickwire.peers.Started`.
         started: the event :class:`tickwire.peers.Started`, which has the seed and the time of the first turn.
         commands: the classes of commands, made by :func:`tickwire.message`; the same list on all peers.
         pace: the pace of turns, equal on all peers. None: the default pace.
@@ -51,8 +51,10 @@ class Lockstep:
             same on all peers.
         arrays: a function that returns arrays of numbers by name. :meth:`check` compares them element by
             element, in addition to ``objects``. Set it on all peers or on none.
-        drop_after: seconds after which this player votes out a player who delays the game; None: never.
-        drop_odd: whether a player whose world differs from the majority's is voted out.
+        drop_after: seconds after which this player votes for removing a player who delays the game; None:
+            never.
+        drop_odd: whether this player, if its world is the majority's, votes for removing players whose world
+            differs.
         saving: functions that save and load the world, for late players, players whose world differs, and
             snapshots. None: no support for these.
         recording: the file that records the match; None: no file.
@@ -170,7 +172,9 @@ class Lockstep:
         self._core.command(self._commands.protocol.encode(command))
 
     def turns(self, most: int = MAX_TURNS) -> Iterator[Turn]:
-        """Returns the turns to run now: usually none or one; to catch up, as many as ``most``."""
+        """Returns the turns to run now: usually none or one, and up to ``most`` to catch up. While this
+        player is :attr:`joining`, the bound is at least 32.
+        """
         if self._peer.closed:
             return
         now = self._peer.time
@@ -238,8 +242,8 @@ class Lockstep:
             objects: all objects of the classes in ``Lockstep(objects=...)``, in any order.
 
         Returns:
-            the CRC over the objects, all players' commands and the number from the generator; None for a
-            turn that ran again.
+            the CRC over the objects, the arrays, all players' commands and the number from the generator;
+            None for a turn that ran again.
 
         Raises:
             ValueError: two objects of a class have the same id, the turn isn't the newest, or there are more
@@ -293,7 +297,7 @@ class Lockstep:
 
     @property
     def waiting(self) -> WaitingFor | None:
-        """The players that a due turn waits for; None while turns start on time."""
+        """The due turn that can't start, and the players it waits for; None while turns start on time."""
         waiting = self._core.waiting
         if waiting is None:
             return None
@@ -343,7 +347,9 @@ class Lockstep:
 
     @property
     def stats(self) -> dict[str, int]:
-        """Counters by name: turns, stalls and their total microseconds, payloads, bytes, drops."""
+        """Counters by name, such as ``turns``, ``stalls``, ``stalled_us`` (microseconds lost to stalls),
+        ``bytes_sent``, and ``bad_commands`` for commands that couldn't be decoded.
+        """
         return {**self._core.counters, "bad_commands": self._commands.bad}
 
     def pause(self) -> None:
@@ -381,8 +387,8 @@ class Lockstep:
         self._core.vote(self._peer.time, player, out)
 
     def state(self) -> bytes:
-        """Returns the world after the newest turn. Send it as a chunk to a player whose world differs. The
-        player passes it to :meth:`load_state`.
+        """Returns the world after the newest turn. Send these bytes as a chunk to a player whose world
+        differs. That player passes them to :meth:`load_state`.
 
         Raises:
             ValueError: there is no ``save``.

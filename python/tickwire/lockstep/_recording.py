@@ -154,8 +154,8 @@ class Recording:
         """Reads a whole file into memory.
 
         Args:
-            damaged: whether to read the complete part of a truncated or changed file; :attr:`damage` then
-                says why it ends.
+            damaged: whether to read a truncated or changed file up to the damage; :attr:`damage` then says
+                why the recording ends early.
 
         Raises:
             RecordingError: the file isn't a recording, or, without ``damaged``, has a truncated or changed
@@ -189,8 +189,9 @@ class Recording:
         return float(sum(it[1] * self.step * 10 / it[3] for it, _ in self._turns))
 
     def raw_turns(self) -> list[Any]:
-        """All turns in the file: number, steps, delay, speed in steps of 10 %, whether the game is paused,
-        masks of the players and of the players who left, and commands as player number and bytes.
+        """All turns in the file, as tuples: number, steps, delay, speed in steps of 10 %, whether the game is
+        paused, mask of the players, mask of the players who left, commands as player number and bytes, and
+        mask of the players who joined.
         """
         return [it for it, _ in self._turns]
 
@@ -229,11 +230,13 @@ class Recording:
         fields: Mapping[Any, Sequence[str]],
         arrays: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Returns whether the world after a turn equals the recorded world. Call it for the same turns as
-        in the match, because each call takes a number from the turn's random generator.
+        """Returns whether the world after a turn equals the recorded world. Call it for exactly the turns
+        that the match checked with :meth:`Lockstep.check`, because each call takes a number from the turn's
+        random generator.
 
         Args:
-            fields: the names of fields by class, as passed to :class:`Lockstep` as ``objects``.
+            fields: the names of fields by class: the same mapping as the argument ``objects`` of
+                :class:`Lockstep`.
             arrays: the current arrays, as the ``arrays`` function of :class:`Lockstep` returns them.
         """
         place = turn.number - self._turns[0][0][0] if self._turns else -1

@@ -152,7 +152,7 @@ class Objects:
         described = repr([(name, fields) for name, fields, _ in self.classes])
         described += "" if arrays is None else " and arrays"
         self.mark = zlib.crc32(described.encode()) % 0xFFFF + 1
-        """The names of classes and fields, in order, which must be the same on all sides."""
+        """A checksum of the names of classes and fields, in order. It must be the same on all sides."""
 
     def rows(self, objects: Iterable[Any]) -> list[tuple[str, tuple[str, ...], list[Any]]]:
         """The objects' values, class by class."""

@@ -13,7 +13,7 @@ from tickwire.lockstep._recording import must_be_bytes
 
 @dataclass(frozen=True, kw_only=True)
 class Pace:
-    """The pace of a match's turns, equal on all peers.
+    """The pace of a match's turns. It must be equal on all peers.
 
     Raises:
         ValueError: an argument is out of its bounds.
@@ -53,8 +53,8 @@ class Saving:
     yes, if ``save`` and ``load`` are given. This setting must be the same on all peers.
     """
     heal: bool = False
-    """Whether a player whose world differs gets the world of the majority, by ``save`` and ``load``.
-    This setting must be the same on all peers.
+    """Whether a player whose world differs gets the majority's world, which ``save`` and ``load`` copy. This
+    setting must be the same on all peers.
     """
 
     def __post_init__(self) -> None:

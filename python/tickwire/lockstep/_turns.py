@@ -33,7 +33,9 @@ class Turn:
     random: Random
     """The shared random generator."""
     again: bool = False
-    """Whether the turn ran here before. True after :meth:`Lockstep.load_state` and in a replay."""
+    """Whether the turn ran before. True in a replay, and for turns that run again after
+    :meth:`Lockstep.load_state` or because this player's world was healed.
+    """
     joined: frozenset[int] = frozenset()
     """Numbers of the players who joined the running game and take part, starting with this turn."""
 

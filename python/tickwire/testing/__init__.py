@@ -1,6 +1,6 @@
 """Testing a game's networking in virtual time, in one process, without sockets or sleeping.
 
-For a server and a client, :func:`connected_pair` and :func:`advance`::
+For a server and a client, use :func:`connected_pair` and :func:`advance`::
 
     def test_chat_arrives():
         network, server, client = tickwire.testing.connected_pair(protocol)

@@ -153,7 +153,7 @@ class Simulation(Generic[_P]):
         address.
 
         Args:
-            changes: settings to change.
+            changes: settings that replace the old ones.
         """
         self._known(client)
         client.close()
@@ -168,7 +168,7 @@ class Simulation(Generic[_P]):
 
         Args:
             crash: whether the server closes without a goodbye; otherwise clients see ``SERVER_CLOSED``.
-            changes: settings to change.
+            changes: settings that replace the old ones.
         """
         place, settings = self._known(server), {**self._settings[server], **changes}
         if crash:
@@ -195,8 +195,8 @@ class Simulation(Generic[_P]):
     # --- the loop ----------------------------------------------------------------------------------------
 
     def ticks(self, seconds: float) -> Iterator[int]:
-        """Advances the time. In each tick, all endpoints receive, the body of the loop runs (see
-        :meth:`inbox`), and all endpoints send.
+        """Advances the time. In each tick, all endpoints receive, the body of the loop runs, and all
+        endpoints send. In the body, :meth:`inbox` returns what an endpoint received.
         """
         check_seconds("seconds", seconds)
         for tick in range(round(seconds * self.rate)):
