@@ -211,7 +211,9 @@ def check_function(call: Call[Any, Any], function: object) -> None:
     given = (*caller, *declared.positional)
     shown = ", ".join((*given, *(f"{name}=" for name in declared.keywords)))
     check_callable("function", function)
-    check_takes("function", function, f"({shown}), like {call.__name__}()", given, keywords=declared.keywords)
+    check_takes(
+        "function", function, f"({shown}), like {call.function.__name__}()", given, keywords=declared.keywords
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,8 +6,8 @@ pub use super::bottleneck::{Bottleneck, DEFAULT_QUEUE, MAX_QUEUE, MAX_RATE};
 pub use super::bursts::Bursts;
 pub use super::outages::Outages;
 pub use super::random_walk::RandomWalk;
+use crate::exact::short;
 use crate::time::Duration;
-use crate::wire::short;
 
 /// The maximum of a latency, delay or mean time, an hour: a longer one is a mistake in the settings.
 pub const MAX_DELAY: Duration = Duration::from_secs(3600);

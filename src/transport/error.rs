@@ -3,8 +3,8 @@
 use core::fmt;
 use std::borrow::Cow;
 
+use crate::exact::short;
 use crate::store::SequenceBuffer;
-use crate::wire::short;
 
 /// A setting out of its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use crate::exact::short;
+
 /// Why bytes were refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
@@ -235,16 +237,6 @@ impl fmt::Display for ValueError {
             }
             _ => Ok(()),
         }
-    }
-}
-
-/// A float in the fewest digits that identify it; a single's digits if it is one.
-pub(crate) fn short(value: f64) -> String {
-    let single = value as f32;
-    match () {
-        () if value.is_finite() && value.abs() >= 1e16 => format!("{value:e}"),
-        () if f64::from(single) == value && value.abs() < 16_777_216.0 => single.to_string(),
-        () => value.to_string(),
     }
 }
 

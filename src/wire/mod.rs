@@ -52,7 +52,6 @@ pub use bit_writer::BitWriter;
 pub use column::Column;
 pub use direction::{Octahedral, SignedThree, SmallestThree};
 pub use encoded::Encoded;
-pub(crate) use error::short;
 pub use error::{ParameterError, ReadError, SchemaError, ValueError};
 pub use kind::Kind;
 pub use measure::Measure;

@@ -3,12 +3,12 @@
 use super::fragment::{FRAGMENT_HEADER_SIZE, Fragment, FragmentError, MAX_FRAGMENTS, ReassemblyConfig};
 use super::header::{Header, HeaderError};
 use super::numbered;
+use crate::exact::short;
 use crate::limits::{DEFAULT_MTU, MAX_PAYLOAD, MIN_MTU, PAYLOAD_OVERHEAD};
 use crate::time::Duration;
 use crate::transport::error::ConfigError;
 use crate::transport::ledger::acks::FullHeader;
 use crate::transport::ledger::estimate::RTT_HISTORY;
-use crate::wire::short;
 
 /// When a packet that is not acked counts as lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
