@@ -11,7 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("limits", &[]),
     ("rng", &[]),
     ("store", &["time", "limits", "rng"]),
-    ("wire", &["store", "time", "limits", "rng"]),
+    ("wire", &["store", "time", "limits", "rng", "exact"]),
     ("calls", &["store", "time"]),
     ("mesh", &["time", "wire"]),
     ("netcode", &["wire", "store", "time", "limits", "rng"]),
